@@ -1,0 +1,95 @@
+/** Which folder may import which. What is not listed here is refused; files directly in src/ wire everything together. */
+const ALLOWED = {
+  domain: [],
+  config: [],
+  logging: ['http', 'organizations'],
+  cache: ['config'],
+  database: ['config', 'domain'],
+  http: ['domain', 'database'],
+  organizations: ['domain'],
+  quota: ['organizations', 'config', 'domain'],
+  access: ['organizations', 'http', 'domain'],
+  transcripts: ['platform/[^/]+\\.ts$', 'quota', 'domain', 'config'],
+  channels: ['transcripts', 'access', 'http', 'domain', 'config'],
+  usage: ['quota', 'access', 'http', 'domain'],
+  health: ['cache', 'http'],
+  admin: ['organizations', 'quota', 'access', 'domain', 'config', 'database'],
+};
+
+const folderRules = Object.entries(ALLOWED).map(([folder, allowed]) => ({
+  name: `${folder}-imports`,
+  severity: 'error',
+  comment: `src/${folder} may import ${allowed.join(', ') || 'no sibling'} only.`,
+  from: { path: `^src/${folder}/`, pathNot: '\\.spec\\.ts$' },
+  to: {
+    path: '^src/',
+    pathNot: [`^src/${folder}/`, ...allowed.map((target) => `^src/${target}${target.endsWith('$') ? '' : '/'}`)],
+  },
+}));
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    ...folderRules,
+    {
+      name: 'port-imports',
+      severity: 'error',
+      comment: 'The port speaks of the domain only.',
+      from: { path: '^src/platform/[^/]+\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/domain/' },
+    },
+    {
+      name: 'youtube-imports',
+      severity: 'error',
+      comment: 'The adapter knows the port, the domain and the configuration.',
+      from: { path: '^src/platform/youtube/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/', pathNot: ['^src/platform/', '^src/domain/', '^src/config/'] },
+    },
+    {
+      name: 'only-the-wiring-names-youtube',
+      severity: 'error',
+      comment: 'Everything else goes through the port, so that the platform can be another one.',
+      from: { path: '^src/', pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke)\\.ts$'] },
+      to: { path: '^src/platform/youtube/' },
+    },
+    {
+      name: 'domain-is-plain',
+      severity: 'error',
+      comment: 'The domain needs no framework.',
+      from: { path: '^src/domain/', pathNot: '\\.spec\\.ts$' },
+      to: { dependencyTypes: ['npm', 'core'] },
+    },
+    {
+      name: 'nothing-imports-the-start',
+      severity: 'error',
+      comment: 'Folders do not reach up into the files that start and wire the application.',
+      from: { path: '^src/[^/]+/' },
+      to: { path: '^src/[^/]+\\.ts$' },
+    },
+    {
+      name: 'stand-in-apart',
+      severity: 'error',
+      comment: 'The stand-in shares no code with the service, so that it cannot share a misreading.',
+      from: { path: '^(src|stand-in)/' },
+      to: { path: '^(src|stand-in)/', pathNot: '^$1/' },
+    },
+    { name: 'no-circles', severity: 'error', comment: 'Imports go one way.', from: {}, to: { circular: true } },
+    {
+      name: 'resolvable',
+      severity: 'error',
+      comment: 'An import that leads nowhere.',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.spec.json' },
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default'],
+      extensions: ['.ts', '.js'],
+    },
+  },
+};
