@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Environment, EnvironmentError, readEnvironment } from './environment.js';
+
+function faultsOf(variables: Record<string, string>): readonly string[] {
+  try {
+    readEnvironment(variables);
+    return [];
+  } catch (error) {
+    if (error instanceof EnvironmentError) return error.faults;
+    throw error;
+  }
+}
+
+describe('the configuration', () => {
+  it('of an empty environment is the defaults', () => {
+    expect(readEnvironment({})).toEqual(new Environment());
+  });
+
+  it('takes an empty variable for an unset one', () => {
+    expect(readEnvironment({ PORT: '', DATABASE_URL: '', UPSTREAM_PROXY_URL: '' })).toEqual(new Environment());
+  });
+
+  it('reads every kind of variable', () => {
+    expect(
+      readEnvironment({
+        PORT: '0',
+        DATABASE_URL: 'postgres://app:secret@db:5432/app',
+        REDIS_URL: 'rediss://cache:6380/1',
+        UPSTREAM_PROXY_URL: 'http://a:b@one:3128, https://two',
+        YOUTUBE_CLIENTS: 'ANDROID,VISIONOS',
+        CORS_ORIGINS: 'https://app.example.com,http://localhost:5173',
+        PUBLISH_DATES: 'exact',
+      }),
+    ).toMatchObject({
+      PORT: 0,
+      DATABASE_URL: 'postgres://app:secret@db:5432/app',
+      REDIS_URL: 'rediss://cache:6380/1',
+      UPSTREAM_PROXY_URL: ['http://a:b@one:3128', 'https://two'],
+      YOUTUBE_CLIENTS: ['ANDROID', 'VISIONOS'],
+      CORS_ORIGINS: ['https://app.example.com', 'http://localhost:5173'],
+      PUBLISH_DATES: 'exact',
+    });
+  });
+
+  it.each([
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '3e3'],
+    ['PORT', ' 3000'],
+    ['PORT', '0x10'],
+    ['UPSTREAM_CONCURRENCY', '0'],
+    ['TRANSCRIPT_TTL_SECONDS', '1.5'],
+    ['REQUEST_DEADLINE_SECONDS', 'soon'],
+    ['PLAN_PRO_MONTHLY', '99999999999999999999'],
+    ['DATABASE_URL', 'mysql://db/app'],
+    ['DATABASE_URL', 'localhost:5432'],
+    ['REDIS_URL', 'http://cache'],
+    ['UPSTREAM_PROXY_URL', 'http://one,,socks5://two'],
+    ['YOUTUBE_BASE_URL', 'ftp://elsewhere'],
+    ['YOUTUBE_CLIENTS', 'WEB'],
+    ['YOUTUBE_CLIENTS', 'ANDROID,ANDROID'],
+    ['PUBLISH_DATES', 'never'],
+    ['LOG_LEVEL', 'loud'],
+    ['TRUST_PROXY', 'maybe'],
+    ['CORS_ORIGINS', 'app.example.com'],
+    ['CORS_ORIGINS', 'https://app.example.com/path'],
+  ])('%s=%j is refused in one line that names the variable', (name, value) => {
+    const faults = faultsOf({ [name]: value });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(new RegExp(`^${name} must .+$`));
+  });
+
+  it('names every fault at once', () => {
+    expect(faultsOf({ PORT: 'x', REDIS_URL: 'x', LOG_LEVEL: 'x' }).map((fault) => fault.split(' ')[0])).toEqual([
+      'PORT',
+      'REDIS_URL',
+      'LOG_LEVEL',
+    ]);
+  });
+
+  it('never repeats a URL, which can hold a password', () => {
+    expect(faultsOf({ DATABASE_URL: 'mysql://app:hunter2@db' }).join()).not.toContain('hunter2');
+  });
+
+  it('of any text gives a value or faults, a line each', () => {
+    const names = Object.keys(new Environment());
+    fc.assert(
+      fc.property(fc.constantFrom(...names), fc.string(), (name, value) => {
+        for (const fault of faultsOf({ [name]: value })) expect(fault).not.toContain('\n');
+      }),
+    );
+  });
+
+  it('is described in the README, each variable with its default', () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const undescribed = Object.keys(new Environment()).filter((name) => !readme.includes(`\`${name}\``));
+    expect(undescribed).toEqual([]);
+  });
+});

@@ -1,0 +1,215 @@
+import 'reflect-metadata';
+import { plainToInstance, Transform } from 'class-transformer';
+import {
+  IsIn,
+  IsOptional,
+  IsString,
+  Matches,
+  Max,
+  Min,
+  MinLength,
+  Validate,
+  validateSync,
+  ValidatorConstraint,
+  type ValidationArguments,
+  type ValidatorConstraintInterface,
+} from 'class-validator';
+
+/** The InnerTube clients that the service knows how to ask for captions. */
+export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
+export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** A whole number written in decimal digits; class-transformer's own conversion would take "1e3", " 5" and "0x10" too. */
+function WholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): PropertyDecorator {
+  const message = `must be a whole number from ${min}${max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`}`;
+  return (target, key) => {
+    Transform(({ value }: { value: unknown }) =>
+      typeof value === 'string' ? (/^[0-9]{1,15}$/.test(value) ? Number(value) : Number.NaN) : value,
+    )(target, key);
+    Min(min, { message })(target, key);
+    Max(max, { message })(target, key);
+  };
+}
+
+function List(): PropertyDecorator {
+  return Transform(({ value }: { value: unknown }) =>
+    typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value,
+  );
+}
+
+@ValidatorConstraint()
+class UrlOf implements ValidatorConstraintInterface {
+  validate(value: unknown, { constraints }: ValidationArguments): boolean {
+    const values: unknown[] = Array.isArray(value) ? value : [value];
+    return values.every((url) => {
+      if (typeof url !== 'string' || !URL.canParse(url)) return false;
+      const { protocol, hostname } = new URL(url);
+      return (constraints as string[]).includes(protocol) && hostname !== '';
+    });
+  }
+
+  defaultMessage({ constraints }: ValidationArguments): string {
+    return `must be a URL that starts with ${(constraints as string[]).map((protocol) => `${protocol}//`).join(' or ')}`;
+  }
+}
+
+@ValidatorConstraint()
+class ClientOrder implements ValidatorConstraintInterface {
+  validate(value: unknown): boolean {
+    const clients: unknown[] = Array.isArray(value) ? value : [];
+    return (
+      clients.length > 0 &&
+      new Set(clients).size === clients.length &&
+      clients.every((client) => (YOUTUBE_CLIENTS as readonly unknown[]).includes(client))
+    );
+  }
+
+  defaultMessage(): string {
+    return `must list one or more of ${YOUTUBE_CLIENTS.join(', ')}, each once, separated by commas`;
+  }
+}
+
+/** The origins that may call from a browser: `*`, or a list of `https://host[:port]`. */
+@ValidatorConstraint()
+class Origins implements ValidatorConstraintInterface {
+  validate(value: unknown): boolean {
+    const origins: unknown[] = Array.isArray(value) ? value : [];
+    return origins.every(
+      (origin) =>
+        typeof origin === 'string' && (origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)),
+    );
+  }
+
+  defaultMessage(): string {
+    return 'must be * or origins such as https://app.example.com, separated by commas';
+  }
+}
+
+/**
+ * What an operator can choose. Every property is an environment variable of the same name, and its initial value the
+ * default. An empty variable counts as unset.
+ */
+export class Environment {
+  @WholeNumber(0, 65_535)
+  PORT: number = 3000;
+
+  @IsString()
+  @MinLength(1)
+  HOST: string = '0.0.0.0';
+
+  /** Unset: an embedded PostgreSQL, kept in `DATA_DIR`. */
+  @IsOptional()
+  @Validate(UrlOf, ['postgres:', 'postgresql:'])
+  DATABASE_URL: string | undefined = undefined;
+
+  @IsString()
+  @MinLength(1)
+  DATA_DIR: string = './data';
+
+  /** Unset: the cache is kept in memory. */
+  @IsOptional()
+  @Validate(UrlOf, ['redis:', 'rediss:'])
+  REDIS_URL: string | undefined = undefined;
+
+  @WholeNumber(1)
+  TRANSCRIPT_TTL_SECONDS: number = 86_400;
+
+  @WholeNumber(1)
+  UNAVAILABLE_TTL_SECONDS: number = 3_600;
+
+  @WholeNumber(1)
+  UPLOADS_TTL_SECONDS: number = 120;
+
+  @WholeNumber(1)
+  CHANNEL_TTL_SECONDS: number = 86_400;
+
+  @WholeNumber(1)
+  CACHE_MAX_MEGABYTES: number = 256;
+
+  @WholeNumber(1, 3_600)
+  REQUEST_DEADLINE_SECONDS: number = 45;
+
+  @WholeNumber(0, 3_600)
+  SHUTDOWN_GRACE_SECONDS: number = 50;
+
+  @WholeNumber(1, 1_024)
+  UPSTREAM_CONCURRENCY: number = 16;
+
+  @WholeNumber(1, 3_600)
+  UPSTREAM_TIMEOUT_SECONDS: number = 10;
+
+  @WholeNumber(0, 10)
+  UPSTREAM_RETRIES: number = 2;
+
+  /** Proxies that outgoing requests leave through. */
+  @IsOptional()
+  @List()
+  @Validate(UrlOf, ['http:', 'https:'])
+  UPSTREAM_PROXY_URL: string[] | undefined = undefined;
+
+  /** Every outgoing request goes here instead of to the platform: an egress gateway, or the stand-in. */
+  @IsOptional()
+  @Validate(UrlOf, ['http:', 'https:'])
+  YOUTUBE_BASE_URL: string | undefined = undefined;
+
+  @List()
+  @Validate(ClientOrder)
+  YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'ANDROID_VR'];
+
+  @IsIn(['feed', 'exact'], { message: 'must be feed or exact' })
+  PUBLISH_DATES: 'feed' | 'exact' = 'feed';
+
+  @WholeNumber(0, 2_147_483_647)
+  PLAN_FREE_MONTHLY: number = 50;
+
+  @WholeNumber(0, 2_147_483_647)
+  PLAN_PRO_MONTHLY: number = 5_000;
+
+  @IsIn(LOG_LEVELS, { message: `must be one of ${LOG_LEVELS.join(', ')}` })
+  LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
+
+  /** Whose `X-Forwarded-*` headers are believed: `off`, `on`, a number of hops, or addresses and ranges. */
+  @Matches(/^(off|on|[0-9]{1,2}|[0-9a-fA-F:.,/\s]+|loopback|linklocal|uniquelocal)$/, {
+    message: 'must be off, on, a number of hops, or a list of addresses and ranges',
+  })
+  TRUST_PROXY: string = 'off';
+
+  @IsOptional()
+  @List()
+  @Validate(Origins)
+  CORS_ORIGINS: string[] | undefined = undefined;
+}
+
+/** One or more variables are wrong; `faults` has a line for each, without the value when it could hold a password. */
+export class EnvironmentError extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.name = 'EnvironmentError';
+  }
+}
+
+/**
+ * Reads and checks the configuration; the only reader of `process.env`.
+ *
+ * @throws EnvironmentError with one line per fault
+ */
+export function readEnvironment(variables: Readonly<Record<string, string | undefined>> = process.env): Environment {
+  const known = Object.keys(new Environment());
+  const given = known.flatMap((name) =>
+    variables[name] === undefined || variables[name] === '' ? [] : [[name, variables[name]]],
+  );
+  const environment = plainToInstance(Environment, Object.fromEntries(given), { exposeDefaultValues: true });
+  const faults = validateSync(environment).map(
+    ({ property, constraints }) =>
+      `${property} ${Object.values(constraints ?? {})[0]}${shown(property, variables[property])}`,
+  );
+  if (faults.length > 0) throw new EnvironmentError(faults);
+  return environment;
+}
+
+/** URLs can carry a password, so they are never repeated. */
+function shown(name: string, value = ''): string {
+  return /URL|TOKEN/.test(name) ? '' : `, not ${JSON.stringify(value.slice(0, 80))}`;
+}

@@ -1,0 +1,135 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { parseChannelReference, REFERENCE_LENGTH_MAX } from './channel-reference.js';
+
+const ID = 'UCh4rb0urL1ghtW0rksh0p00';
+
+const ACCEPTED: [string, ReturnType<typeof parseChannelReference>][] = [
+  [ID, { kind: 'id', id: ID }],
+  ['@harbourlight', { kind: 'handle', handle: 'harbourlight' }],
+  ['harbourlight', { kind: 'handle', handle: 'harbourlight' }],
+  ['@a.b-c_d·e', { kind: 'handle', handle: 'a.b-c_d·e' }],
+  ['@港の灯り', { kind: 'handle', handle: '港の灯り' }],
+  ['@हिन्दी', { kind: 'handle', handle: 'हिन्दी' }],
+  ['@cafe\u0301s', { kind: 'handle', handle: 'cafés' }],
+  [`@${ID}`, { kind: 'handle', handle: ID }],
+  ['https://www.youtube.com/@harbourlight', { kind: 'handle', handle: 'harbourlight' }],
+  ['http://youtube.com/@harbourlight', { kind: 'handle', handle: 'harbourlight' }],
+  ['HTTPS://M.YouTube.com/@harbourlight', { kind: 'handle', handle: 'harbourlight' }],
+  ['www.youtube.com/@harbourlight/', { kind: 'handle', handle: 'harbourlight' }],
+  ['youtube.com/@harbourlight/videos', { kind: 'handle', handle: 'harbourlight' }],
+  ['m.youtube.com/@harbourlight/shorts/', { kind: 'handle', handle: 'harbourlight' }],
+  ['https:/www.youtube.com/@harbourlight', { kind: 'handle', handle: 'harbourlight' }],
+  ['https://www.youtube.com/@harbourlight?si=abc&x=/y#top', { kind: 'handle', handle: 'harbourlight' }],
+  ['https://www.youtube.com/%40%E6%B8%AF%E3%81%AE%E7%81%AF', { kind: 'handle', handle: '港の灯' }],
+  [`https://www.youtube.com/channel/${ID}`, { kind: 'id', id: ID }],
+  [`https://www.youtube.com/channel/${ID}/streams?view=2`, { kind: 'id', id: ID }],
+  ['https://www.youtube.com/c/HarbourLight', { kind: 'custom', name: 'HarbourLight' }],
+  ['https://www.youtube.com/c/HarbourLight/about', { kind: 'custom', name: 'HarbourLight' }],
+  ['https://www.youtube.com/user/h', { kind: 'user', name: 'h' }],
+  ['https://www.youtube.com/HarbourLight', { kind: 'vanity', name: 'HarbourLight' }],
+  ['https://www.youtube.com/HarbourLight/community', { kind: 'vanity', name: 'HarbourLight' }],
+];
+
+const REFUSED = [
+  '',
+  '@',
+  'UC',
+  '@ab',
+  'ab',
+  '@' + 'a'.repeat(31),
+  'a'.repeat(31),
+  'two words',
+  '@name!',
+  '@@name',
+  'name/videos',
+  '/@name',
+  '@name/videos',
+  '127.0.0.1',
+  '@10.0.0.1',
+  '169.254.169.254',
+  'youtube.com',
+  'https://www.youtube.com',
+  'https://www.youtube.com/',
+  'https://www.youtube.com//@name',
+  'https://www.youtube.com/@na',
+  'https://www.youtube.com/watch?v=hb0000000A1',
+  'https://www.youtube.com/shorts/hb0000000A1',
+  'https://www.youtube.com/live/hb0000000A1',
+  'https://www.youtube.com/embed/hb0000000A1',
+  'https://www.youtube.com/playlist?list=UUh4rb0urL1ghtW0rksh0p00',
+  'https://www.youtube.com/WATCH?v=hb0000000A1',
+  'https://www.youtube.com/channel/UC',
+  'https://www.youtube.com/channel/',
+  'https://www.youtube.com/channel/@name',
+  'https://www.youtube.com/c/',
+  'https://www.youtube.com/c/' + 'n'.repeat(101),
+  'https://www.youtube.com/@name/videos/extra',
+  'https://www.youtube.com/@name/../../admin',
+  'https://www.youtube.com/@name%00',
+  'https://www.youtube.com/%zz',
+  'https://www.youtube.com:8443/@name',
+  'https://user@www.youtube.com/@name',
+  'https://www.youtube.com@example.com/@name',
+  'https://www.youtube.com.example.com/@name',
+  'https://notyoutube.com/@name',
+  'https://music.youtube.com/channel/' + ID,
+  'https://youtu.be/hb0000000A1',
+  'https://example.com/@name',
+  'http://127.0.0.1:5432/@name',
+  'http://[::1]/@name',
+  'file:///etc/passwd',
+  'ftp://www.youtube.com/@name',
+  'javascript:alert(1)',
+  '//www.youtube.com/@name',
+];
+
+describe('a channel reference', () => {
+  it.each(ACCEPTED)('%j is read', (text, expected) => {
+    expect(parseChannelReference(text)).toEqual(expected);
+  });
+
+  it.each(REFUSED)('%j is no channel', (text) => {
+    expect(parseChannelReference(text)).toBeUndefined();
+  });
+
+  it('longer than 2,048 characters is no channel, whatever it holds', () => {
+    const url = `https://www.youtube.com/@name?x=${'a'.repeat(REFERENCE_LENGTH_MAX)}`;
+    expect(parseChannelReference(url)).toBeUndefined();
+    expect(parseChannelReference(url.slice(0, REFERENCE_LENGTH_MAX))).toEqual({ kind: 'handle', handle: 'name' });
+  });
+
+  it('of any text gives a value of the grammar or nothing, and never throws', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: 'binary' }),
+          fc.webUrl(),
+          fc.string().map((s) => `https://www.youtube.com/${s}`),
+        ),
+        (text) => {
+          const reference = parseChannelReference(text);
+          if (!reference) return;
+          const name =
+            reference.kind === 'id' ? reference.id : reference.kind === 'handle' ? reference.handle : reference.name;
+          expect(name).toMatch(/^[\p{L}\p{M}\p{Nd}_.·-]{1,100}$/u);
+          expect(name).toBe(name.normalize('NFC'));
+        },
+      ),
+    );
+  });
+
+  it('means the same as a handle, as a URL, and as an encoded URL', () => {
+    const handle = fc
+      .string({ unit: fc.constantFrom(...'abzAZ09_-.·éß中あя'), minLength: 3, maxLength: 30 })
+      .filter((text) => !/^\d+(\.\d+){3}$/.test(text));
+    fc.assert(
+      fc.property(handle, (name) => {
+        const expected = { kind: 'handle', handle: name };
+        expect(parseChannelReference(`@${name}`)).toEqual(expected);
+        expect(parseChannelReference(`https://www.youtube.com/@${name}/videos`)).toEqual(expected);
+        expect(parseChannelReference(`m.youtube.com/${encodeURIComponent(`@${name}`)}?a=b`)).toEqual(expected);
+      }),
+    );
+  });
+});

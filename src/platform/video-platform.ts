@@ -1,0 +1,40 @@
+import type { ChannelReference } from '../domain/channel-reference.js';
+import type { Channel, Upload, VideoOutcome } from '../domain/transcript.js';
+
+/** On whose behalf something is read from the platform, and until when. */
+export interface ReadingContext {
+  /** Aborted when nobody waits for the result any more. */
+  readonly signal: AbortSignal;
+  /** When the last of those who wait gives up, in milliseconds of `performance.now()`; waiting past it is pointless. Read it afresh each time: it can move. */
+  readonly deadlineAtMs: number;
+  /** Identity of the call: requests of different lanes get turns, so that a small call is not queued behind a large one. */
+  readonly lane: object;
+}
+
+/** A channel's uploads, newest first; `complete` when the list has no more than these. */
+export interface UploadsList {
+  uploads: Upload[];
+  complete: boolean;
+}
+
+/**
+ * The port to the platform that has the channels; domain types only. The methods on channels throw
+ * `ChannelNotFoundError` or `UpstreamError`; when `context.signal` is aborted they reject with its reason.
+ */
+export abstract class VideoPlatform {
+  /** Finds the channel ID that a reference leads to. Sends nothing for a reference that is an ID. */
+  abstract resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string>;
+
+  /** Reads the channel's name and handle; throws `ChannelNotFoundError` for one that is terminated or does not exist. */
+  abstract readChannel(channelId: string, context: ReadingContext): Promise<Channel>;
+
+  /** Lists at least `count` of the newest uploads, or all when there are fewer. */
+  abstract listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList>;
+
+  /**
+   * Reads one video's transcript: in the video's original language when `languages` is empty, else in each listed
+   * language that it has, in that order. Trouble of any kind is a failure in the outcome; it rejects only when
+   * `context.signal` is aborted, with its reason.
+   */
+  abstract readVideo(videoId: string, languages: readonly string[], context: ReadingContext): Promise<VideoOutcome>;
+}
