@@ -1,0 +1,88 @@
+import { type Type } from '@nestjs/common';
+import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
+import type { Environment } from '../config/environment.js';
+import { refuseUnreachable } from './database-unreachable.js';
+import { runMigrations } from './migrations.js';
+import { TimedOutConnections } from './timed-out-connections.js';
+
+/** How long a connection may take, in milliseconds; a call that waits longer is better told that the database is away. */
+const CONNECT_TIMEOUT_MS = 2_000;
+const STATEMENT_TIMEOUT_MS = 5_000;
+/** A little later than the server's own, which leaves the connection usable; this one is for a server gone silent. */
+const ANSWER_TIMEOUT_MS = 5_500;
+/** A process that stalls within a transaction must not keep its locks. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000;
+const CONNECTIONS_MAX = 10;
+
+export interface DatabaseOptions {
+  /** Which part this process has on an embedded database: one service at a time, any number of commands. */
+  readonly as: 'service' | 'command';
+  readonly entities: readonly Type<unknown>[];
+  /** In the order in which they run; each name ends in its timestamp, as TypeORM asks. */
+  readonly migrations: readonly Type<MigrationInterface>[];
+}
+
+/** The open database of a process. */
+export interface OpenDatabase {
+  readonly dataSource: DataSource;
+  /** Closes the connections and then the embedded PostgreSQL, if it is one. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the database that the environment names, or the embedded one when it names none, and brings its schema up to date.
+ *
+ * @throws DatabaseUnreachableError when the server at DATABASE_URL does not answer or refuses the connection
+ * @throws EmbeddedPostgresError when the embedded one cannot be used
+ */
+export async function openDatabase(environment: Environment, options: DatabaseOptions): Promise<OpenDatabase> {
+  const embedded =
+    environment.DATABASE_URL === undefined ? await openEmbedded(environment.DATA_DIR, options) : undefined;
+  const url = embedded?.url ?? environment.DATABASE_URL ?? '';
+  const dataSource = new DataSource(connectionOptions(url, options.entities));
+  const close = async (): Promise<void> => {
+    if (dataSource.isInitialized) await dataSource.destroy();
+    await embedded?.close();
+  };
+  try {
+    await refuseUnreachable(url, CONNECT_TIMEOUT_MS);
+    await runMigrations(url, options.migrations);
+    await dataSource.initialize();
+    return { dataSource, close };
+  } catch (error) {
+    await close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Loaded only when it is needed, so that an installation without the optional dependency never looks for it. */
+async function openEmbedded(
+  dataDir: string,
+  { as }: DatabaseOptions,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const { openEmbeddedPostgres } = await import('./embedded-postgres.js');
+  return openEmbeddedPostgres(dataDir, { as });
+}
+
+function connectionOptions(url: string, entities: readonly Type<unknown>[]): DataSourceOptions {
+  return {
+    type: 'postgres',
+    url,
+    entities: [...entities],
+    synchronize: false,
+    installExtensions: false,
+    uuidExtension: 'pgcrypto',
+    applicationName: 'channel-transcripts',
+    poolSize: CONNECTIONS_MAX,
+    connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    logger: new TimedOutConnections(),
+    // An idle connection that breaks is replaced by the pool; the next query tells if the database is away.
+    poolErrorHandler: () => undefined,
+    extra: {
+      keepAlive: true,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      query_timeout: ANSWER_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    },
+  };
+}

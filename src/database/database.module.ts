@@ -1,0 +1,37 @@
+import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Environment } from '../config/environment.js';
+import { type DatabaseOptions, openDatabase, type OpenDatabase } from './data-source.js';
+
+const OPEN_DATABASE = Symbol('OpenDatabase');
+
+/** Provides TypeORM's `DataSource` to the whole application, migrated and ready, and closes it after HTTP has closed. */
+@Module({})
+export class DatabaseModule implements OnApplicationShutdown {
+  constructor(@Inject(OPEN_DATABASE) private readonly database: OpenDatabase) {}
+
+  /** Needs a provider of `Environment` that is visible everywhere. */
+  static forRoot(options: DatabaseOptions): DynamicModule {
+    return {
+      module: DatabaseModule,
+      global: true,
+      providers: [
+        {
+          provide: OPEN_DATABASE,
+          inject: [Environment],
+          useFactory: (environment: Environment) => openDatabase(environment, options),
+        },
+        { provide: DataSource, inject: [OPEN_DATABASE], useFactory: (database: OpenDatabase) => database.dataSource },
+      ],
+      exports: [DataSource],
+    };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    try {
+      await this.database.close();
+    } catch (error) {
+      new Logger(DatabaseModule.name).error('The database could not be closed in good order.', error);
+    }
+  }
+}

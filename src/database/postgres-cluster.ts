@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { dataDirectoryFault, EmbeddedPostgresError, errorCode, faultLine } from './embedded-postgres-error.js';
+import {
+  findPostgresBinaries,
+  POSTGRES_VARIABLES,
+  type PostgresBinaries,
+  type ProcessOwner,
+} from './postgres-binaries.js';
+import { chooseProcessOwner } from './process-owner.js';
+
+const run = promisify(execFile);
+
+/** The role that owns everything in the cluster. */
+export const CLUSTER_ROLE = 'app';
+
+/** An initialised data directory and what is needed to run PostgreSQL on it. */
+export interface PostgresCluster {
+  /** The operator's directory, which holds all the rest. */
+  readonly dataDir: string;
+  /** PostgreSQL's own data directory. */
+  readonly directory: string;
+  readonly logFile: string;
+  readonly password: string;
+  readonly owner: ProcessOwner;
+  readonly binaries: PostgresBinaries;
+}
+
+/**
+ * Makes the data directory usable: creates it and a new cluster when there is none, checks it when there is. Safe to
+ * run in several processes at once; a process killed on the way leaves nothing that a later start trips over.
+ *
+ * @throws EmbeddedPostgresError with one line that says what is wrong with the directory
+ */
+export async function prepareCluster(path: string): Promise<PostgresCluster> {
+  const dataDir = resolve(path);
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o711 });
+    const home = join(dataDir, 'postgres');
+    const directory = join(home, 'cluster');
+    const existing = await statIfExists(directory);
+    const owner = await chooseProcessOwner(dataDir, existing);
+    const binaries = await findPostgresBinaries(owner);
+    if (existing === undefined) await createCluster({ dataDir, home, owner, binaries });
+    checkVersion(dataDir, await readKept(home, 'cluster/PG_VERSION'), binaries);
+    const password = await readKept(home, 'password');
+    return { dataDir, directory, logFile: join(dataDir, 'postgres.log'), password, owner, binaries };
+  } catch (error) {
+    throw dataDirectoryFault(dataDir, error);
+  }
+}
+
+/**
+ * What the programs are given as their data directory. They are started inside it; on Linux this name leads there even
+ * when a directory above admits root alone and PostgreSQL runs as somebody else.
+ */
+export function directoryArgument({ directory, owner }: Pick<PostgresCluster, 'directory' | 'owner'>): string {
+  return process.platform === 'linux' && 'uid' in owner ? '/proc/self/cwd' : directory;
+}
+
+interface NewCluster {
+  readonly dataDir: string;
+  readonly home: string;
+  readonly owner: ProcessOwner;
+  readonly binaries: PostgresBinaries;
+}
+
+/** Builds the cluster aside and moves it into place whole, so that `home` exists exactly when it is complete. */
+async function createCluster({ dataDir, home, owner, binaries }: NewCluster): Promise<void> {
+  await removeLeftovers(dataDir);
+  const building = await mkdtemp(join(dataDir, `initdb-${process.pid}-`));
+  try {
+    const directory = join(building, 'cluster');
+    const passwordFile = join(building, 'password');
+    await chmod(building, 0o711);
+    await mkdir(directory, { mode: 0o700 });
+    await writeFile(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 });
+    if ('uid' in owner) for (const path of [directory, passwordFile]) await chown(path, owner.uid, owner.gid);
+    await runInitdb({ directory, owner }, binaries);
+    await rename(building, home).catch((error: unknown) => {
+      // Another process was faster; its cluster is as good.
+      if (!['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(errorCode(error) ?? '')) throw error;
+    });
+  } finally {
+    await rm(building, { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+async function runInitdb(
+  at: Pick<PostgresCluster, 'directory' | 'owner'>,
+  { initdb }: PostgresBinaries,
+): Promise<void> {
+  const directory = directoryArgument(at);
+  const flags = ['-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-instructions'];
+  const paths = ['-D', directory, '--pwfile', `${directory}/../password`];
+  try {
+    await run(initdb, [...paths, '-U', CLUSTER_ROLE, ...flags], {
+      ...at.owner,
+      cwd: at.directory,
+      env: POSTGRES_VARIABLES,
+    });
+  } catch (cause) {
+    const { stderr } = cause as { readonly stderr?: unknown };
+    const output = typeof stderr === 'string' ? stderr : '';
+    throw new EmbeddedPostgresError(
+      `The embedded PostgreSQL cannot create its files: ${faultLine(output).replaceAll(directory, at.directory)}.`,
+      cause,
+    );
+  }
+}
+
+/** Removes what processes that were killed during their first start left behind. */
+async function removeLeftovers(dataDir: string): Promise<void> {
+  for (const name of await readdir(dataDir)) {
+    const pid = Number(/^initdb-(\d+)-/.exec(name)?.[1]);
+    if (Number.isNaN(pid) || isAlive(pid)) continue;
+    // Their initdb may still be writing; then the rest goes at a later start.
+    await rm(join(dataDir, name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+/** Whether a process has this ID, whoever owns it; a dead one whose parent has not taken notice counts as alive. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) === 'EPERM';
+  }
+}
+
+async function readKept(home: string, name: string): Promise<string> {
+  const text = await readFile(join(home, name), 'utf8').catch((error: unknown) => {
+    if (errorCode(error) !== 'ENOENT') throw error;
+    throw new EmbeddedPostgresError(
+      `The data in ${home} is damaged, ${name} is missing: restore it, or choose another DATA_DIR.`,
+      error,
+    );
+  });
+  return text.trim();
+}
+
+function checkVersion(dataDir: string, version: string, { majorVersion }: PostgresBinaries): void {
+  if (version === majorVersion) return;
+  throw new EmbeddedPostgresError(
+    `The data in ${dataDir} was written by PostgreSQL ${version.slice(0, 20)}, this one is ${majorVersion}: dump and restore it, or choose another DATA_DIR.`,
+  );
+}
+
+async function statIfExists(path: string): Promise<{ uid: number; gid: number } | undefined> {
+  return stat(path).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+}

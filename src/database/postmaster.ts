@@ -1,0 +1,139 @@
+import { execFile, spawn } from 'node:child_process';
+import { open, readFile, readlink, realpath } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
+import { POSTGRES_VARIABLES } from './postgres-binaries.js';
+import { directoryArgument, isAlive, type PostgresCluster } from './postgres-cluster.js';
+
+const run = promisify(execFile);
+
+const LOG_BYTES_MAX = 1024 * 1024;
+
+/** PostgreSQL's main process, as its lock file names it. */
+export interface Postmaster {
+  readonly pid: number;
+  readonly port: number;
+}
+
+/** One attempt at starting PostgreSQL. */
+export interface Launch {
+  /** Whether the process has ended. */
+  hasEnded(): boolean;
+  /** What it has written to its log. */
+  output(): Promise<string>;
+}
+
+/** The PostgreSQL that runs on the cluster, whoever started it. */
+export async function findPostmaster(cluster: PostgresCluster): Promise<Postmaster | undefined> {
+  const named = await readLockFile(cluster);
+  return named !== undefined && named.port > 0 && (await holdsLock(cluster, named.pid)) ? named : undefined;
+}
+
+/**
+ * Starts PostgreSQL and returns at once; of two that start together on one cluster, one ends by itself.
+ *
+ * @param settings `name=value`, stronger than the configuration file
+ */
+export async function launchPostmaster(
+  cluster: PostgresCluster,
+  port: number,
+  settings: readonly string[],
+): Promise<Launch> {
+  const log = await open(cluster.logFile, 'a', 0o600);
+  try {
+    if ('uid' in cluster.owner) await log.chown(cluster.owner.uid, cluster.owner.gid);
+    if ((await log.stat()).size > LOG_BYTES_MAX) await log.truncate();
+    const logStart = (await log.stat()).size;
+    // In a session of its own, so that Ctrl-C does not stop the database before the application has drained.
+    const child = spawn(cluster.binaries.postgres, postgresArguments(cluster, port, settings), {
+      ...cluster.owner,
+      cwd: cluster.directory,
+      env: { ...POSTGRES_VARIABLES, ...(await staleLockHolder(cluster)) },
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    let ended = false;
+    child.once('exit', () => (ended = true)).once('error', () => (ended = true));
+    child.unref();
+    return {
+      hasEnded: () => ended,
+      output: async () => (await readFile(cluster.logFile)).subarray(logStart).toString('utf8'),
+    };
+  } finally {
+    await log.close();
+  }
+}
+
+/** Stops PostgreSQL in its orderly way, cutting whoever is still connected. */
+export async function stopPostmaster(cluster: PostgresCluster): Promise<void> {
+  const options = { ...cluster.owner, cwd: cluster.directory, env: POSTGRES_VARIABLES };
+  const flags = ['-m', 'fast', '-w', '-t', '60'];
+  try {
+    await run(cluster.binaries.pgCtl, ['stop', '-D', directoryArgument(cluster), ...flags], options);
+  } catch (cause) {
+    if ((await findPostmaster(cluster)) === undefined) return;
+    throw new EmbeddedPostgresError(
+      `The embedded PostgreSQL in ${cluster.dataDir} does not stop. Its log: ${cluster.logFile}`,
+      cause,
+    );
+  }
+}
+
+/** A port of this host that nobody listens on at the moment. */
+export async function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
+
+function postgresArguments(cluster: PostgresCluster, port: number, settings: readonly string[]): string[] {
+  const all = [
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'timezone=UTC',
+    'log_timezone=UTC',
+    'log_checkpoints=off',
+    // Statements and the values in them stay out of the log.
+    'log_min_error_statement=panic',
+    'log_error_verbosity=terse',
+    ...settings,
+  ];
+  return ['-D', directoryArgument(cluster), '-p', String(port), ...all.flatMap((setting) => ['-c', setting])];
+}
+
+/** Format: https://www.postgresql.org/docs/18/storage-file-layout.html and `miscadmin.h`; line 1 is the process, 4 the port. */
+async function readLockFile({ directory }: PostgresCluster): Promise<Postmaster | undefined> {
+  const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+  const [pid, port] = [Number(lines[0]), Number(lines[3])];
+  return Number.isInteger(pid) && pid > 0 ? { pid, port: Number.isInteger(port) ? port : 0 } : undefined;
+}
+
+/** PostgreSQL always runs inside its data directory, which tells it from another process that got the same ID later. */
+async function holdsLock({ directory }: PostgresCluster, pid: number): Promise<boolean> {
+  if (!isAlive(pid)) return false;
+  if (process.platform !== 'linux') return true;
+  try {
+    return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(directory));
+  } catch (error) {
+    // A dead process that nobody has taken notice of has no directory any more; in doubt it counts as PostgreSQL.
+    return errorCode(error) !== 'ENOENT';
+  }
+}
+
+/**
+ * After a crash the lock file can name a process that is dead but still listed, or another one that got its ID.
+ * PostgreSQL would refuse to start for as long as that process is there; it ignores the lock when told that this is its
+ * grandparent, which is how `pg_ctl` tells it of itself. A PostgreSQL that is alive is detected by its shared memory.
+ */
+async function staleLockHolder(cluster: PostgresCluster): Promise<Record<string, string>> {
+  const named = await readLockFile(cluster);
+  if (named === undefined || (await holdsLock(cluster, named.pid))) return {};
+  return { PG_GRANDPARENT_PID: String(named.pid) };
+}

@@ -1,0 +1,102 @@
+import { afterEach, beforeEach } from '@jest/globals';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const PROGRAM = join(import.meta.dirname, 'programs', 'use-cluster.mjs');
+
+export interface Ending {
+  readonly code: number | null;
+  readonly errorOutput: string;
+}
+
+/** A process that uses the embedded PostgreSQL of a directory. */
+export class ClusterUser {
+  private errorOutput = '';
+  private readonly ended: Promise<Ending>;
+
+  private constructor(private readonly child: ChildProcessWithoutNullStreams) {
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.errorOutput += text));
+    this.ended = once(child, 'close').then(() => ({ code: child.exitCode, errorOutput: this.errorOutput }));
+  }
+
+  static start(dataDir: string, as: 'service' | 'command' = 'service'): ClusterUser {
+    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as]));
+  }
+
+  /** The database's URL, once it is open. */
+  async url(): Promise<string> {
+    const lines = createInterface(this.child.stdout);
+    const first = await Promise.race([once(lines, 'line').then(([line]) => String(line)), this.ended]);
+    if (typeof first !== 'string') throw new Error(`The process ended: ${first.errorOutput}`);
+    const told: unknown = JSON.parse(first);
+    if (told instanceof Object && 'url' in told && typeof told.url === 'string') return told.url;
+    throw new Error(`No URL in ${first}`);
+  }
+
+  /** How it ended by itself. */
+  async ending(): Promise<Ending> {
+    return this.ended;
+  }
+
+  async close(): Promise<Ending> {
+    this.child.stdin.end();
+    return this.ended;
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+}
+
+/** The process ID in PostgreSQL's lock file; undefined when PostgreSQL has stopped in good order. */
+export async function postmasterPid(dataDir: string): Promise<number | undefined> {
+  const text = await readFile(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : Number(text.split('\n', 1)[0]);
+}
+
+/** Gives each test of a block an empty data directory, and stops and removes all that it started there. */
+export function useDataDirectory(): {
+  start: (as?: 'service' | 'command', path?: string) => ClusterUser;
+  dataDir: () => string;
+} {
+  let parent: string;
+  let dataDir: string;
+  let users: ClusterUser[];
+
+  beforeEach(async () => {
+    // Only its owner may enter this directory, which PostgreSQL is not when root runs the tests.
+    parent = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
+    dataDir = join(parent, 'data');
+    users = [];
+  });
+
+  afterEach(async () => {
+    await Promise.all(users.map((user) => user.close()));
+    const pid = await postmasterPid(dataDir);
+    if (pid !== undefined) stop(pid);
+    await rm(parent, { recursive: true, force: true, maxRetries: 10 });
+  });
+
+  return {
+    start: (as, path = dataDir) => {
+      const user = ClusterUser.start(path, as);
+      users.push(user);
+      return user;
+    },
+    dataDir: () => dataDir,
+  };
+}
+
+/** It can have ended by itself, with its lock file left over. */
+function stop(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    return;
+  }
+}

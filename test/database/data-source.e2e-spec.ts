@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import type { EventEmitter } from 'node:events';
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { Environment } from '../../src/config/environment.js';
+import { isDatabaseAway } from '../../src/database/database-away.js';
+import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
+import { SilenceableWay } from './silenceable-way.js';
+import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
+
+// Processes are started, on machines that do other work too.
+jest.setTimeout(60_000);
+
+const run = promisify(execFile);
+
+class CreateVisits1700000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('CREATE TABLE visits (id serial)');
+    // Long enough for the others to run into it if nothing held them back.
+    await runner.query('SELECT pg_sleep(0.3)');
+  }
+
+  async down(): Promise<void> {}
+}
+
+class CountVisit1700000000001 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('INSERT INTO visits DEFAULT VALUES');
+  }
+
+  async down(): Promise<void> {}
+}
+
+describe('the database of a process', () => {
+  let database: TestDatabase;
+  let opened: OpenDatabase[];
+
+  const open = async (url = database.url): Promise<OpenDatabase> => {
+    const environment = Object.assign(new Environment(), { DATABASE_URL: url });
+    const migrations = [CreateVisits1700000000000, CountVisit1700000000001];
+    const one = await openDatabase(environment, { as: 'service', entities: [], migrations });
+    opened.push(one);
+    return one;
+  };
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    opened = [];
+  });
+
+  afterEach(async () => {
+    await Promise.all(opened.map((one) => one.close()));
+    await database.drop();
+  });
+
+  it('three processes that start at once on an empty database migrate it once', async () => {
+    await Promise.all([open(), open(), open()]);
+    expect(await runQuery(database.url, 'SELECT count(*)::int AS visits FROM visits')).toEqual([{ visits: 1 }]);
+    expect(await runQuery(database.url, 'SELECT count(*)::int AS done FROM migrations')).toEqual([{ done: 2 }]);
+  });
+
+  it('the lock of the migrations is free again afterwards', async () => {
+    await open();
+    const waiting = `SELECT count(*)::int AS locks FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    expect(await runQuery(database.url, waiting)).toEqual([{ locks: 0 }]);
+  });
+
+  it('a statement of a call is cut after five seconds and counts as the database being away', async () => {
+    const { dataSource } = await open();
+    expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '5s' }]);
+    const failure: unknown = await dataSource.transaction(async (manager): Promise<unknown> => {
+      await manager.query(`SET LOCAL statement_timeout = '20ms'`);
+      return manager.query('SELECT pg_sleep(5)').catch((error: unknown) => error);
+    });
+    expect(isDatabaseAway(failure)).toBe(true);
+  });
+
+  it('a process whose connections were cut works again once it has noticed', async () => {
+    const { dataSource } = await open();
+    await Promise.all([1, 2, 3].map(() => dataSource.query('SELECT pg_sleep(0.05)')));
+    await runQuery(
+      database.url,
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    // Each of the three can fail one query, which a caller is told as the database being away.
+    const answers: unknown[] = [];
+    for (let count = 0; count < 4; count++) {
+      answers.push(await dataSource.query('SELECT 1 AS alive').catch((error: unknown) => isDatabaseAway(error)));
+    }
+    expect(answers.at(-1)).toEqual([{ alive: 1 }]);
+    expect(answers).not.toContain(false);
+  });
+
+  it('a transaction whose connection is cut fails as the database being away', async () => {
+    const { dataSource } = await open();
+    const failure = await dataSource
+      .transaction(async (manager) => {
+        const [{ pid }] = await manager.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
+        const gone = new Promise((resolve) => {
+          void manager.queryRunner?.connect().then((client: EventEmitter) => client.once('end', resolve));
+        });
+        await runQuery(database.url, `SELECT pg_terminate_backend(${pid})`);
+        await gone;
+        await manager.query('SELECT 1');
+      })
+      .catch((error: unknown) => error);
+    expect(isDatabaseAway(failure)).toBe(true);
+  });
+
+  it('connections that went silent are given up and replaced', async () => {
+    const way = await SilenceableWay.to(database.url);
+    try {
+      const { dataSource } = await open(way.url);
+      await Promise.all([1, 2, 3].map(() => dataSource.query('SELECT pg_sleep(0.05)')));
+      way.silence();
+      const failures = await Promise.all(
+        [1, 2, 3].map(() => dataSource.query('SELECT 1').catch((error: unknown) => error)),
+      );
+      expect(failures.map(isDatabaseAway)).toEqual([true, true, true]);
+      expect(await dataSource.query('SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
+    } finally {
+      way.close();
+    }
+  });
+
+  it('with DATABASE_URL set, nothing of the embedded PostgreSQL is loaded', async () => {
+    const project = join(import.meta.dirname, '../..');
+    const copy = await mkdtemp(join(tmpdir(), 'without-embedded-'));
+    try {
+      for (const name of ['package.json', 'dist/config', 'dist/database', 'dist/domain']) {
+        await cp(join(project, name), join(copy, name), { recursive: true });
+      }
+      await symlink(join(project, 'node_modules'), join(copy, 'node_modules'));
+      for (const name of ['embedded-postgres.js', 'cluster-session.js', 'postmaster.js', 'postgres-binaries.js']) {
+        await rm(join(copy, 'dist/database', name));
+      }
+      const program = join(import.meta.dirname, 'programs/open-database.mjs');
+      const { stdout } = await run(process.execPath, [program, join(copy, 'dist'), database.url]);
+      expect(stdout).toBe('[{"alive":1}]');
+    } finally {
+      await rm(copy, { recursive: true, force: true });
+    }
+  });
+
+  it.each([
+    [
+      'a port that nobody listens on',
+      (url: URL) => (url.port = '1'),
+      /^The database at 127\.0\.0\.1:1 cannot be reached: the connection was refused\.$/,
+    ],
+    [
+      'a wrong password',
+      (url: URL) => (url.password = 'hunter2'),
+      /cannot be reached: password authentication failed for user "\w+"\.$/,
+    ],
+    [
+      'a database that does not exist',
+      (url: URL) => (url.pathname = '/nowhere'),
+      /cannot be reached: database "nowhere" does not exist\.$/,
+    ],
+  ])('%s is told in one line without the password', async (_case, change, message) => {
+    const url = new URL(database.url);
+    const password = url.password;
+    change(url);
+    const failure = await open(url.href).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ name: 'DatabaseUnreachableError', message: expect.stringMatching(message) });
+    expect(String(failure)).not.toContain(password);
+    expect(String(failure)).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,91 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { postmasterPid, useDataDirectory } from './cluster-user.js';
+import { runQuery } from './test-database.js';
+
+// Processes and clusters are started, on machines that do other work too.
+jest.setTimeout(60_000);
+
+/** Waits until `probe` tells something, which is returned; the test's own timeout is the limit. */
+async function eventually<T>(probe: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await probe().catch(() => undefined);
+    if (found !== undefined) return found;
+    await sleep(10);
+  }
+}
+
+describe('the embedded PostgreSQL after a crash', () => {
+  const { start, dataDir } = useDataDirectory();
+  const helpers: ChildProcess[] = [];
+
+  afterEach(() => {
+    for (const helper of helpers.splice(0)) helper.kill('SIGKILL');
+  });
+
+  const crashBoth = async (): Promise<void> => {
+    const service = start();
+    await runQuery(await service.url(), 'CREATE TABLE kept AS SELECT 42 AS value');
+    const pid = await postmasterPid(dataDir());
+    await service.kill();
+    process.kill(pid ?? 0, 'SIGKILL');
+  };
+
+  it('data is there after both the service and PostgreSQL were killed', async () => {
+    await crashBoth();
+    expect(await runQuery(await start().url(), 'SELECT value FROM kept')).toEqual([{ value: 42 }]);
+  });
+
+  it('it starts although its lock file names a dead process that is still listed', async () => {
+    await crashBoth();
+    const { uid } = await stat(join(dataDir(), 'postgres/cluster'));
+    // The shell starts a process and becomes one that never asks for its end.
+    const helper = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
+      ...(process.getuid?.() === 0 ? { uid } : {}),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    helpers.push(helper);
+    const zombie = await new Promise<string>((resolve) => {
+      helper.stdout.once('data', (pid: Buffer) => resolve(pid.toString().trim()));
+    });
+    const lockFile = join(dataDir(), 'postgres/cluster/postmaster.pid');
+    await writeFile(lockFile, (await readFile(lockFile, 'utf8')).replace(/^\d+/, zombie));
+
+    expect(await runQuery(await start().url(), 'SELECT value FROM kept')).toEqual([{ value: 42 }]);
+  });
+
+  it('a first start that was killed on the way is forgotten by the next', async () => {
+    const killed = start();
+    await eventually(async () => (await readdir(dataDir())).find((name) => name.startsWith('initdb-')));
+    await killed.kill();
+    expect(await readdir(dataDir())).not.toContain('postgres');
+
+    expect(await runQuery(await start().url(), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
+  });
+
+  it('a service whose PostgreSQL was killed starts it again at the same address', async () => {
+    const url = await start('service').url();
+    const killed = await postmasterPid(dataDir());
+    process.kill(killed ?? 0, 'SIGKILL');
+
+    expect(await eventually(() => runQuery(url, 'SELECT 1 AS alive'))).toEqual([{ alive: 1 }]);
+    expect(await postmasterPid(dataDir())).not.toBe(killed);
+  });
+
+  it('a service that lost its connection is still protected from a command that leaves', async () => {
+    const url = await start('service').url();
+    const memberships = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted`;
+    const [before] = await runQuery(url, memberships);
+    await runQuery(url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres'`);
+    await eventually(async () => (await runQuery(url, memberships)).find(({ pid }) => pid !== before?.['pid']));
+
+    const command = start('command');
+    await command.url();
+    await command.close();
+    expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
+    expect((await start('service').ending()).errorOutput).toContain('DataDirectoryInUseError');
+  });
+});

@@ -1,0 +1,12 @@
+// Opens the embedded PostgreSQL of a directory, says so on a line of JSON, and closes it when standard input ends.
+import { openEmbeddedPostgres } from '../../../dist/database/embedded-postgres.js';
+
+const [dataDir, as] = process.argv.slice(2);
+try {
+  const postgres = await openEmbeddedPostgres(dataDir, { as, settings: ['fsync=off', 'shared_buffers=16MB'] });
+  process.stdout.write(`${JSON.stringify({ url: postgres.url })}\n`);
+  process.stdin.resume().once('end', () => void postgres.close());
+} catch (error) {
+  process.stderr.write(`${error.name}: ${error.message}\n`);
+  process.exit(1);
+}
