@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import type { Usage, Verification } from '../../quota/usage.js';
+import { answer } from './answer.js';
+import { facts, table } from './table.js';
+
+/** The count and the settled calls disagree: the one thing that must never happen. */
+export class InexactUsageError extends Error {
+  constructor(organizationId: string, periods: readonly string[]) {
+    super(`The usage of ${organizationId} differs from the sum of its settled calls in ${periods.join(', ')}.`);
+    this.name = 'InexactUsageError';
+  }
+}
+
+/** Adds `usage`. With `--verify` it fails when a month's count is not the sum of its settled calls. */
+export function addUsageCommand(program: Command): void {
+  program
+    .command('usage')
+    .description("show an organization's quota in this month")
+    .argument('<org>', 'id or name')
+    .option('--verify', 'recompute every month from its settled calls')
+    .action(async (idOrName: string, options: { verify?: boolean }, command: Command) => {
+      let verification: Verification | undefined;
+      let organizationId = '';
+      await answer(command, async ({ organizations, quota }) => {
+        organizationId = (await organizations.find(idOrName)).id;
+        const usage = await quota.usage(organizationId);
+        if (options.verify !== true) return { document: usage, text: usageText(usage) };
+        verification = await quota.verify(organizationId);
+        return {
+          document: { ...usage, verification },
+          text: `${usageText(usage)}\n\n${verificationText(verification)}`,
+        };
+      });
+      const wrong = verification?.periods.filter(({ used, recomputed }) => used !== recomputed) ?? [];
+      if (wrong.length > 0)
+        throw new InexactUsageError(
+          organizationId,
+          wrong.map(({ period }) => period),
+        );
+    });
+}
+
+function usageText(usage: Usage): string {
+  return facts([
+    ['organization', usage.organization],
+    ['plan', usage.plan],
+    ['period', `${usage.period.start} to ${usage.period.end}`],
+    ['limit', usage.limit],
+    ['used', usage.used],
+    ['reserved', usage.reserved],
+    ['remaining', usage.remaining],
+  ]);
+}
+
+function verificationText({ exact, periods }: Verification): string {
+  const rows = periods.map((of) => [of.period, of.used, of.recomputed, of.forfeited, of.settledCalls]);
+  const verdict = exact ? 'Every month is the sum of its settled calls.' : 'The months do not add up.';
+  return `${table(['MONTH', 'USED', 'RECOMPUTED', 'FORFEITED', 'CALLS'], rows)}\n${verdict}`;
+}

@@ -1,0 +1,12 @@
+import { CreateOrganizations1763683200000 } from './create-organizations.js';
+import { CreateQuotaClock1763683202000 } from './create-quota-clock.js';
+import { CreateQuotaLedger1763683203000 } from './create-quota-ledger.js';
+import { CreateQuotaTables1763683201000 } from './create-quota-tables.js';
+
+/** Every migration, the oldest first; one that was released is never edited. */
+export const MIGRATIONS = [
+  CreateOrganizations1763683200000,
+  CreateQuotaTables1763683201000,
+  CreateQuotaClock1763683202000,
+  CreateQuotaLedger1763683203000,
+];

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { displayPrefix, generateKey, hashKey, isWellFormedKey, withoutKeys } from './api-key.js';
+
+const CHARACTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const KEY_LENGTH = 53;
+const key = fc.constant(null).map(() => generateKey());
+
+describe('a generated key', () => {
+  it('has the documented shape and is well formed', () => {
+    for (let count = 0; count < 200; count += 1) {
+      const made = generateKey();
+      expect(made).toMatch(/^ctk_[0-9A-Za-z]{49}$/);
+      expect(isWellFormedKey(made)).toBe(true);
+    }
+  });
+
+  it('is never made twice', () => {
+    expect(new Set(Array.from({ length: 1_000 }, generateKey)).size).toBe(1_000);
+  });
+
+  it('draws each character of its random part from the whole alphabet', () => {
+    const keys = Array.from({ length: 3_000 }, generateKey);
+    for (const place of [5, 20, 46]) {
+      expect(new Set(keys.map((made) => made.charAt(place))).size).toBe(CHARACTERS.length);
+    }
+  });
+});
+
+describe('the checksum', () => {
+  it('catches any single wrong character', () => {
+    const change = fc.record({ key, place: fc.nat(KEY_LENGTH - 1), character: fc.constantFrom(...CHARACTERS) });
+    fc.assert(
+      fc.property(change, ({ key: good, place, character }) => {
+        fc.pre(good.charAt(place) !== character);
+        expect(isWellFormedKey(good.slice(0, place) + character + good.slice(place + 1))).toBe(false);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('catches any two neighbours that changed places', () => {
+    fc.assert(
+      fc.property(key, fc.nat(KEY_LENGTH - 2), (good, place) => {
+        const [one, other] = [good.charAt(place), good.charAt(place + 1)];
+        fc.pre(one !== other);
+        expect(isWellFormedKey(good.slice(0, place) + other + one + good.slice(place + 2))).toBe(false);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('refuses a key with anything before, after or missing', () => {
+    fc.assert(
+      fc.property(key, fc.string({ minLength: 1, maxLength: 3 }), fc.nat(KEY_LENGTH - 1), (good, text, place) => {
+        expect(isWellFormedKey(text + good)).toBe(false);
+        expect(isWellFormedKey(good + text)).toBe(false);
+        expect(isWellFormedKey(good.slice(0, place) + good.slice(place + 1))).toBe(false);
+      }),
+    );
+    expect(isWellFormedKey(`${generateKey()}\n`)).toBe(false);
+  });
+
+  it('accepts no text by chance', () => {
+    fc.assert(fc.property(fc.string(), (text) => expect(isWellFormedKey(text)).toBe(false)));
+  });
+
+  it('stays what it is, so that keys stay good', () => {
+    expect(isWellFormedKey('ctk_GyZu31dyTCUg2FcHlTUClJ9eHT7usNW7JNmujufqI3Y27PRY4')).toBe(true);
+  });
+});
+
+describe('what is kept of a key', () => {
+  it('is its SHA-256', () => {
+    const made = generateKey();
+    expect(hashKey(made).equals(createHash('sha256').update(made, 'utf8').digest())).toBe(true);
+  });
+
+  it('and a prefix that leaves more than 200 random bits unknown', () => {
+    expect(displayPrefix(generateKey())).toMatch(/^ctk_[0-9A-Za-z]{6}$/);
+  });
+
+  it('is all that an error or a log may show of it', () => {
+    fc.assert(
+      fc.property(key, fc.string(), fc.string(), (made, before, after) => {
+        expect(withoutKeys(`${before} ${made} ${after}`)).not.toContain(made.slice(0, 11));
+      }),
+    );
+    expect(withoutKeys('No ctk_tail and key_0123 are untouched.')).toBe('No ctk_tail and key_0123 are untouched.');
+  });
+});

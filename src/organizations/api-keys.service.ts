@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { Plan } from '../domain/plan.js';
+import { ApiKeyUse } from './api-key-use.js';
+import { ApiKey } from './api-key.entity.js';
+import { displayPrefix, generateKey, hashKey, isWellFormedKey } from './api-key.js';
+import type { Caller } from './caller.js';
+import { readName } from './name.js';
+import { InactiveKeyError, InvalidLifetimeError, UnknownKeyError } from './organization-errors.js';
+
+/** A key at the only moment when its plaintext exists. */
+export interface IssuedKey {
+  /** The plaintext, which is shown once and stored nowhere. */
+  key: string;
+  apiKey: ApiKey;
+}
+
+export interface NewKey {
+  organizationId: string;
+  name?: string | undefined;
+  /** Undefined: it never expires. */
+  expiresInDays?: number | undefined;
+}
+
+const NAME_DEFAULT = 'default';
+const DAYS_MAX = 36_500;
+const HOURS_MAX = 24 * 365;
+const SECONDS_PER_DAY = 86_400;
+
+/** Issues, lists, rotates and revokes API keys, and tells who calls by one. */
+@Injectable()
+export class ApiKeysService {
+  constructor(
+    private readonly database: DataSource,
+    private readonly use: ApiKeyUse,
+  ) {}
+
+  /**
+   * Tells whom a key stands for, by one query; undefined for a key that is malformed (no query), unknown, revoked or
+   * expired. Nothing is remembered between calls, so a revoked key is refused from the next call on.
+   */
+  async authenticate(key: string): Promise<Caller | undefined> {
+    if (!isWellFormedKey(key)) return undefined;
+    const [found] = await this.database.query<FoundKey[]>(AUTHENTICATE, [hashKey(key)]);
+    if (!found) return undefined;
+    if (found.stale) this.use.note(found.key_id);
+    return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };
+  }
+
+  /** @throws InvalidNameError, InvalidLifetimeError; the organization must exist */
+  async issue({ organizationId, name = NAME_DEFAULT, expiresInDays }: NewKey): Promise<IssuedKey> {
+    if (expiresInDays !== undefined && !isWholeNumber(expiresInDays, 1, DAYS_MAX)) {
+      throw new InvalidLifetimeError('expiresInDays', `A key lives for 1 to ${DAYS_MAX} whole days.`);
+    }
+    const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
+    return insertKey(this.database.manager, organizationId, readName(name), lifetimeSeconds);
+  }
+
+  /** All keys of an organization, revoked and expired ones included, the oldest first. */
+  async list(organizationId: string): Promise<ApiKey[]> {
+    return this.database.getRepository(ApiKey).find({
+      where: { organizationId },
+      order: { createdAt: 'ASC', id: 'ASC' },
+    });
+  }
+
+  /**
+   * Issues a key in place of another, with its name and lifetime; the old one is refused after `graceHours`, and at once
+   * when they are 0.
+   *
+   * @throws UnknownKeyError, InactiveKeyError for a revoked, expired or already rotated key, InvalidLifetimeError
+   */
+  async rotate(keyId: string, graceHours: number): Promise<IssuedKey & { replaced: ApiKey }> {
+    if (!isWholeNumber(graceHours, 0, HOURS_MAX)) {
+      throw new InvalidLifetimeError('graceHours', `The grace period is 0 to ${HOURS_MAX} whole hours.`);
+    }
+    return this.database.transaction(async (manager) => {
+      const [old] = await manager.query<ActiveKey[]>(LOCK_ACTIVE, [keyId]);
+      if (!old) {
+        await findKey(manager, keyId);
+        throw new InactiveKeyError(keyId);
+      }
+      const issued = await insertKey(manager, old.organization_id, old.name, old.lifetime_seconds);
+      await manager.query(RETIRE, [keyId, graceHours, issued.apiKey.id]);
+      return { ...issued, replaced: await findKey(manager, keyId) };
+    });
+  }
+
+  /** Refused from the next call on. Revoking twice keeps the first time. @throws UnknownKeyError */
+  async revoke(keyId: string): Promise<ApiKey> {
+    await findKey(this.database.manager, keyId);
+    await this.database.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL', [keyId]);
+    return findKey(this.database.manager, keyId);
+  }
+}
+
+interface FoundKey {
+  key_id: string;
+  id: string;
+  name: string;
+  plan: Plan;
+  stale: boolean;
+}
+
+const AUTHENTICATE = `
+  SELECT key.id AS key_id, organization.id, organization.name, organization.plan,
+         key.last_used_at IS NULL OR key.last_used_at < now() - interval '1 minute' AS stale
+    FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
+    WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
+      AND organization.deleted_at IS NULL`;
+
+interface ActiveKey {
+  organization_id: string;
+  name: string;
+  lifetime_seconds: number | null;
+}
+
+const LOCK_ACTIVE = `
+  SELECT organization_id, name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds
+    FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > now())
+    FOR NO KEY UPDATE`;
+
+const RETIRE = `
+  UPDATE api_keys
+    SET replaced_by = $3,
+        revoked_at = CASE WHEN $2 = 0 THEN now() END,
+        expires_at = CASE WHEN $2 = 0 THEN expires_at ELSE least(expires_at, now() + make_interval(hours => $2)) END
+    WHERE id = $1`;
+
+const INSERT = `
+  INSERT INTO api_keys (id, organization_id, name, prefix, hash, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, now(), now() + make_interval(secs => $6))`;
+
+async function insertKey(
+  manager: EntityManager,
+  organizationId: string,
+  name: string,
+  lifetimeSeconds: number | null,
+): Promise<IssuedKey> {
+  const key = generateKey();
+  const id = `key_${randomBytes(12).toString('hex')}`;
+  await manager.query(INSERT, [id, organizationId, name, displayPrefix(key), hashKey(key), lifetimeSeconds]);
+  return { key, apiKey: await findKey(manager, id) };
+}
+
+async function findKey(manager: EntityManager, id: string): Promise<ApiKey> {
+  const found = id.includes('\0') ? null : await manager.findOneBy(ApiKey, { id });
+  if (!found) throw new UnknownKeyError(id);
+  return found;
+}
+
+function isWholeNumber(value: number, min: number, max: number): boolean {
+  return Number.isInteger(value) && value >= min && value <= max;
+}

@@ -1,0 +1,74 @@
+import { DomainError, InvalidRequestError } from '../domain/errors.js';
+import { PLANS } from '../domain/plan.js';
+import { withoutKeys } from './api-key.js';
+
+/** The largest monthly limit that can be stored. */
+export const MONTHLY_LIMIT_MAX = 2_147_483_647;
+export const NAME_LENGTH_MAX = 100;
+
+export class UnknownOrganizationError extends DomainError {
+  readonly code = 'not_found';
+
+  constructor(idOrName: string) {
+    super(`There is no organization with the id or name ${quoted(idOrName)}.`);
+  }
+}
+
+/** A name that several organizations have was given where one is meant. */
+export class AmbiguousOrganizationError extends InvalidRequestError {
+  constructor(name: string, ids: readonly string[]) {
+    super([
+      {
+        field: 'organization',
+        message: `Several organizations are named ${quoted(name)}; give an id: ${ids.join(', ')}.`,
+      },
+    ]);
+  }
+}
+
+export class UnknownKeyError extends DomainError {
+  readonly code = 'not_found';
+
+  constructor(id: string) {
+    super(`There is no key with the id ${quoted(id)}.`);
+  }
+}
+
+/** A key that is at its end already was to be rotated. */
+export class InactiveKeyError extends InvalidRequestError {
+  constructor(id: string) {
+    super([
+      { field: 'key', message: `The key ${quoted(id)} is revoked, expired or replaced already; issue a new one.` },
+    ]);
+  }
+}
+
+export class UnknownPlanError extends InvalidRequestError {
+  constructor(plan: string) {
+    super([{ field: 'plan', message: `There is no plan ${quoted(plan)}; the plans are ${PLANS.join(' and ')}.` }]);
+  }
+}
+
+export class InvalidNameError extends InvalidRequestError {
+  constructor() {
+    super([
+      { field: 'name', message: `A name has 1 to ${NAME_LENGTH_MAX} characters, none of them a control character.` },
+    ]);
+  }
+}
+
+export class InvalidLimitError extends InvalidRequestError {
+  constructor() {
+    super([{ field: 'monthlyLimit', message: `A monthly limit is a whole number from 0 to ${MONTHLY_LIMIT_MAX}.` }]);
+  }
+}
+
+export class InvalidLifetimeError extends InvalidRequestError {
+  constructor(field: string, message: string) {
+    super([{ field, message }]);
+  }
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(withoutKeys(text).slice(0, NAME_LENGTH_MAX));
+}

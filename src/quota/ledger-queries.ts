@@ -1,0 +1,69 @@
+import type { Plan } from '../domain/plan.js';
+
+/** What `quota_reserve` answers; no row for an unknown organization. */
+export interface ReserveRow {
+  /** Null when it was refused. */
+  reservation_id: string | null;
+  limit_in_force: number;
+  used_count: number;
+  reserved_count: number;
+  period_end: Date;
+}
+
+export const RESERVE = 'SELECT * FROM quota_reserve($1, $2, $3, $4, $5, $6, $7, $8)';
+
+/** What `quota_settle` answers; no row for an unknown reservation. */
+export interface SettleRow {
+  /** False when the reservation had been settled before, with these counts. */
+  first: boolean;
+  charged_count: number;
+  forfeited_count: number;
+}
+
+export const SETTLE = 'SELECT * FROM quota_settle($1, $2, $3, $4)';
+
+export interface UsageRow {
+  id: string;
+  plan: Plan;
+  limit_in_force: number;
+  period_start: Date;
+  period_end: Date;
+  used_count: number;
+  reserved_count: number;
+}
+
+// One statement, so that all figures are of one moment.
+export const USAGE = `
+  WITH clock AS MATERIALIZED (SELECT quota_now() AS now)
+  SELECT organization.id, organization.plan,
+         quota_limit(organization.monthly_limit, organization.plan, $2, $3) AS limit_in_force,
+         quota_period(clock.now)::timestamp AT TIME ZONE 'UTC' AS period_start,
+         quota_period_end(quota_period(clock.now)) AS period_end,
+         coalesce((SELECT used FROM quota_periods
+           WHERE organization_id = organization.id AND period_start = quota_period(clock.now)), 0) AS used_count,
+         coalesce((SELECT sum(required) FROM quota_reservations
+           WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
+             AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count
+    FROM organizations organization, clock
+    WHERE organization.id = $1 AND organization.deleted_at IS NULL`;
+
+export interface VerifyRow {
+  period: string;
+  used_count: number;
+  recomputed_count: number;
+  forfeited_count: number;
+  settled_calls: number;
+}
+
+// One statement, so that a settlement in the middle of it is in both figures or in neither.
+export const VERIFY = `
+  SELECT to_char(period_start, 'YYYY-MM') AS period, coalesce(counted.used, 0) AS used_count,
+         coalesce(booked.charged, 0)::integer AS recomputed_count,
+         coalesce(booked.forfeited, 0)::integer AS forfeited_count,
+         coalesce(booked.calls, 0)::integer AS settled_calls
+    FROM (SELECT period_start, used FROM quota_periods WHERE organization_id = $1) counted
+    FULL JOIN (
+      SELECT period_start, sum(charged) AS charged, sum(forfeited) AS forfeited, count(*) AS calls
+        FROM quota_reservations WHERE organization_id = $1 AND settled_at IS NOT NULL GROUP BY period_start
+    ) booked USING (period_start)
+    ORDER BY period_start`;

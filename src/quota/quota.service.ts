@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Environment } from '../config/environment.js';
+import type { QuotaState } from '../domain/errors.js';
+import { UnknownOrganizationError } from '../organizations/organization-errors.js';
+import {
+  RESERVE,
+  SETTLE,
+  USAGE,
+  VERIFY,
+  type ReserveRow,
+  type SettleRow,
+  type UsageRow,
+  type VerifyRow,
+} from './ledger-queries.js';
+import { retryDelayMs } from './retry-delay.js';
+import { UnknownReservationError } from './unknown-reservation-error.js';
+import type { Usage, Verification } from './usage.js';
+
+export interface ReservationRequest {
+  organizationId: string;
+  keyId: string;
+  /** What the caller calls the call; kept for people to find it by, and identifies nothing here. */
+  requestId: string;
+  channelId: string;
+  /** The most that the call can cost, in transcripts. */
+  required: number;
+  /** How long the reservation holds, by the database's clock. */
+  leaseSeconds: number;
+}
+
+/** `quota` is how it stands after the decision: a granted reservation counts in `reserved`. */
+export type Reservation = { granted: true; id: string; quota: QuotaState } | { granted: false; quota: QuotaState };
+
+/**
+ * Reserves and settles quota. Both are one round trip to a function in the database that locks the organization first,
+ * so they are exact with any number of processes.
+ */
+@Injectable()
+export class QuotaService implements OnApplicationShutdown {
+  private readonly logger = new Logger(QuotaService.name);
+  private readonly settling = new Set<Promise<boolean>>();
+  private readonly closing = new AbortController();
+
+  constructor(
+    private readonly database: DataSource,
+    private readonly environment: Environment,
+  ) {}
+
+  /**
+   * Holds `required` transcripts of this month's quota, or refuses when they would pass the limit in force. A call that
+   * requires none is always granted.
+   *
+   * @throws UnknownOrganizationError, and the driver's errors when the database is away
+   */
+  async reserve(request: ReservationRequest): Promise<Reservation> {
+    const [row] = await this.database.query<ReserveRow[]>(RESERVE, [
+      request.organizationId,
+      request.keyId,
+      request.requestId,
+      request.channelId,
+      request.required,
+      request.leaseSeconds,
+      this.environment.PLAN_FREE_MONTHLY,
+      this.environment.PLAN_PRO_MONTHLY,
+    ]);
+    if (!row) throw new UnknownOrganizationError(request.organizationId);
+    const quota = {
+      limit: row.limit_in_force,
+      used: row.used_count,
+      reserved: row.reserved_count,
+      resetAt: row.period_end,
+    };
+    return row.reservation_id === null ? { granted: false, quota } : { granted: true, id: row.reservation_id, quota };
+  }
+
+  /**
+   * Ends a reservation: charges `fetched`, releases the rest. Only the first settlement of a reservation counts. One that
+   * comes after the lease charges what still fits under the limit and forfeits the rest.
+   *
+   * @throws UnknownReservationError, and the driver's errors when the database is away
+   */
+  async settle(reservationId: string, fetched: number): Promise<void> {
+    const [row] = await this.database.query<SettleRow[]>(SETTLE, [
+      reservationId,
+      fetched,
+      this.environment.PLAN_FREE_MONTHLY,
+      this.environment.PLAN_PRO_MONTHLY,
+    ]);
+    if (!row) throw new UnknownReservationError(reservationId);
+    if (row.first && row.forfeited_count > 0) {
+      this.logger.warn(
+        `Reservation ${reservationId}: charged ${row.charged_count}, forfeited ${row.forfeited_count}, ` +
+          'because it was settled after its lease or fetched more than it reserved.',
+      );
+    }
+  }
+
+  /**
+   * Settles, and tries again with growing pauses while the lease lives. Never rejects: false when it was given up.
+   *
+   * @param leaseEndsAtMs when to give up, in milliseconds of `performance.now()`
+   */
+  settleWithRetry(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
+    const settling = this.settleUntil(reservationId, fetched, leaseEndsAtMs).finally(() =>
+      this.settling.delete(settling),
+    );
+    this.settling.add(settling);
+    return settling;
+  }
+
+  /** This month's figures, all of one moment. @throws UnknownOrganizationError */
+  async usage(organizationId: string): Promise<Usage> {
+    const [row] = await this.database.query<UsageRow[]>(USAGE, [
+      organizationId,
+      this.environment.PLAN_FREE_MONTHLY,
+      this.environment.PLAN_PRO_MONTHLY,
+    ]);
+    if (!row) throw new UnknownOrganizationError(organizationId);
+    return {
+      organization: row.id,
+      plan: row.plan,
+      period: { start: row.period_start.toISOString(), end: row.period_end.toISOString() },
+      limit: row.limit_in_force,
+      used: row.used_count,
+      reserved: row.reserved_count,
+      remaining: Math.max(0, row.limit_in_force - row.used_count - row.reserved_count),
+    };
+  }
+
+  /** Recomputes `used` of every month that is kept from the settled calls. */
+  async verify(organizationId: string): Promise<Verification> {
+    const rows = await this.database.query<VerifyRow[]>(VERIFY, [organizationId]);
+    return {
+      exact: rows.every((row) => row.used_count === row.recomputed_count),
+      periods: rows.map((row) => ({
+        period: row.period,
+        used: row.used_count,
+        recomputed: row.recomputed_count,
+        forfeited: row.forfeited_count,
+        settledCalls: row.settled_calls,
+      })),
+    };
+  }
+
+  /** Settlements that wait for the database get one last try each, before the database is closed. */
+  async onApplicationShutdown(): Promise<void> {
+    this.closing.abort();
+    await Promise.all(this.settling);
+  }
+
+  private async settleUntil(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
+    for (let attempt = 1; ; attempt += 1) {
+      const last = this.closing.signal.aborted;
+      try {
+        await this.settle(reservationId, fetched);
+        return true;
+      } catch (error) {
+        const leftMs = leaseEndsAtMs - performance.now();
+        const giveUp = last || leftMs <= 0 || error instanceof UnknownReservationError;
+        const line = `Reservation ${reservationId} of ${fetched} fetched was not settled, attempt ${attempt}`;
+        if (giveUp) {
+          this.logger.error(`${line}; given up, the customer is not charged: ${String(error)}`);
+          return false;
+        }
+        const delayMs = Math.min(retryDelayMs(attempt), Math.ceil(leftMs));
+        this.logger.warn(`${line}; next in ${delayMs} ms: ${String(error)}`);
+        await sleep(delayMs, undefined, { signal: this.closing.signal }).catch(() => undefined);
+      }
+    }
+  }
+}

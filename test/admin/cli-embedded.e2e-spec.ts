@@ -1,0 +1,40 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Environment } from '../../src/config/environment.js';
+import { openDatabase } from '../../src/database/data-source.js';
+import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
+import { runCli } from './run-cli.js';
+
+// Processes are started, on machines that do other work too.
+jest.setTimeout(60_000);
+
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'cli-embedded-'));
+  await chmod(dataDir, 0o711);
+});
+afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+const create = ['org', 'create', '--name', 'Acme', '--plan', 'pro', '--json'];
+
+describe('an admin command on the embedded database', () => {
+  it('works alone, from the first one on', async () => {
+    const { code, errorOutput } = await runCli(create, { DATA_DIR: dataDir });
+    expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
+    const { output } = await runCli(['org', 'list'], { DATA_DIR: dataDir });
+    expect(output).toContain('Acme');
+  });
+
+  it('works while the service runs, and leaves its database running', async () => {
+    const environment = Object.assign(new Environment(), { DATA_DIR: dataDir });
+    const service = await openDatabase(environment, { as: 'service', entities: [], migrations: MIGRATIONS });
+    try {
+      expect(await runCli(create, { DATA_DIR: dataDir })).toMatchObject({ code: 0, errorOutput: '' });
+      expect(await service.dataSource.query('SELECT name FROM organizations')).toEqual([{ name: 'Acme' }]);
+    } finally {
+      await service.close();
+    }
+  });
+});

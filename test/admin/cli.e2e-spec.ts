@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { QuotaDatabase } from '../quota/quota-database.js';
+import { type CliResult, runCli } from './run-cli.js';
+
+// Processes are started, on machines that do other work too.
+jest.setTimeout(60_000);
+
+const KEY = /ctk_[0-9A-Za-z]{49}/;
+
+let database: QuotaDatabase;
+beforeAll(async () => {
+  database = await QuotaDatabase.open();
+});
+afterAll(() => database.close());
+
+const cli = (...args: string[]): Promise<CliResult> => runCli(args, { DATABASE_URL: database.url });
+
+/** The one JSON document of a command that succeeds and says nothing else. */
+async function json(...args: string[]): Promise<Record<string, unknown>> {
+  const { code, output, errorOutput } = await cli(...args, '--json');
+  expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
+  const document: unknown = JSON.parse(output);
+  if (typeof document !== 'object' || document === null) throw new Error(`Not an object: ${output}`);
+  return { ...document };
+}
+
+async function newOrganization(name: string): Promise<string> {
+  return String((await json('org', 'create', '--name', name, '--plan', 'pro'))['id']);
+}
+
+describe('the admin commands', () => {
+  it('make an organization with a key that is good and a quota of its own', async () => {
+    const organization = await json('org', 'create', '--name', 'Acme', '--plan', 'pro', '--monthly-limit', '37');
+    expect(organization).toMatchObject({ name: 'Acme', plan: 'pro', monthlyLimit: 37 });
+    const issued = await json('key', 'issue', 'Acme', '--name', 'server', '--expires-in-days', '30');
+    expect(issued).toMatchObject({ name: 'server', organizationId: organization['id'] });
+    const key = String(issued['key']);
+    expect(key).toMatch(KEY);
+    expect(await database.keys.authenticate(key)).toMatchObject({ keyId: issued['id'] });
+    expect(await json('usage', 'Acme')).toEqual(await database.quota.usage(String(organization['id'])));
+  });
+
+  it('change the plan and the limit, and give the limit of the plan back', async () => {
+    const id = await newOrganization('Changing');
+    expect(await json('org', 'set-plan', id, 'free')).toMatchObject({ id, plan: 'free', monthlyLimit: null });
+    expect(await json('org', 'set-limit', 'Changing', '0')).toMatchObject({ id, monthlyLimit: 0 });
+    expect(await json('org', 'set-limit', id, 'default')).toMatchObject({ id, monthlyLimit: null });
+    const { output } = await cli('--json', 'org', 'list');
+    expect(JSON.parse(output)).toContainEqual(expect.objectContaining({ id, name: 'Changing', plan: 'free' }));
+  });
+
+  it('revoke and rotate a key', async () => {
+    const id = await newOrganization('Keys');
+    const first = await json('key', 'issue', id);
+    const second = await json('key', 'rotate', String(first['id']), '--grace-hours', '0');
+    expect(await database.keys.authenticate(String(first['key']))).toBeUndefined();
+    expect(await database.keys.authenticate(String(second['key']))).toBeDefined();
+    await json('key', 'revoke', String(second['id']));
+    expect(await database.keys.authenticate(String(second['key']))).toBeUndefined();
+    const list = await cli('key', 'list', id);
+    expect(list.output.match(/revoked/g)).toHaveLength(2);
+    expect(list.output).not.toMatch(KEY);
+  });
+
+  it('speak to people in aligned lines and show a key once, with a warning', async () => {
+    const id = await newOrganization('Human');
+    const { output } = await cli('key', 'issue', 'Human');
+    expect(output).toMatch(new RegExp(`^key +${KEY.source}\n.*only time`, 'm'));
+    expect((await cli('org', 'list')).output).toMatch(new RegExp(`^${id}  Human +pro +of the plan +20`, 'm'));
+    expect((await cli('usage', 'Human')).output).toMatch(/^limit +5000\nused +0\nreserved +0\nremaining +5000$/m);
+  });
+
+  it('recompute the usage, and fail when it does not add up', async () => {
+    const customer = await database.newCustomer(10);
+    await database.quota.settle(await database.reserved(customer, 5), 4);
+    expect(await json('usage', customer.organizationId, '--verify')).toMatchObject({
+      used: 4,
+      verification: { exact: true, periods: [{ used: 4, recomputed: 4, settledCalls: 1 }] },
+    });
+    await database.dataSource.query('UPDATE quota_periods SET used = 3 WHERE organization_id = $1', [
+      customer.organizationId,
+    ]);
+    const { code, errorOutput } = await cli('usage', customer.organizationId, '--verify');
+    expect(code).toBe(1);
+    expect(errorOutput).toMatch(
+      /^error: The usage of org_\w+ differs from the sum of its settled calls in \d{4}-\d\d\.\n$/,
+    );
+  });
+
+  it('log to standard error only', async () => {
+    const { output, errorOutput } = await runCli(['org', 'list', '--json'], {
+      DATABASE_URL: database.url,
+      LOG_LEVEL: 'debug',
+    });
+    expect(() => void JSON.parse(output)).not.toThrow();
+    expect(errorOutput).toMatch(/^debug: /);
+  });
+
+  it('explain themselves', async () => {
+    const { code, output, errorOutput } = await cli('key', 'rotate', '--help');
+    expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
+    expect(output).toContain('--grace-hours <count>');
+    expect(output).toContain('--json');
+  });
+});
+
+describe('an admin command that fails says so in one line and ends with 1', () => {
+  const secret = `ctk_${'a'.repeat(49)}`;
+
+  it.each<[string[], string]>([
+    [[], 'a command is missing; --help lists them'],
+    [['org'], 'a command is missing; --help lists them'],
+    [['orgs'], "unknown command 'orgs' (Did you mean org?)"],
+    [['org', 'list', 'x'], "too many arguments for 'list'. Expected 0 arguments but got 1."],
+    [['org', 'list', '--x'], "unknown option '--x'"],
+    [['org', 'create', '--name', 'A'], "required option '--plan <plan>' not specified"],
+    [
+      ['org', 'create', '--name', '', '--plan', 'pro'],
+      'A name has 1 to 100 characters, none of them a control character.',
+    ],
+    [
+      ['org', 'set-limit', 'A', '1e3'],
+      "command-argument value '1e3' is invalid for argument 'count'. It must be a whole number.",
+    ],
+    [['org', 'set-limit', 'A', '2147483648'], 'A monthly limit is a whole number from 0 to 2147483647.'],
+    [['org', 'set-plan', 'nobody', 'pro'], 'There is no organization with the id or name "nobody".'],
+    [['key', 'issue', 'nobody'], 'There is no organization with the id or name "nobody".'],
+    [['key', 'revoke', secret], 'There is no key with the id "ctk_aaaaaa…".'],
+    [['usage', 'nobody', secret], "too many arguments for 'usage'. Expected 1 argument but got 2."],
+    [[secret], "unknown command 'ctk_aaaaaa…'"],
+  ])('%j', async (args, line) => {
+    expect(await cli(...args)).toEqual({ code: 1, output: '', errorOutput: `error: ${line}\n` });
+  });
+
+  it('when the database cannot be reached, without its password', async () => {
+    const { code, output, errorOutput } = await runCli(['org', 'list'], {
+      DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/db',
+    });
+    expect({ code, output }).toEqual({ code: 1, output: '' });
+    expect(errorOutput).toMatch(/^error: [^\n]*127\.0\.0\.1:1[^\n]*\n$/);
+    expect(errorOutput).not.toContain('hunter2');
+  });
+
+  it('when variables are wrong, a line for each', async () => {
+    const { code, errorOutput } = await runCli(['org', 'list'], { PORT: 'x', LOG_LEVEL: 'loud' });
+    expect(code).toBe(1);
+    expect(errorOutput).toMatch(/^error: PORT must [^\n]*\nerror: LOG_LEVEL must [^\n]*\n$/);
+  });
+});

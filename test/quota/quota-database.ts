@@ -1,0 +1,91 @@
+import { Logger } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { Environment } from '../../src/config/environment.js';
+import { openDatabase } from '../../src/database/data-source.js';
+import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
+import { ApiKeyUse } from '../../src/organizations/api-key-use.js';
+import { ApiKey } from '../../src/organizations/api-key.entity.js';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
+import { Organization } from '../../src/organizations/organization.entity.js';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { QuotaService, type Reservation } from '../../src/quota/quota.service.js';
+import { createTestDatabase } from '../database/test-database.js';
+
+export const PLAN_FREE_MONTHLY = 50;
+export const PLAN_PRO_MONTHLY = 5_000;
+
+/** A customer with a key. */
+export interface Customer {
+  organizationId: string;
+  keyId: string;
+}
+
+/** An empty database of one test file with the services over it, and a clock that the test can set. */
+export class QuotaDatabase {
+  readonly organizations: OrganizationsService;
+  readonly keyUse: ApiKeyUse;
+  readonly keys: ApiKeysService;
+  readonly quota: QuotaService;
+
+  private constructor(
+    readonly url: string,
+    readonly dataSource: DataSource,
+    readonly environment: Environment,
+    readonly close: () => Promise<void>,
+  ) {
+    this.organizations = new OrganizationsService(dataSource);
+    this.keyUse = new ApiKeyUse(dataSource);
+    this.keys = new ApiKeysService(dataSource, this.keyUse);
+    this.quota = this.newQuotaService();
+  }
+
+  static async open(): Promise<QuotaDatabase> {
+    Logger.overrideLogger(false);
+    const testDatabase = await createTestDatabase();
+    const { url } = testDatabase;
+    const environment = Object.assign(new Environment(), { DATABASE_URL: url, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY });
+    const database = await openDatabase(environment, {
+      as: 'service',
+      entities: [Organization, ApiKey],
+      migrations: MIGRATIONS,
+    });
+    return new QuotaDatabase(url, database.dataSource, environment, async () => {
+      await database.close();
+      await testDatabase.drop();
+    });
+  }
+
+  newQuotaService(): QuotaService {
+    return new QuotaService(this.dataSource, this.environment);
+  }
+
+  async newCustomer(monthlyLimit: number | null = null, plan = 'pro'): Promise<Customer> {
+    const { id: organizationId } = await this.organizations.create({ name: 'Acme', plan, monthlyLimit });
+    const { apiKey } = await this.keys.issue({ organizationId });
+    return { organizationId, keyId: apiKey.id };
+  }
+
+  reserve(customer: Customer, required: number, leaseSeconds = 60): Promise<Reservation> {
+    return this.quota.reserve({ ...customer, requestId: 'r', channelId: 'UC', required, leaseSeconds });
+  }
+
+  /** Reserves and gives the id; fails when it is refused. */
+  async reserved(customer: Customer, required: number, leaseSeconds = 60): Promise<string> {
+    const reservation = await this.reserve(customer, required, leaseSeconds);
+    if (!reservation.granted) throw new Error('The reservation was refused.');
+    return reservation.id;
+  }
+
+  /** From now on the quota's time stands still at the given moment. */
+  async setClock(at: Date): Promise<void> {
+    await this.dataSource.query('CREATE TABLE IF NOT EXISTS test_clock (at timestamptz NOT NULL)');
+    await this.dataSource.query(`
+      CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT at FROM test_clock'`);
+    await this.dataSource.query('DELETE FROM test_clock');
+    await this.dataSource.query('INSERT INTO test_clock VALUES ($1)', [at]);
+  }
+
+  async moveClock(seconds: number): Promise<void> {
+    await this.dataSource.query('UPDATE test_clock SET at = at + make_interval(secs => $1)', [seconds]);
+  }
+}

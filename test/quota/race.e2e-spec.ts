@@ -1,0 +1,94 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type Customer, QuotaDatabase } from './quota-database.js';
+import { Racer } from './racer.js';
+
+// Processes are started, on machines that do other work too.
+jest.setTimeout(60_000);
+
+const ATTEMPTS_PER_PROCESS = 100;
+const USED_BEFORE = 5;
+
+let database: QuotaDatabase;
+const racers: Racer[] = [];
+beforeAll(async () => {
+  database = await QuotaDatabase.open();
+});
+afterEach(() => Promise.all(racers.splice(0).map((racer) => racer.kill())));
+afterAll(() => database.close());
+
+async function prepareTwo(customer: Customer, attempts: number): Promise<Racer[]> {
+  racers.push(...(await Promise.all([1, 2].map(() => Racer.prepare(database.url, customer, attempts)))));
+  return racers;
+}
+
+describe('two processes that race for what is left of a quota', () => {
+  it.each([0, 1, 37])('are granted and charged exactly %i', async (left) => {
+    const customer = await database.newCustomer(USED_BEFORE + left);
+    await database.quota.settle(await database.reserved(customer, USED_BEFORE), USED_BEFORE);
+    const two = await prepareTwo(customer, ATTEMPTS_PER_PROCESS);
+    for (const racer of two) racer.start();
+    const granted = await Promise.all(two.map((racer) => racer.granted()));
+
+    expect(granted.reduce((sum, count) => sum + count, 0)).toBe(left);
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({
+      used: USED_BEFORE + left,
+      reserved: 0,
+      remaining: 0,
+    });
+    expect(await database.quota.verify(customer.organizationId)).toMatchObject({
+      exact: true,
+      periods: [{ settledCalls: 1 + left }],
+    });
+  });
+
+  it('and are killed leave a book that adds up and reservations that end with their lease', async () => {
+    const customer = await database.newCustomer(1_000_000);
+    const two = await prepareTwo(customer, 0);
+    for (const racer of two) racer.start();
+    await Promise.all(two.map((racer) => racer.nextLine()));
+    await Promise.all(two.map((racer) => racer.kill()));
+
+    const { used, reserved } = await database.quota.usage(customer.organizationId);
+    expect(used).toBeGreaterThanOrEqual(20);
+    expect(reserved).toBeLessThanOrEqual(20);
+    expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
+    await database.setClock(new Date(Date.now() + 61_000));
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used, reserved: 0 });
+  });
+});
+
+describe('a change of the limit', () => {
+  it('that a reservation had to wait for is the limit it is measured by', async () => {
+    const customer = await database.newCustomer(10);
+    const change = database.dataSource.createQueryRunner();
+    await change.startTransaction();
+    await change.query('UPDATE organizations SET monthly_limit = 4 WHERE id = $1', [customer.organizationId]);
+    const waiting = database.reserve(customer, 5);
+    await untilSomebodyWaits();
+    await change.commitTransaction();
+    await change.release();
+    expect(await waiting).toMatchObject({ granted: false, quota: { limit: 4, reserved: 0 } });
+  });
+});
+
+describe('a session at a stricter isolation level', () => {
+  it('is refused, because its sums would be older than its lock', async () => {
+    const customer = await database.newCustomer(10);
+    await expect(
+      database.dataSource.transaction('REPEATABLE READ', (manager) =>
+        manager.query("SELECT * FROM quota_reserve($1, $2, 'r', 'UC', 1, 60, 50, 5000)", [
+          customer.organizationId,
+          customer.keyId,
+        ]),
+      ),
+    ).rejects.toThrow('READ COMMITTED');
+  });
+});
+
+async function untilSomebodyWaits(): Promise<void> {
+  for (;;) {
+    const waiting = await database.dataSource.query<unknown[]>(`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+    if (waiting.length > 0) return;
+  }
+}

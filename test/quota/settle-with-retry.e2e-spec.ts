@@ -1,0 +1,68 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { QuotaDatabase } from './quota-database.js';
+
+let database: QuotaDatabase;
+beforeAll(async () => {
+  database = await QuotaDatabase.open();
+});
+beforeEach(breakSettling);
+afterEach(mendSettling);
+afterAll(() => database.close());
+
+describe('settling with retries', () => {
+  it('succeeds when the database comes back while the lease lives', async () => {
+    const customer = await database.newCustomer(10);
+    const id = await database.reserved(customer, 5);
+    const settling = database.quota.settleWithRetry(id, 5, performance.now() + 60_000);
+    await expect(database.quota.settle(id, 5)).rejects.toThrow();
+    await mendSettling();
+    expect(await settling).toBe(true);
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 5, reserved: 0 });
+  });
+
+  it('gives up without rejecting when the lease has ended, and nothing is charged', async () => {
+    const customer = await database.newCustomer(10);
+    const id = await database.reserved(customer, 5);
+    expect(await database.quota.settleWithRetry(id, 5, performance.now() + 250)).toBe(false);
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 5 });
+  });
+
+  it('of a reservation that does not exist is given up at once', async () => {
+    await mendSettling();
+    const unknown = '00000000-0000-4000-8000-000000000000';
+    const begunAtMs = performance.now();
+    expect(await database.quota.settleWithRetry(unknown, 5, begunAtMs + 60_000)).toBe(false);
+    expect(performance.now() - begunAtMs).toBeLessThan(5_000);
+  });
+
+  it('is tried a last time at shutdown, which waits for it', async () => {
+    const quota = database.newQuotaService();
+    const customer = await database.newCustomer(10);
+    const id = await database.reserved(customer, 5);
+    const other = await database.reserved(customer, 4);
+    const settling = [id, other].map((one) => quota.settleWithRetry(one, 4, performance.now() + 60_000));
+    await expect(database.quota.settle(id, 4)).rejects.toThrow();
+    await mendSettling();
+    await quota.onApplicationShutdown();
+    expect(await Promise.all(settling)).toEqual([true, true]);
+  });
+
+  it('ends at shutdown when the database stays away', async () => {
+    const quota = database.newQuotaService();
+    const id = await database.reserved(await database.newCustomer(10), 5);
+    const settling = quota.settleWithRetry(id, 5, performance.now() + 60_000);
+    await quota.onApplicationShutdown();
+    expect(await settling).toBe(false);
+  });
+});
+
+async function breakSettling(): Promise<void> {
+  await database.dataSource.query('ALTER FUNCTION quota_settle RENAME TO quota_settle_away');
+}
+
+async function mendSettling(): Promise<void> {
+  const [{ away } = { away: false }] = await database.dataSource.query<{ away: boolean }[]>(
+    "SELECT to_regproc('quota_settle_away') IS NOT NULL AS away",
+  );
+  if (away) await database.dataSource.query('ALTER FUNCTION quota_settle_away RENAME TO quota_settle');
+}
