@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { type Client, CLIENTS, type Track } from '../catalogue/model.js';
+
+const HOUR_SECONDS = 3_600;
+const LIFETIME_HOURS = 7;
+
+/** The parameters that the signature covers; language, kind and format may be changed. */
+const SIGNED = ['ip', 'ipbits', 'expire', 'v', 'ei', 'caps', 'opi', 'xoaf'];
+
+/**
+ * The address of a track as the platform hands it out: on the platform's own host, signed, alive for seven hours, and
+ * with the client that asked for it hidden in `ei`.
+ */
+export function captionUrl(videoId: string, track: Track, client: Client): string {
+  const query = new URLSearchParams({
+    v: videoId,
+    ei: Buffer.from(`${client}:${videoId}`).toString('base64url'),
+    caps: 'asr',
+    opi: '112496729',
+    xoaf: '5',
+    xowf: '1',
+    hl: 'en',
+    ip: '0.0.0.0',
+    ipbits: '0',
+    expire: String(expiry()),
+    sparams: SIGNED.join(','),
+  });
+  query.set('signature', signatureOf(query));
+  query.set('key', 'yt8');
+  if (announcesToken(track, client)) query.set('exp', 'xpe');
+  if (track.generated) query.set('kind', 'asr');
+  query.set('lang', track.languageCode);
+  if (client === 'ANDROID') query.set('fmt', 'srv3');
+  // The platform leaves these commas as they are.
+  return `https://www.youtube.com/api/timedtext?${query.toString().replaceAll('%2C', ',')}`;
+}
+
+/** Almost every track of the WEB client needs a token. */
+export function needsToken(track: Track, client: Client): boolean {
+  return client === 'WEB' || (track.tokenNeed?.clients.includes(client) ?? false);
+}
+
+function announcesToken(track: Track, client: Client): boolean {
+  return needsToken(track, client) && (track.tokenNeed?.announced ?? true);
+}
+
+export function clientOfCaptionUrl(query: URLSearchParams): Client | null {
+  const name = Buffer.from(query.get('ei') ?? '', 'base64url')
+    .toString()
+    .split(':')[0];
+  return CLIENTS.find((client) => client === name) ?? null;
+}
+
+/** Whether an address is one that was handed out here, unchanged in what is signed, and still alive. */
+export function isSigned(query: URLSearchParams): boolean {
+  return query.get('signature') === signatureOf(query) && Number(query.get('expire')) * 1_000 > Date.now();
+}
+
+/** By the full hour, so that the answers of an hour are alike and can be kept. */
+function expiry(): number {
+  return (Math.floor(Date.now() / 1_000 / HOUR_SECONDS) + LIFETIME_HOURS) * HOUR_SECONDS;
+}
+
+function signatureOf(query: URLSearchParams): string {
+  const signed = SIGNED.map((name) => `${name}=${query.get(name) ?? ''}`).join('&');
+  const digest = createHash('sha512').update(signed).digest('hex').toUpperCase();
+  return `${digest.slice(0, 40)}.${digest.slice(40, 80)}`;
+}

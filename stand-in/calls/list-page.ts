@@ -1,0 +1,97 @@
+import type { Channel, Video } from '../catalogue/model.js';
+import type { JsonObject } from '../json.js';
+
+/** How playlist pages are written: the platform changed from `old` to `new` in June 2026. */
+export const PLAYLIST_SHAPES = ['old', 'new'] as const;
+export type PlaylistShape = (typeof PLAYLIST_SHAPES)[number];
+
+/** A page of a list of uploads, before it is written in either shape. */
+export interface ListPage {
+  listId: string;
+  channel: Channel;
+  /** Position of the first video; anything but 0 is written as a continuation. */
+  offset: number;
+  total: number;
+  videos: readonly Video[];
+  /** Null on the last page. */
+  nextToken: string | null;
+  /** Leads to recommendations: it stands below the list and must not be taken for its next page. */
+  recommendationsToken: string;
+}
+
+/** When every announced event starts. */
+export const EVENT_START = new Date('2030-03-14T18:00:00Z');
+export const EVENT_TEXT = '3/14/30, 6:00 PM';
+
+export function thumbnails(videoId: string): JsonObject[] {
+  const sizes = [
+    [168, 94],
+    [196, 110],
+    [246, 138],
+    [336, 188],
+  ];
+  return sizes.map(([width, height]) => ({
+    url: `https://i.ytimg.com/vi/${videoId}/hqdefault.jpg?w=${width}`,
+    width,
+    height,
+  }));
+}
+
+export function watchEndpoint(videoId: string, listId: string, index: number): JsonObject {
+  return {
+    commandMetadata: {
+      webCommandMetadata: {
+        url: `/watch?v=${videoId}&list=${listId}&index=${index + 1}`,
+        webPageType: 'WEB_PAGE_TYPE_WATCH',
+        rootVe: 3832,
+      },
+    },
+    watchEndpoint: { videoId, playlistId: listId, index, params: 'OAI%3D', playerParams: 'iAQB' },
+  };
+}
+
+export function browseContinuation(token: string): JsonObject {
+  return {
+    commandMetadata: { webCommandMetadata: { sendPost: true, apiUrl: '/youtubei/v1/browse' } },
+    continuationCommand: { token, request: 'CONTINUATION_REQUEST_TYPE_BROWSE' },
+  };
+}
+
+export function recommendationsItem(page: ListPage): JsonObject {
+  return {
+    continuationItemRenderer: {
+      trigger: 'CONTINUATION_TRIGGER_ON_ITEM_SHOWN',
+      continuationEndpoint: browseContinuation(page.recommendationsToken),
+    },
+  };
+}
+
+/** What surrounds the list on its first page. */
+export function firstPageFrame(page: ListPage, contents: readonly JsonObject[]): JsonObject {
+  const sections = [{ itemSectionRenderer: { contents } }, recommendationsItem(page)];
+  const content = { sectionListRenderer: { contents: sections } };
+  return {
+    contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { selected: true, content } }] } },
+    header: {
+      playlistHeaderRenderer: {
+        playlistId: page.listId,
+        title: { simpleText: 'Videos' },
+        numVideosText: { runs: [{ text: String(page.total) }, { text: ' videos' }] },
+        ownerText: { runs: [{ text: page.channel.name }] },
+      },
+    },
+    metadata: { playlistMetadataRenderer: { title: 'Videos' } },
+  };
+}
+
+/** What surrounds the list on every later page. */
+export function nextPageFrame(page: ListPage, continuationItems: readonly JsonObject[]): JsonObject {
+  return {
+    contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { selected: true } }] } },
+    onResponseReceivedActions: [{ appendContinuationItemsAction: { continuationItems, targetId: page.listId } }],
+  };
+}
+
+export function emptyListMessage(): JsonObject {
+  return { messageRenderer: { text: { simpleText: 'No videos in this playlist yet' } } };
+}

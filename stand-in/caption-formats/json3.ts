@@ -1,0 +1,58 @@
+import { type Cue, type Run, textOf, type Track } from '../catalogue/model.js';
+import type { Json, JsonObject } from '../json.js';
+import { rollsUpAtMs, wordsOf } from './words.js';
+
+/**
+ * The format of the platform's own web player (`fmt=json3`): plain text in `segs[].utf8`, styles by number. Recognised
+ * speech comes word by word, with an event per line break (`aAppend`) and one without text that opens the window.
+ */
+export function json3(track: Track): string {
+  const time = (milliseconds: number): Json => (track.timesAsStrings ? String(milliseconds) : milliseconds);
+  const events = track.generated ? rollUpEvents(track.cues()) : track.cues().map(subtitleEvent);
+  return JSON.stringify({
+    wireMagic: 'pb3',
+    pens: [{}, { iAttr: 1 }],
+    wsWinStyles: track.generated ? [{}, { mhModeHint: 2, juJustifCode: 0, sdScrollDir: 3 }] : [{}],
+    wpWinPositions: track.generated ? [{}, { apPoint: 6, ahHorPos: 20, avVerPos: 100, rcRows: 2, ccCols: 40 }] : [{}],
+    events: events.map(({ tStartMs, dDurationMs, ...event }) => ({
+      tStartMs: time(tStartMs),
+      ...(dDurationMs !== null && { dDurationMs: time(dDurationMs) }),
+      ...event,
+    })),
+  });
+}
+
+interface CaptionEvent {
+  readonly tStartMs: number;
+  readonly dDurationMs: number | null;
+  readonly [key: string]: Json;
+}
+
+function subtitleEvent(cue: Cue): CaptionEvent {
+  const empty = textOf(cue) === '';
+  return { tStartMs: cue.startMs, dDurationMs: cue.durationMs, ...(!empty && { segs: cue.runs.map(segment) }) };
+}
+
+function segment(run: Run): JsonObject {
+  return { utf8: run.text, ...(run.italic && { pPenId: 1 }) };
+}
+
+function rollUpEvents(cues: readonly Cue[]): CaptionEvent[] {
+  const last = cues.at(-1);
+  const endMs = last ? last.startMs + (last.durationMs ?? 0) : 0;
+  const opening = { tStartMs: 0, dDurationMs: endMs, id: 1, wpWinPosId: 1, wsWinStyleId: 1 };
+  return [opening, ...cues.flatMap((cue, index) => rollUpLine(cue, cues[index + 1]))];
+}
+
+function rollUpLine(cue: Cue, next: Cue | undefined): CaptionEvent[] {
+  const durationMs = cue.durationMs ?? 0;
+  const segs = wordsOf(textOf(cue), durationMs).map(({ text, offsetMs }) => ({
+    utf8: text,
+    ...(offsetMs > 0 && { tOffsetMs: offsetMs }),
+    acAsrConf: 0,
+  }));
+  const line = { tStartMs: cue.startMs, dDurationMs: cue.durationMs, wWinId: 1, segs };
+  const breakAtMs = rollsUpAtMs(cue.startMs, durationMs, next?.startMs);
+  const lineBreak = { dDurationMs: Math.max(0, cue.startMs + durationMs - breakAtMs), wWinId: 1, aAppend: 1 };
+  return [line, { tStartMs: breakAtMs, ...lineBreak, segs: [{ utf8: '\n' }] }];
+}

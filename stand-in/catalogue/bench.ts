@@ -1,0 +1,70 @@
+import { type Channel, hoursBefore, type Video } from './model.js';
+import { seedOf } from './random.js';
+import { talk } from './speech.js';
+import { generated } from './track.js';
+
+const HANDLE = /^@bench-([1-9][0-9]{0,3})x([1-9][0-9]{0,4})$/i;
+const CHANNEL_ID = /^UCbench-([0-9]{4})x([0-9]{5})------$/;
+const VIDEO_ID = /^bn([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** How many videos a generated channel has, and how many cues each of them. */
+interface Size {
+  videos: number;
+  cues: number;
+}
+
+/** `@bench-100x1500` is a channel of 100 videos of 1,500 generated cues; every such handle exists. */
+export function benchChannelByHandle(handle: string): Channel | undefined {
+  return channelOf(HANDLE.exec(handle));
+}
+
+export function benchChannelById(id: string): Channel | undefined {
+  return channelOf(CHANNEL_ID.exec(id));
+}
+
+/** The video's ID says which channel it belongs to and which of its videos it is. */
+export function benchVideo(id: string): { channel: Channel; video: Video } | undefined {
+  const [videos, cues, index] = (VIDEO_ID.exec(id) ?? []).slice(1).map(fromDigits);
+  if (!videos || !cues || index === undefined || index >= videos) return undefined;
+  const channel = benchChannelByHandle(`@bench-${videos}x${cues}`);
+  return channel && { channel, video: videoOf({ videos, cues }, index) };
+}
+
+function channelOf(match: RegExpExecArray | null): Channel | undefined {
+  if (!match) return undefined;
+  const size = { videos: Number(match[1]), cues: Number(match[2]) };
+  if (size.videos === 0 || size.cues === 0) return undefined;
+  return {
+    id: `UCbench-${String(size.videos).padStart(4, '0')}x${String(size.cues).padStart(5, '0')}------`,
+    name: `Bench ${size.videos} × ${size.cues}`,
+    handle: `@bench-${size.videos}x${size.cues}`,
+    customNames: [],
+    userNames: [],
+    description: `${size.videos} generated videos of ${size.cues} cues.`,
+    state: 'ok',
+    uploadsPlaylist: 'present',
+    uploads: () => Array.from({ length: size.videos }, (_, index) => videoOf(size, index)),
+  };
+}
+
+function videoOf({ videos, cues }: Size, index: number): Video {
+  const id = `bn${digits(videos)}${digits(cues)}${digits(index)}`;
+  return {
+    id,
+    title: `Generated talk ${videos - index} of ${videos}`,
+    state: 'ok',
+    durationSeconds: cues * 3,
+    viewCount: 1_000 + index,
+    publishedAt: hoursBefore(24 * (index + 1)),
+    tracks: [generated('en', () => talk(seedOf(id), cues))],
+  };
+}
+
+function digits(number: number): string {
+  return [number >> 12, number >> 6, number].map((part) => DIGITS[part & 63]).join('');
+}
+
+function fromDigits(text: string): number {
+  return [...text].reduce((sum, digit) => sum * 64 + DIGITS.indexOf(digit), 0);
+}

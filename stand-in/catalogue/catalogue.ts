@@ -1,0 +1,50 @@
+import { benchChannelByHandle, benchChannelById, benchVideo } from './bench.js';
+import { HARBOUR_LIGHT } from './harbour-light.js';
+import { type Channel, type Video } from './model.js';
+import * as others from './other-channels.js';
+import { TIDEWATER } from './tidewater.js';
+
+/** The written channels; those of `@bench-<videos>x<cues>` exist besides, as many as there are handles. */
+export const CHANNELS: readonly Channel[] = [
+  HARBOUR_LIGHT,
+  TIDEWATER,
+  others.FOG_SIGNAL,
+  others.EMPTY_SLIP,
+  others.DRY_DOCK,
+  others.TERMINATED,
+  others.AGE_GATED,
+  others.UNICODE_HANDLE,
+  others.WITHOUT_HANDLE,
+];
+
+const VIDEOS = new Map(
+  CHANNELS.flatMap((channel) => channel.uploads().map((video) => [video.id, { channel, video }] as const)),
+);
+
+export function channelById(id: string): Channel | undefined {
+  return CHANNELS.find((channel) => channel.id === id) ?? benchChannelById(id);
+}
+
+export function videoById(id: string): { channel: Channel; video: Video } | undefined {
+  return VIDEOS.get(id) ?? benchVideo(id);
+}
+
+/** Finds the channel that a path on the platform's site leads to: `/@handle`, `/channel/ID`, `/c/name`, `/user/name`, `/name`. */
+export function channelByPath(path: string): Channel | undefined {
+  const [first = '', second = ''] = path.split('/').slice(1).map(comparable);
+  if (first.startsWith('@')) return channelByHandle(first);
+  if (first === 'channel') return channelById(path.split('/')[2] ?? '');
+  if (first === 'user')
+    return CHANNELS.find((channel) => channel.userNames.some((name) => comparable(name) === second));
+  const name = first === 'c' ? second : first;
+  return CHANNELS.find((channel) => channel.customNames.some((custom) => comparable(custom) === name));
+}
+
+function channelByHandle(handle: string): Channel | undefined {
+  const found = CHANNELS.find((channel) => channel.handle !== null && comparable(channel.handle) === handle);
+  return found ?? benchChannelByHandle(handle);
+}
+
+function comparable(name: string): string {
+  return name.normalize('NFC').toLowerCase();
+}

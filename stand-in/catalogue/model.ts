@@ -1,0 +1,112 @@
+/** The InnerTube clients that the stand-in tells apart. */
+export const CLIENTS = ['WEB', 'VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
+export type Client = (typeof CLIENTS)[number];
+
+/** A piece of a caption line; styled pieces are written in each format's own way. */
+export interface Run {
+  text: string;
+  italic?: boolean;
+  /** `#RRGGBB`. */
+  colour?: string;
+}
+
+/** One caption; a null duration is left out of the answer, as the platform does now and then. */
+export interface Cue {
+  startMs: number;
+  durationMs: number | null;
+  runs: readonly Run[];
+}
+
+export function textOf(cue: Cue): string {
+  return cue.runs.map((run) => run.text).join('');
+}
+
+/** Which clients' caption URLs answer with an empty body for want of a PO token. */
+export interface TokenNeed {
+  clients: readonly Client[];
+  /** Whether the URL says so (`exp=xpe`), or the empty body is the only sign. */
+  announced: boolean;
+}
+
+export interface Track {
+  languageCode: string;
+  /** The language as the platform names it in English; "(auto-generated)" is added for a generated one. */
+  languageName: string;
+  generated?: boolean;
+  rightToLeft?: boolean;
+  tokenNeed?: TokenNeed;
+  /** Times in json3 are written as strings of digits. */
+  timesAsStrings?: boolean;
+  cues: () => readonly Cue[];
+}
+
+export const VIDEO_STATES = [
+  'ok',
+  'live',
+  'upcoming',
+  'members-only',
+  'private',
+  'deleted',
+  'age-gated',
+  'premium',
+  'country-blocked',
+] as const;
+export type VideoState = (typeof VIDEO_STATES)[number];
+
+export interface Video {
+  /** 11 characters of `[A-Za-z0-9_-]`. */
+  id: string;
+  title: string;
+  state: VideoState;
+  short?: boolean;
+  /** A live stream that has ended. */
+  pastLive?: boolean;
+  /** Clients that are told "This video is not available" while others may play it. */
+  unplayableOn?: readonly Client[];
+  durationSeconds: number;
+  viewCount: number;
+  publishedAt: Date;
+  /** Empty when captions are turned off. */
+  tracks: readonly Track[];
+}
+
+export type ChannelState = 'ok' | 'terminated' | 'age-gated';
+
+export interface Channel {
+  /** `UC` and 22 characters. */
+  id: string;
+  name: string;
+  /** With the `@`. */
+  handle: string | null;
+  /** Names that lead here as `/c/name` and `/name`. */
+  customNames: readonly string[];
+  /** Names that lead here as `/user/name`. */
+  userNames: readonly string[];
+  description: string;
+  state: ChannelState;
+  /** A channel that never uploaded may have no uploads playlist at all. */
+  uploadsPlaylist: 'present' | 'missing';
+  /** Newest first. */
+  uploads: () => readonly Video[];
+}
+
+/** "Now" of the catalogue: relative dates are counted from here, so that every run shows the same. */
+export const BASE_DATE = new Date('2026-11-01T12:00:00Z');
+
+const HOUR_MS = 3_600_000;
+
+export function hoursBefore(hours: number): Date {
+  return new Date(BASE_DATE.getTime() - hours * HOUR_MS);
+}
+
+/** Pads a readable name to the length of a video ID. */
+export function videoId(name: string): string {
+  if (!/^[A-Za-z0-9_-]{1,11}$/.test(name)) throw new Error(`${name} cannot be a video ID`);
+  return name.padEnd(11, '_');
+}
+
+/** Pads a readable name to the length of a channel ID. */
+export function channelId(name: string): string {
+  if (!/^[A-Za-z0-9_-]{1,22}$/.test(name)) throw new Error(`${name} cannot be a channel ID`);
+  return `UC${name.padEnd(22, '_')}`;
+}

@@ -1,0 +1,26 @@
+/** What an address that asks too much gets to see, with any status. */
+export const CAPTCHA_PAGE = `<!DOCTYPE html>
+<html>
+  <head><title>Stand-in</title></head>
+  <body>
+    <p>There have been a great many requests from your network. Show that you are a person.</p>
+    <form action="/das_captcha?fw=1" method="POST">
+      <div class="g-recaptcha" data-sitekey="stand-in"></div>
+      <input type="submit" value="Submit">
+    </form>
+  </body>
+</html>
+`;
+
+/** What a visitor from the European Union without a consent cookie gets to see. */
+export const CONSENT_PAGE = `<!DOCTYPE html>
+<html lang="en">
+  <head><title>Before you continue</title></head>
+  <body>
+    <form action="https://consent.youtube.com/s" method="POST" style="display:inline;">
+      <input type="hidden" name="set_eom" value="true">
+      <button>Reject all</button>
+    </form>
+  </body>
+</html>
+`;
