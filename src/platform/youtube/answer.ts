@@ -1,0 +1,37 @@
+/** Why the platform refuses the caller rather than the thing asked for. */
+export type BlockReason = 'too-many-requests' | 'captcha' | 'consent' | 'empty-body';
+
+/** What became of one outgoing request when there is no answer to read. */
+export type FailedAnswer =
+  | { kind: 'blocked'; reason: BlockReason; retryAfterSeconds: number | null }
+  /** Another status than 2xx. */
+  | { kind: 'http-error'; status: number }
+  | { kind: 'timeout' }
+  | { kind: 'network'; cause: unknown }
+  /** Something came that cannot be what was asked for. */
+  | { kind: 'unreadable'; expected: string };
+
+export type Media = 'json' | 'xml' | 'html' | 'other' | 'empty';
+
+/** One outgoing request's end: a 2xx answer with its text, or why there is none. */
+export type Answer = { kind: 'ok'; media: Media; body: string } | FailedAnswer;
+
+/** The same for a request whose answer is JSON. */
+export type JsonAnswer = { kind: 'json'; value: unknown; bodyLength: number } | FailedAnswer;
+
+/** One word for a log or a counter; it never holds anything that the platform sent. */
+export function outcomeOf(answer: Answer | JsonAnswer): string {
+  switch (answer.kind) {
+    case 'ok':
+    case 'json':
+      return 'ok';
+    case 'blocked':
+      return `blocked:${answer.reason}`;
+    case 'http-error':
+      return `http-${answer.status}`;
+    case 'timeout':
+    case 'network':
+    case 'unreadable':
+      return answer.kind;
+  }
+}

@@ -1,0 +1,125 @@
+import type { ReadingContext } from '../video-platform.js';
+import { type Answer, type JsonAnswer, outcomeOf } from './answer.js';
+import type { Exit } from './exits.js';
+import type { HttpRequests } from './http-request.js';
+import { type InnertubeClientName, type InnertubeRequests, loadInnertubeRequests } from './innertube-requests.js';
+import { type RetryBudget, withRetries } from './retry.js';
+import type { UpstreamEvents } from './upstream-events.js';
+import { VisitorDesk } from './visitor-data.js';
+import { at, asString } from './json-reading.js';
+
+/** Longest wait for visitor data; past it the local one is used. */
+const VISITOR_TIMEOUT_MS = 5_000;
+/** An issued one has 40 to 600 characters. */
+const VISITOR_LENGTH_MAX = 4_096;
+
+/** On whose behalf, through which exit, and with how many retries a piece of work is done. */
+export interface Work {
+  readonly exit: Exit;
+  readonly context: ReadingContext;
+  readonly budget: RetryBudget;
+}
+
+export interface InnertubeCall {
+  /** For the counters: `player`, `uploads`, … */
+  kind: string;
+  client: InnertubeClientName;
+  /** Below `/youtubei/v1/`. */
+  path: string;
+  payload: Readonly<Record<string, unknown>>;
+  /** A partial response mask, or null for the whole answer. */
+  fields: string | null;
+}
+
+/** Speaks InnerTube: composes, sends, retries and counts; what an answer means is for others to say. */
+export class InnertubeClient {
+  private visitors: VisitorDesk | null = null;
+  private readonly visitorLane = {};
+
+  /** @param closing aborted when the process shuts down */
+  constructor(
+    private readonly http: HttpRequests,
+    private readonly events: UpstreamEvents,
+    private readonly closing: AbortSignal,
+  ) {}
+
+  /** Asks for JSON. Rejects only when `context.signal` is aborted. */
+  async post(call: InnertubeCall, work: Work): Promise<JsonAnswer> {
+    const requests = await loadInnertubeRequests();
+    const visitorData = await this.desk(requests).get(work.exit, call.client, work.context.signal);
+    const request = requests.compose(call.client, call.path, call.payload, visitorData, call.fields);
+    const attempt = async () => {
+      const answer = asJson(await this.http.send(request, work.exit.dispatcher, work.context));
+      this.events.count(call.kind, call.client, outcomeOf(answer));
+      if (call.fields !== null && answer.kind === 'json') {
+        // No mask asks for it and every whole answer has it.
+        const whole = at(answer.value, 'responseContext') !== undefined;
+        this.events.count('fields', call.client, whole ? 'ignored' : 'honoured');
+      }
+      return answer;
+    };
+    return withRetries(attempt, work.budget, work.context);
+  }
+
+  /**
+   * Fetches a text that an answer pointed to, with the face of the client that was answered. Rejects only when
+   * `context.signal` is aborted.
+   */
+  async get(kind: string, client: InnertubeClientName, url: URL, work: Work): Promise<Answer> {
+    const requests = await loadInnertubeRequests();
+    const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': requests.userAgent(client) };
+    const attempt = async () => {
+      const answer = await this.http.send({ url, headers }, work.exit.dispatcher, work.context);
+      this.events.count(kind, client, outcomeOf(answer));
+      return answer;
+    };
+    // An empty text is no accident that passes: it is how a caption URL refuses, so it is not tried again here.
+    return withRetries(attempt, work.budget, work.context);
+  }
+
+  /** Gives a client of an exit a new identity, after it was taken for a machine. */
+  renewVisitor(exit: Exit, client: InnertubeClientName): void {
+    this.visitors?.spoil(exit, client);
+  }
+
+  private desk(requests: InnertubeRequests): VisitorDesk {
+    this.visitors ??= new VisitorDesk(
+      (exit, client) => this.askForVisitor(requests, exit, client),
+      () => requests.localVisitorData(),
+    );
+    return this.visitors;
+  }
+
+  private async askForVisitor(
+    requests: InnertubeRequests,
+    exit: Exit,
+    client: InnertubeClientName,
+  ): Promise<string | null> {
+    const context: ReadingContext = {
+      // Shared by whoever needs it next, so it does not end with the call that asked first.
+      signal: AbortSignal.any([this.closing, AbortSignal.timeout(VISITOR_TIMEOUT_MS)]),
+      deadlineAtMs: performance.now() + VISITOR_TIMEOUT_MS,
+      lane: this.visitorLane,
+    };
+    const request = requests.compose(client, 'visitor_id', {}, requests.localVisitorData(), null);
+    const answer = asJson(await this.http.send(request, exit.dispatcher, context));
+    this.events.count('visitor', client, outcomeOf(answer));
+    if (answer.kind !== 'json') return null;
+    const visitorData = asString(at(answer.value, 'responseContext', 'visitorData'));
+    return visitorData && visitorData.length <= VISITOR_LENGTH_MAX && /^[\x21-\x7e]+$/.test(visitorData)
+      ? visitorData
+      : null;
+  }
+}
+
+function asJson(answer: Answer): JsonAnswer {
+  if (answer.kind !== 'ok') return answer;
+  // A JSON answer is never empty; what comes instead is told like the empty text of a caption URL that refuses.
+  if (answer.media === 'empty') return { kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null };
+  if (answer.media === 'html') return { kind: 'unreadable', expected: 'JSON, not a page' };
+  try {
+    return { kind: 'json', value: JSON.parse(answer.body) as unknown, bodyLength: answer.body.length };
+  } catch {
+    return { kind: 'unreadable', expected: 'whole JSON' };
+  }
+}

@@ -1,0 +1,33 @@
+/** The platform's own address; every request that the adapter makes up itself begins with it. */
+export const YOUTUBE_ORIGIN = 'https://www.youtube.com';
+
+/** Hosts that a URL given by the platform may lead to. Nothing else is ever contacted. */
+const ALLOWED_HOSTS: ReadonlySet<string> = new Set(['www.youtube.com', 'youtube.com', 'm.youtube.com']);
+
+/** Where the platform sends those whom it takes for machines, and those who did not choose their cookies. */
+const CAPTCHA_HOSTS: ReadonlySet<string> = new Set([
+  'www.google.com',
+  'google.com',
+  'ipv4.google.com',
+  'ipv6.google.com',
+]);
+const CONSENT_HOST = /^consent\.(?:[a-z]+\.)?(?:youtube|google)\.[a-z.]{2,6}$/;
+
+export type AddressKind = 'allowed' | 'captcha' | 'consent' | 'foreign';
+
+/** What a URL that came from the platform leads to. Only `allowed` may be fetched. */
+export function addressKind(url: URL): AddressKind {
+  if (url.protocol !== 'https:' || url.port !== '' || url.username !== '' || url.password !== '') return 'foreign';
+  if (ALLOWED_HOSTS.has(url.hostname)) return 'allowed';
+  if (CONSENT_HOST.test(url.hostname)) return 'consent';
+  return CAPTCHA_HOSTS.has(url.hostname) && url.pathname.startsWith('/sorry') ? 'captcha' : 'foreign';
+}
+
+/**
+ * The address that is really contacted. With a base URL (an egress gateway, or the stand-in) it stands in for the
+ * platform's origin, its own path in front: `https://gateway/yt` + `/api/timedtext?v=…`.
+ */
+export function contactedUrl(url: URL, baseUrl: URL | null): URL {
+  if (!baseUrl) return url;
+  return new URL(`${baseUrl.pathname.replace(/\/+$/, '')}${url.pathname}${url.search}`, baseUrl.origin);
+}

@@ -1,0 +1,101 @@
+import { Logger } from '@nestjs/common';
+import { EnvironmentError, readEnvironment } from './config/environment.js';
+import { parseChannelReference } from './domain/channel-reference.js';
+import { DomainError } from './domain/errors.js';
+import type { Upload, VideoOutcome } from './domain/transcript.js';
+import type { ReadingContext } from './platform/video-platform.js';
+import { UpstreamEvents } from './platform/youtube/upstream-events.js';
+import { YoutubePlatform } from './platform/youtube/youtube-platform.js';
+
+const USAGE = 'Usage: npm run smoke -- @handle [number of videos, 1 to 100, default 10]';
+const VIDEOS_DEFAULT = 10;
+
+/** Why the check could not be made, as the one line that is shown. */
+class SmokeError extends Error {}
+
+/**
+ * Reads a channel from the platform without the service, and shows what the platform still does as expected: for the
+ * first look from a machine that reaches it. Not a part of the tests.
+ */
+async function smoke(words: readonly string[]): Promise<void> {
+  const { reference, count } = readArguments(words);
+  const events = new UpstreamEvents();
+  const environment = readEnvironment();
+  const platform = new YoutubePlatform(environment, events);
+  const context: ReadingContext = {
+    signal: AbortSignal.timeout(environment.REQUEST_DEADLINE_SECONDS * 1000),
+    deadlineAtMs: performance.now() + environment.REQUEST_DEADLINE_SECONDS * 1000,
+    lane: {},
+  };
+  try {
+    const channelId = await platform.resolveChannel(reference, context);
+    const [channel, list] = await Promise.all([
+      platform.readChannel(channelId, context),
+      platform.listUploads(channelId, count, context),
+    ]);
+    print(`channel   ${channel.name} (${channel.handle ?? 'no handle'}, ${channel.id})`);
+    const uploads = list.uploads.slice(0, count);
+    const lines = uploads.map(async (upload) => lineOf(upload, await platform.readVideo(upload.videoId, [], context)));
+    // All of them are awaited, also when one rejects: the others would end unhandled.
+    const ends = await Promise.allSettled(lines);
+    for (const line of ends) print(line.status === 'fulfilled' ? line.value : lineOfError(line.reason));
+    context.signal.throwIfAborted();
+    if (uploads.length === 0) print('The channel has no uploads.');
+  } catch (error) {
+    throw context.signal.aborted ? new SmokeError('The platform took too long to answer.') : error;
+  } finally {
+    report(events);
+    await platform.onApplicationShutdown();
+  }
+}
+
+function readArguments(words: readonly string[]) {
+  const [text, limit = String(VIDEOS_DEFAULT), ...more] = words;
+  const reference = text === undefined ? undefined : parseChannelReference(text);
+  if (!reference || more.length > 0 || !/^(?:[1-9][0-9]?|100)$/.test(limit)) throw new SmokeError(USAGE);
+  return { reference, count: Number(limit) };
+}
+
+function lineOf(upload: Upload, outcome: VideoOutcome): string {
+  const title = (upload.title ?? '(no title)').slice(0, 60);
+  const shown = `${upload.videoId}  ${(upload.kind ?? 'unknown').padEnd(8)}`;
+  if (!outcome.ok) return `${shown}  ${outcome.failure.code}  ${title}`;
+  const texts = [...outcome.transcript].map(([languageCode, segments]) => `${languageCode}: ${segments.length} lines`);
+  return `${shown}  ok (${texts.join(', ')})  ${title}`;
+}
+
+function report(events: UpstreamEvents): void {
+  const counts = events.snapshot();
+  const show = (label: string, kind: string) => {
+    const found = counts.filter((entry) => entry.kind === kind);
+    print(
+      `${label}${found.map(({ client, outcome, count }) => `${client} ${outcome} × ${count}`).join(', ') || 'none'}`,
+    );
+  };
+  show('captions  ', 'captions');
+  show('player    ', 'player');
+  show('playlist  ', 'shape');
+  show('$fields   ', 'fields');
+  show('visitor   ', 'visitor');
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** A failure in one line, without a stack: whoever runs this wants to know what to do. */
+function lineOfError(error: unknown): string {
+  if (error instanceof EnvironmentError) return error.faults.join('; ');
+  if (error instanceof DomainError && error.cause instanceof Error) return `${error.code}: ${error.cause.message}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+const toStandardError = (message: unknown) => void process.stderr.write(`${JSON.stringify(message)}\n`);
+Logger.overrideLogger({ log: toStandardError, warn: toStandardError, error: toStandardError });
+
+try {
+  await smoke(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${lineOfError(error).replaceAll('\n', ' ')}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,133 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Environment } from '../../src/config/environment.js';
+import { type Adapter, context, end, openAdapter } from '../youtube/adapter.js';
+import { type Replay, startReplay } from './replay.js';
+
+const folder = process.env['RECORDINGS_DIR'];
+if (!folder) throw new Error('Set RECORDINGS_DIR to the folder of the recordings.');
+
+const AGE_GATED_CHANNEL = 'UCbfnHqxXs_K3kvaH-WlNlig';
+const MEMBERS_CHANNEL = 'UCQuLXlFNAeDJMSmuzHU5axw';
+
+/** First pages of playlists were recorded by their continuations alone. */
+const ALIASES = {
+  [`VLUU${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',
+  [`VLUU${MEMBERS_CHANNEL.slice(2)}`]: 'playlist-members-only-page1',
+};
+
+let replay: Replay;
+let adapter: Adapter;
+
+beforeAll(async () => {
+  replay = await startReplay(folder, ALIASES);
+});
+
+afterEach(() => adapter.close());
+
+afterAll(() => replay.close());
+
+function open(choices: Partial<Environment> = {}, playAs: string | null = null): Adapter['platform'] {
+  replay.playAs(playAs);
+  replay.missed.length = 0;
+  adapter = openAdapter(replay.url, choices);
+  return adapter.platform;
+}
+
+describe('recorded videos, read by the whole adapter', () => {
+  it.each([
+    ['VISIONOS', 'M4gD1WSo5mA', 'ok'],
+    ['VISIONOS', 'kX3nB4PpJko', 'ok'],
+    ['VISIONOS', 'X4VbdwhkE10', 'video_live'],
+    ['ANDROID', 'M4gD1WSo5mA', 'ok'],
+    ['ANDROID', 'X4VbdwhkE10', 'video_live'],
+    ['ANDROID', 'don-t-exist', 'video_unavailable'],
+    ['ANDROID', 'ayI2iBwGdxw', 'video_members_only'],
+    ['ANDROID', '8VajtrESJzA', 'video_private'],
+  ] as const)('%s says that %s is %s', async (client, videoId, outcome) => {
+    expect(end(await open({ YOUTUBE_CLIENTS: [client] }).readVideo(videoId, [], context()))).toBe(outcome);
+  });
+
+  it.each([
+    ['player-android-ok', 'GJLlxj_dtq8', 'ok'],
+    ['player-android-po-token-required', 'GJLlxj_dtq8', 'upstream_blocked'],
+    ['player-android-transcripts-disabled', 'dsMFmonKDD4', 'transcript_unavailable'],
+    ['player-android-age-restricted', 'Njp5uhTorCo', 'video_age_restricted'],
+    ['player-android-request-blocked', 'GJLlxj_dtq8', 'upstream_blocked'],
+    ['html-consent-page', 'GJLlxj_dtq8', 'upstream_blocked'],
+    ['html-too-many-requests', 'GJLlxj_dtq8', 'upstream_blocked'],
+  ])('%s ends as it should', async (name, videoId, outcome) => {
+    const platform = open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, name);
+    expect(end(await platform.readVideo(videoId, [], context()))).toBe(outcome);
+  });
+
+  it('an answer about another video is never taken for the one asked for', async () => {
+    const platform = open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, 'player-android-ok');
+    expect(end(await platform.readVideo('aaaaaaaaaaa', [], context()))).toBe('upstream_blocked');
+  });
+
+  it('a text comes under the language asked for, without markup', async () => {
+    const outcome = await open({ YOUTUBE_CLIENTS: ['VISIONOS'] }).readVideo('M4gD1WSo5mA', ['en'], context());
+    const segments = outcome.ok ? (outcome.transcript.get('en') ?? []) : [];
+    expect(segments.length).toBeGreaterThan(0);
+    expect(segments.map(({ text }) => text).join('')).not.toMatch(/[<>]|&lt;/);
+  });
+
+  it('WEB tells when a video was published', async () => {
+    const platform = open(
+      { YOUTUBE_CLIENTS: ['ANDROID'], PUBLISH_DATES: 'exact' },
+      'player-web-microformat-cclicensed',
+    );
+    const outcome = await platform.readVideo('M4gD1WSo5mA', [], context());
+    expect(outcome.details.publishedAt).toMatch(/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/);
+  });
+});
+
+describe('recorded channels, read by the whole adapter', () => {
+  it.each([
+    ['handle', 'Gronkh', 'UCYJ61XIK64sp6ZFFS8sctxw'],
+    ['custom', 'JeffGeerling', 'UCR-DXc1voovS8nhAvccRZhg'],
+    ['user', 'creativecommons', 'UCTwECeGqMZee77BjdoYtI2Q'],
+  ] as const)('the %s %s leads to its channel', async (kind, name, id) => {
+    const reference = kind === 'handle' ? { kind, handle: name } : { kind, name };
+    await expect(open().resolveChannel(reference, context())).resolves.toBe(id);
+  });
+
+  it('an unknown handle, a terminated channel and an impossible ID are not found', async () => {
+    const platform = open();
+    const handle = 'nonExistingHandleThatWillNeverExist15464';
+    const notFound = { code: 'channel_not_found' };
+    await expect(platform.resolveChannel({ kind: 'handle', handle }, context())).rejects.toMatchObject(notFound);
+    for (const id of ['UCoaO4U_p7G7AwalqSbGCZOA', 'UCPWXIOPK-9myzek6jHR5yrg', 'DOESNT-EXIST']) {
+      await expect(platform.readChannel(id, context())).rejects.toMatchObject(notFound);
+    }
+  });
+
+  it.each([
+    ['UCTwECeGqMZee77BjdoYtI2Q', 'Creative Commons', '@creativecommons'],
+    ['UCR-DXc1voovS8nhAvccRZhg', 'Jeff Geerling', '@JeffGeerling'],
+    ['UCYJ61XIK64sp6ZFFS8sctxw', 'Gronkh', '@gronkh'],
+    [AGE_GATED_CHANNEL, 'Laphroaig Whisky', null],
+  ])('%s is %s', async (id, name, handle) => {
+    await expect(open().readChannel(id, context())).resolves.toEqual({ id, name, handle });
+  });
+
+  it('uploads are listed over two pages, although the Shorts and the feed were not recorded', async () => {
+    const { uploads, complete } = await open().listUploads(AGE_GATED_CHANNEL, 1_000, context());
+    expect(complete).toBe(true);
+    expect(uploads.length).toBeGreaterThan(100);
+    expect(new Set(uploads.map(({ videoId }) => videoId)).size).toBe(uploads.length);
+    expect(uploads.every(({ title, publishedAt }) => title !== null && publishedAt === null)).toBe(true);
+    expect(replay.missed).toEqual(expect.arrayContaining([expect.stringContaining('/feeds/videos.xml')]));
+  });
+
+  it('one page is enough for as many as it has', async () => {
+    const { uploads, complete } = await open().listUploads(AGE_GATED_CHANNEL, 25, context());
+    expect([uploads.length, complete]).toEqual([100, false]);
+  });
+
+  it('a list of videos for members says so before anything is asked for them', async () => {
+    const { uploads } = await open().listUploads(MEMBERS_CHANNEL, 25, context());
+    expect(uploads.length).toBeGreaterThan(25);
+    expect(uploads.every(({ failure }) => failure === 'video_members_only')).toBe(true);
+  });
+});

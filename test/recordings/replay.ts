@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { at, asString } from '../../src/platform/youtube/json-reading.js';
+
+interface Recording {
+  name: string;
+  method: string;
+  path: string;
+  request: unknown;
+  status: number;
+  contentType: string;
+  body: string;
+}
+
+/** A server that answers with recorded traffic. */
+export interface Replay {
+  url: string;
+  /** Paths with their main argument, of what was asked and not recorded. */
+  missed: string[];
+  /** Answers `/player` with this recording, whatever is asked; null for the one of the video asked for. */
+  playAs(name: string | null): void;
+  close(): Promise<void>;
+}
+
+/** Reads every recording of a folder. @throws when there is none: tests over nothing would all pass */
+export function readRecordings(folder: string): Map<string, Recording> {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.json'));
+  if (names.length === 0) throw new Error(`There are no recordings in ${folder}.`);
+  return new Map(
+    names.map((file) => {
+      const recorded: unknown = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+      const name = file.replace(/\.json$/, '');
+      const body = at(recorded, 'response', 'body');
+      return [
+        name,
+        {
+          name,
+          method: asString(at(recorded, 'request', 'method')) ?? '',
+          path: asString(at(recorded, 'request', 'path')) ?? '',
+          request: at(recorded, 'request', 'body'),
+          status: Number(at(recorded, 'response', 'status')),
+          contentType: asString(at(recorded, 'response', 'contentType')) ?? '',
+          body: typeof body === 'string' ? body : JSON.stringify(body),
+        },
+      ];
+    }),
+  );
+}
+
+/**
+ * Starts the server. A request is answered by the recording of the same path and the same main argument (`url`,
+ * `browseId`, `continuation`, `videoId`).
+ *
+ * @param aliases names of recordings that answer a main argument which they were not recorded with
+ */
+export async function startReplay(folder: string, aliases: Readonly<Record<string, string>>): Promise<Replay> {
+  const recordings = readRecordings(folder);
+  const missed: string[] = [];
+  let playing: string | null = null;
+
+  const find = (method: string, path: string, argument: string): Recording | undefined => {
+    if (path === '/api/timedtext') return recordings.get('timedtext-xml');
+    if (path === '/youtubei/v1/player' && playing !== null) return recordings.get(playing);
+    const alias = aliases[argument];
+    if (alias !== undefined) return recordings.get(alias);
+    return [...recordings.values()].find(
+      (one) => one.method === method && one.path === path && argumentOf(one.request) === argument && argument !== '',
+    );
+  };
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const { pathname } = new URL(request.url ?? '', 'http://replay.invalid');
+    const text = Buffer.concat(chunks).toString();
+    const argument = text === '' ? '' : argumentOf(JSON.parse(text));
+    const recording = find(request.method ?? '', pathname, argument);
+    if (recording) {
+      response.writeHead(recording.status, { 'content-type': recording.contentType }).end(recording.body);
+      return;
+    }
+    missed.push(`${pathname} ${argument}`);
+    response.writeHead(500, { 'content-type': 'application/json' }).end('{}');
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => response.destroy(error as Error));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    missed,
+    playAs: (name) => {
+      if (name !== null && !recordings.has(name)) throw new Error(`There is no recording ${name}.`);
+      playing = name;
+    },
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function argumentOf(body: unknown): string {
+  const places = [['url'], ['browseId'], ['continuation'], ['videoId'], ['playerRequest', 'videoId']];
+  return places.map((place) => asString(at(body, ...place))).find((value) => value !== null) ?? '';
+}

@@ -1,0 +1,43 @@
+import { Logger, type LoggerService } from '@nestjs/common';
+import { Environment } from '../../src/config/environment.js';
+import type { Segment, VideoOutcome } from '../../src/domain/transcript.js';
+import type { ReadingContext } from '../../src/platform/video-platform.js';
+import { UpstreamEvents } from '../../src/platform/youtube/upstream-events.js';
+import { YoutubePlatform } from '../../src/platform/youtube/youtube-platform.js';
+
+/** The adapter in front of a server, with what it logged and counted. */
+export interface Adapter {
+  platform: YoutubePlatform;
+  events: UpstreamEvents;
+  /** The structured messages of its log, in order. */
+  logged: Record<string, unknown>[];
+  close(): Promise<void>;
+}
+
+/** Opens the adapter with everything that it sends going to `url`. */
+export function openAdapter(url: string, choices: Partial<Environment> = {}): Adapter {
+  const logged: Record<string, unknown>[] = [];
+  const keep = (message: unknown) => void logged.push(typeof message === 'object' ? { ...message } : { message });
+  const logger: LoggerService = { log: keep, warn: keep, error: keep };
+  Logger.overrideLogger(logger);
+  const environment = Object.assign(new Environment(), { YOUTUBE_BASE_URL: url, UPSTREAM_RETRIES: 0 }, choices);
+  const events = new UpstreamEvents();
+  const platform = new YoutubePlatform(environment, events);
+  return { platform, events, logged, close: () => platform.onApplicationShutdown() };
+}
+
+/** A caller who waits for a minute, unless told otherwise. */
+export function context(choices: Partial<ReadingContext> = {}): ReadingContext {
+  return { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, lane: {}, ...choices };
+}
+
+/** `ok`, or the code of the failure. */
+export function end(outcome: VideoOutcome): string {
+  return outcome.ok ? 'ok' : outcome.failure.code;
+}
+
+/** The text of one language of a transcript. */
+export function text(outcome: VideoOutcome, languageCode: string): string | undefined {
+  const segments: readonly Segment[] | undefined = outcome.ok ? outcome.transcript.get(languageCode) : undefined;
+  return segments?.map((segment) => segment.text).join(' ');
+}

@@ -1,0 +1,175 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import * as others from '../../stand-in/catalogue/other-channels.js';
+import { HARBOUR_LIGHT } from '../../stand-in/catalogue/harbour-light.js';
+import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
+import { type Adapter, context, openAdapter } from './adapter.js';
+
+let standIn: StandIn;
+let adapter: Adapter;
+
+beforeAll(async () => {
+  standIn = await startStandIn();
+});
+
+beforeEach(() => {
+  standIn.reset();
+  adapter = openAdapter(standIn.url);
+});
+
+afterEach(async () => {
+  await adapter.close();
+  await standIn.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
+});
+
+afterAll(() => standIn.close());
+
+const resolve = (kind: 'handle' | 'custom' | 'user' | 'vanity', name: string) =>
+  adapter.platform.resolveChannel(kind === 'handle' ? { kind, handle: name } : { kind, name }, context());
+const list = (channelId: string, count = 25) => adapter.platform.listUploads(channelId, count, context());
+
+describe('finding a channel', () => {
+  it.each([
+    ['handle', 'harbourlight', HARBOUR_LIGHT.id],
+    ['handle', '港の灯台', others.UNICODE_HANDLE.id],
+    ['custom', 'PhareÉtoilé', others.UNICODE_HANDLE.id],
+    ['vanity', 'HarbourLightWorkshop', HARBOUR_LIGHT.id],
+    ['user', 'oldmooring', others.WITHOUT_HANDLE.id],
+  ] as const)('by %s %s', async (kind, name, id) => {
+    await expect(resolve(kind, name)).resolves.toBe(id);
+  });
+
+  it('an ID is asked of nobody', async () => {
+    await expect(adapter.platform.resolveChannel({ kind: 'id', id: HARBOUR_LIGHT.id }, context())).resolves.toBe(
+      HARBOUR_LIGHT.id,
+    );
+    expect(standIn.requests.total).toBe(0);
+  });
+
+  it('what leads nowhere is not found', async () => {
+    await expect(resolve('handle', 'nobody-here')).rejects.toMatchObject({ code: 'channel_not_found' });
+  });
+
+  it('a refusal or trouble is not told as a channel that does not exist', async () => {
+    for (const [kind, code] of [
+      ['captcha', 'upstream_blocked'],
+      ['429', 'upstream_blocked'],
+      ['500', 'upstream_failure'],
+      ['reset', 'upstream_failure'],
+      ['not-json', 'upstream_failure'],
+    ] as const) {
+      standIn.setFaults({ kind, match: { kind: 'resolve' } });
+      await expect(resolve('handle', 'harbourlight')).rejects.toMatchObject({ code });
+    }
+  });
+});
+
+describe('a channel’s page', () => {
+  const read = (channelId: string) => adapter.platform.readChannel(channelId, context());
+
+  it('has its name and handle', async () => {
+    await expect(read(HARBOUR_LIGHT.id)).resolves.toEqual({
+      ...{ id: HARBOUR_LIGHT.id, name: 'Harbour Light Workshop', handle: '@harbourlight' },
+    });
+    await expect(read(others.UNICODE_HANDLE.id)).resolves.toMatchObject({ handle: '@港の灯台' });
+    await expect(read(others.WITHOUT_HANDLE.id)).resolves.toMatchObject({ handle: null });
+    await expect(read(others.AGE_GATED.id)).resolves.toMatchObject({ id: others.AGE_GATED.id });
+  });
+
+  it('of one that is terminated or that nobody has is not found', async () => {
+    await expect(read(others.TERMINATED.id)).rejects.toMatchObject({ code: 'channel_not_found' });
+    await expect(read('UC0000000000000000000000')).rejects.toMatchObject({ code: 'channel_not_found' });
+  });
+});
+
+describe('a channel’s uploads', () => {
+  const ids = (uploads: readonly { videoId: string }[]) => uploads.map(({ videoId }) => videoId);
+
+  it.each(['old', 'new'] as const)('in the %s shape of the page, newest first', async (playlistShape) => {
+    standIn.set({ playlistShape });
+    const { uploads, complete } = await list(HARBOUR_LIGHT.id);
+    expect(complete).toBe(true);
+    const named = ids(uploads);
+    expect(named).toEqual(
+      HARBOUR_LIGHT.uploads()
+        .map(({ id }) => id)
+        .filter((id) => named.includes(id)),
+    );
+    expect(uploads.length).toBeGreaterThan(20);
+    const shorts = HARBOUR_LIGHT.uploads().filter(({ short }) => short);
+    expect(ids(uploads.filter(({ kind }) => kind === 'short')).sort()).toEqual(shorts.map(({ id }) => id).sort());
+    expect(uploads.find(({ videoId }) => videoId === 'hl-tidecam_')).toMatchObject({ kind: 'live' });
+    expect(uploads.filter(({ publishedAt }) => publishedAt !== null).length).toBeGreaterThanOrEqual(10);
+  });
+
+  it('are read on until there are as many as asked for, and no further', async () => {
+    const first = await list(others.FOG_SIGNAL.id, 100);
+    expect([first.uploads.length, first.complete]).toEqual([100, false]);
+    expect(standIn.requests.count({ kind: 'browse-continuation' })).toBe(0);
+    const all = await list(others.FOG_SIGNAL.id, 1_000);
+    expect([all.uploads.length, all.complete]).toEqual([230, true]);
+    expect(ids(all.uploads)).toEqual(others.FOG_SIGNAL.uploads().map(({ id }) => id));
+    expect(all.uploads.every(({ kind }) => kind === 'video')).toBe(true);
+  });
+
+  it('are none for a channel with none, and for one without the playlist', async () => {
+    await expect(list(others.EMPTY_SLIP.id)).resolves.toEqual({ uploads: [], complete: true });
+    await expect(list(others.DRY_DOCK.id)).resolves.toEqual({ uploads: [], complete: true });
+  });
+
+  it('of an age-gated channel are listed', async () => {
+    expect((await list(others.AGE_GATED.id)).uploads).toHaveLength(3);
+  });
+
+  it('of a terminated channel are not found', async () => {
+    await expect(list(others.TERMINATED.id)).rejects.toMatchObject({ code: 'channel_not_found' });
+  });
+
+  it.each(['500', 'captcha', 'reset', 'empty', 'not-json', 'truncated'] as const)(
+    'come although the list of Shorts and the feed end in %s; kinds and dates are then unknown',
+    async (kind) => {
+      standIn.setFaults({ kind, match: { kind: ['browse-shorts', 'feed'] } });
+      const { uploads } = await list(HARBOUR_LIGHT.id);
+      expect(uploads.length).toBeGreaterThan(20);
+      expect(uploads.every(({ publishedAt }) => publishedAt === null)).toBe(true);
+      expect(uploads.some(({ kind }) => kind === 'video' || kind === 'short')).toBe(false);
+      expect(adapter.logged.filter(({ event }) => event === 'youtube_side_list_failed')).toHaveLength(2);
+    },
+  );
+
+  it('do not wait for a list of Shorts that hangs', async () => {
+    const hold = standIn.hold({ kind: 'browse-shorts' });
+    const { uploads } = await list(others.WITHOUT_HANDLE.id);
+    expect(uploads.map(({ kind }) => kind)).toEqual([null, null]);
+    hold.release();
+  });
+
+  it.each([
+    ['captcha', 'upstream_blocked'],
+    ['consent', 'upstream_blocked'],
+    ['429', 'upstream_blocked'],
+    ['429-retry-after', 'upstream_blocked'],
+    ['empty', 'upstream_blocked'],
+    ['500', 'upstream_failure'],
+    ['reset', 'upstream_failure'],
+    ['cut', 'upstream_failure'],
+    ['truncated', 'upstream_failure'],
+    ['wrong-charset', 'upstream_failure'],
+    ['not-json', 'upstream_failure'],
+    ['huge', 'upstream_failure'],
+  ] as const)('%s on the list itself is %s, never a short or empty list', async (kind, code) => {
+    standIn.setFaults({ kind, match: { kind: 'browse-uploads' } });
+    await expect(list(HARBOUR_LIGHT.id)).rejects.toMatchObject({ code });
+  });
+
+  it('a second page that fails is not told as the end of the list', async () => {
+    standIn.setFaults({ kind: '500', match: { kind: 'browse-continuation' } });
+    await expect(list(others.FOG_SIGNAL.id, 200)).rejects.toMatchObject({ code: 'upstream_failure' });
+  });
+
+  it('a retry heals what passes', async () => {
+    await adapter.close();
+    adapter = openAdapter(standIn.url, { UPSTREAM_RETRIES: 2 });
+    standIn.setFaults({ kind: '500', match: { kind: 'browse-uploads' }, times: 2 });
+    expect((await list(HARBOUR_LIGHT.id)).uploads.length).toBeGreaterThan(20);
+  });
+});

@@ -1,0 +1,160 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { videoId } from '../../stand-in/catalogue/model.js';
+import { HARBOUR_LIGHT } from '../../stand-in/catalogue/harbour-light.js';
+import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
+import { type Adapter, context, end, openAdapter, text } from './adapter.js';
+
+let standIn: StandIn;
+let adapter: Adapter;
+
+beforeAll(async () => {
+  standIn = await startStandIn();
+});
+
+beforeEach(() => {
+  standIn.reset();
+  adapter = openAdapter(standIn.url);
+});
+
+afterEach(async () => {
+  await adapter.close();
+  // Everything that was opened is closed again, and nothing is asked of any other place than the base URL.
+  await standIn.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
+});
+
+afterAll(() => standIn.close());
+
+const read = (name: string, languages: string[] = []) =>
+  adapter.platform.readVideo(videoId(name), languages, context());
+
+describe('each state of a video', () => {
+  it.each([
+    ['hl-dinghy', 'ok'],
+    ['hl-bowline', 'ok'],
+    ['hl-keeper', 'ok'],
+    ['hl-nets', 'ok'],
+    ['hl-signs', 'ok'],
+    ['hl-stream', 'ok'],
+    ['hl-walk', 'ok'],
+    ['hl-werft', 'ok'],
+    ['hl-bells', 'ok'],
+    ['hl-regatta', 'video_not_live_yet'],
+    ['hl-tidecam', 'video_live'],
+    ['hl-crew', 'video_members_only'],
+    ['hl-private', 'video_private'],
+    ['hl-deleted', 'video_unavailable'],
+    ['hl-wreck', 'video_age_restricted'],
+    ['hl-silent', 'transcript_unavailable'],
+    ['hl-token', 'upstream_blocked'],
+    ['hl-void', 'upstream_blocked'],
+    ['hl-abroad', 'video_unavailable'],
+    ['hl-shanty', 'video_unavailable'],
+    ['nonexistent', 'video_unavailable'],
+  ])('%s ends as %s', async (name, outcome) => {
+    expect(end(await read(name))).toBe(outcome);
+  });
+
+  it('no video of the catalogue ends in trouble that nobody ordered', async () => {
+    const { platform } = adapter;
+    const outcomes = await Promise.all(HARBOUR_LIGHT.uploads().map(({ id }) => platform.readVideo(id, [], context())));
+    expect(outcomes.map(end)).not.toContain('upstream_failure');
+    expect(outcomes.map(end)).not.toContain('upstream_timeout');
+    expect(adapter.logged).toEqual([]);
+  });
+
+  it('an ordinary video costs one player request and one text', async () => {
+    await read('hl-dinghy');
+    standIn.requests.clear();
+    await read('hl-island');
+    expect(standIn.requests.list.map(({ kind, client }) => `${kind} ${client}`)).toEqual([
+      'player VISIONOS',
+      'timedtext VISIONOS',
+    ]);
+  });
+});
+
+describe('one client after another', () => {
+  it.each([
+    ['a track whose URL asks for a PO token', 'hl-planks', 0],
+    ['a text that comes empty', 'hl-empty', 2],
+    ['a video that the client may not play', 'hl-oars', 0],
+  ])('%s is read with the next client', async (_case, name, textsOfTheFirst) => {
+    expect(end(await read(name))).toBe('ok');
+    expect(standIn.requests.count({ kind: 'timedtext', client: 'VISIONOS' })).toBe(textsOfTheFirst);
+    expect(standIn.requests.count({ kind: 'timedtext', client: 'ANDROID' })).toBe(1);
+  });
+
+  it('a bot check is told as a block only when every client meets it, and the identity is renewed', async () => {
+    standIn.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
+    expect(end(await read('hl-island'))).toBe('ok');
+    standIn.setFaults({ kind: 'bot-check' });
+    expect(end(await read('hl-island'))).toBe('upstream_blocked');
+  });
+
+  it('private, members-only, gone, live and upcoming are asked of one client only', async () => {
+    await read('hl-dinghy');
+    standIn.requests.clear();
+    for (const name of ['hl-private', 'hl-crew', 'hl-tidecam', 'hl-regatta', 'hl-silent', 'hl-wreck']) await read(name);
+    expect(standIn.requests.total).toBe(6);
+  });
+
+  it('a track that is out of reach is not quietly replaced by another one', async () => {
+    expect(end(await read('hl-mixed', ['en']))).toBe('upstream_blocked');
+  });
+
+  it('the order of clients is configuration', async () => {
+    await adapter.close();
+    adapter = openAdapter(standIn.url, { YOUTUBE_CLIENTS: ['ANDROID_VR', 'ANDROID'] });
+    expect(end(await read('hl-island'))).toBe('ok');
+    expect(standIn.requests.list.map(({ client }) => client)).toEqual(['ANDROID_VR', 'ANDROID_VR', 'ANDROID_VR']);
+  });
+
+  it('a client that ignores or mangles partial responses is read all the same', async () => {
+    standIn.set({ fieldsIgnored: ['VISIONOS', 'ANDROID', 'ANDROID_VR', 'WEB'] });
+    expect(end(await read('hl-island'))).toBe('ok');
+    expect(end(await read('hl-silent'))).toBe('transcript_unavailable');
+  });
+});
+
+describe('languages', () => {
+  it('each listed language that the video has, in the order of the list', async () => {
+    const outcome = await read('hl-keeper', ['fr', 'xx', 'en']);
+    expect(outcome.ok && [...outcome.transcript.keys()]).toEqual(['fr', 'en']);
+  });
+
+  it('a language without a region finds the one with', async () => {
+    expect(text(await read('hl-walk', ['en']), 'en-GB')).toBeTruthy();
+  });
+
+  it('none of them there names what there is', async () => {
+    const outcome = await read('hl-werft', ['sw']);
+    expect(outcome).toMatchObject({ ok: false, failure: { code: 'language_unavailable' } });
+    expect(outcome.ok ? '' : outcome.failure.message).toContain('de');
+  });
+
+  it('json3 gives the same text when the XML cannot be read', async () => {
+    const plain = await read('hl-island');
+    standIn.setFaults({ kind: 'truncated', match: { path: /timedtext(?!.*fmt=json3)/ } });
+    const fallback = await read('hl-island');
+    expect(fallback.ok && plain.ok && [...fallback.transcript]).toEqual(plain.ok && [...plain.transcript]);
+  });
+});
+
+describe('exact dates', () => {
+  beforeEach(async () => {
+    await adapter.close();
+    adapter = openAdapter(standIn.url, { PUBLISH_DATES: 'exact' });
+  });
+
+  it('come from one more request a video', async () => {
+    const outcome = await read('hl-island');
+    expect(outcome.details.publishedAt).toMatch(/^2026-08-01T12:00:00/);
+    expect(standIn.requests.count({ kind: 'player', client: 'WEB' })).toBe(1);
+  });
+
+  it('are unknown when it fails, and the text comes all the same', async () => {
+    standIn.setFaults({ kind: '500', match: { client: 'WEB' } });
+    const outcome = await read('hl-island');
+    expect([end(outcome), outcome.details.publishedAt]).toEqual(['ok', null]);
+  });
+});
