@@ -1,0 +1,33 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { CacheModule } from './cache/cache.module.js';
+import { ChannelsModule } from './channels/channels.module.js';
+import { ConfigModule } from './config/config.module.js';
+import type { Environment } from './config/environment.js';
+import { DatabaseModule } from './database/database.module.js';
+import { MIGRATIONS } from './database/migrations/all-migrations.js';
+import { HealthModule } from './health/health.module.js';
+import { HttpModule } from './http/http.module.js';
+import { ApiKey } from './organizations/api-key.entity.js';
+import { Organization } from './organizations/organization.entity.js';
+import { YoutubeModule } from './platform/youtube/youtube.module.js';
+import { UsageModule } from './usage/usage.module.js';
+
+/** Wiring only. The one place that says which platform the channels are on. */
+@Module({})
+export class AppModule {
+  static with(environment: Environment): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.forRoot(environment),
+        DatabaseModule.forRoot({ as: 'service', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
+        CacheModule.forRoot(environment),
+        HttpModule,
+        { module: YoutubeModule, global: true },
+        ChannelsModule,
+        UsageModule,
+        HealthModule,
+      ],
+    };
+  }
+}

@@ -1,0 +1,107 @@
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { callerOf } from '../access/caller.js';
+import { RequiresFeature } from '../access/gates.js';
+import { Environment } from '../config/environment.js';
+import { ApiErrors } from '../http/error-docs.js';
+import { requestContext } from '../http/request-context.js';
+import { Call } from '../transcripts/call.js';
+import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import { TranscriptsSchema } from './answer.schema.js';
+import { answerJson, writeBody } from './answer-stream.js';
+import { TranscriptsQuery } from './transcripts.query.js';
+
+/** The one operation: turns HTTP into a call of the service and its events into a response. */
+@ApiTags('channels')
+@Controller('channels')
+@RequiresFeature('channel_transcripts')
+export class ChannelsController {
+  constructor(
+    private readonly transcripts: TranscriptsService,
+    private readonly environment: Environment,
+  ) {}
+
+  @Get(':id/transcripts')
+  @ApiOperation({
+    operationId: 'getChannelTranscripts',
+    summary: "The transcripts of a channel's newest uploads",
+    description:
+      'Takes the newest uploads of a YouTube channel (videos, Shorts and past live streams) and returns a transcript for ' +
+      "each, with a status of its own: one video's failure never fails the call. Costs one count of the organization's " +
+      'monthly quota for each transcript that is successful and not cached; needs the Pro plan.',
+  })
+  @ApiParam({
+    name: 'id',
+    description:
+      'The channel: a handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel ' +
+      '(`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw.',
+    schema: { type: 'string', maxLength: 2048, example: '@harbourlight' },
+  })
+  @ApiOkResponse({
+    type: TranscriptsSchema,
+    description: 'One entry for each upload, newest first. The body is streamed in this order.',
+    headers: {
+      'X-Request-Id': { description: 'The id of the request.', schema: { type: 'string' } },
+      Vary: {
+        description: '`Accept-Encoding`: the body is compressed for callers that accept gzip.',
+        schema: { type: 'string' },
+      },
+    },
+  })
+  @ApiErrors(
+    'invalid_request',
+    'unauthorized',
+    'invalid_api_key',
+    'plan_limit_exceeded',
+    'feature_not_in_plan',
+    'channel_not_found',
+    'method_not_allowed',
+    'internal_error',
+    'upstream_failure',
+    'upstream_blocked',
+    'service_unavailable',
+    'upstream_timeout',
+  )
+  async list(
+    @Param('id') id: string,
+    @Query() query: TranscriptsQuery,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const caller = callerOf(request);
+    const { requestId, startedAtMs, log } = requestContext(request);
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, startedAtMs);
+    response.once('close', () => call.leave());
+    const plan = await this.transcripts.prepare(
+      {
+        reference: id,
+        limit: query.limit,
+        languages: query.languages ?? [],
+        organizationId: caller.organization.id,
+        keyId: caller.keyId,
+        requestId,
+      },
+      call,
+    );
+    log['channelId'] = plan.channel.id;
+    const delivery = this.transcripts.deliver(plan, call);
+    log['counts'] = delivery.summary;
+    response.vary('Accept-Encoding');
+    response.type('application/json');
+    const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
+    await writeBody(response, answerJson(delivery.events()), encoding);
+  }
+
+  /** A URL whose slashes came raw, because a gateway decoded them or nobody encoded them. */
+  @Get('*id/transcripts')
+  @ApiExcludeEndpoint()
+  listByRawUrl(
+    @Param('id') segments: string[],
+    @Query() query: TranscriptsQuery,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    return this.list(segments.join('/'), query, request, response);
+  }
+}

@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { AccessModule } from '../access/access.module.js';
+import { TranscriptsModule } from '../transcripts/transcripts.module.js';
+import { ChannelsController } from './channels.controller.js';
+
+@Module({ imports: [AccessModule, TranscriptsModule], controllers: [ChannelsController] })
+export class ChannelsModule {}

@@ -1,0 +1,38 @@
+import { ApiExtraModels, ApiProperty, ApiSchema, getSchemaPath } from '@nestjs/swagger';
+
+@ApiSchema({ name: 'Live' })
+export class LiveSchema {
+  @ApiProperty({ enum: ['ok'], description: 'Always `ok`.', example: 'ok' })
+  status: 'ok';
+}
+
+@ApiSchema({ name: 'Dependency' })
+export class DependencySchema {
+  @ApiProperty({ enum: ['up', 'down'], description: 'Whether it answers.', example: 'up' })
+  status: 'up' | 'down';
+
+  @ApiProperty({ description: 'Whether requests fail without it.', example: true })
+  critical: boolean;
+}
+
+@ApiSchema({ name: 'Ready' })
+@ApiExtraModels(DependencySchema)
+export class ReadySchema {
+  @ApiProperty({
+    enum: ['ok', 'degraded', 'unavailable'],
+    description: 'What the dependencies come to.',
+    example: 'ok',
+  })
+  status: 'ok' | 'degraded' | 'unavailable';
+
+  @ApiProperty({ description: 'True when the service is on its way out.', example: false })
+  stopping: boolean;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { $ref: getSchemaPath(DependencySchema) },
+    description: 'Each dependency by name.',
+    example: { database: { status: 'up', critical: true }, cache: { status: 'up', critical: false } },
+  })
+  dependencies: Record<string, DependencySchema>;
+}

@@ -1,0 +1,67 @@
+import type { Server } from 'node:http';
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Logger } from 'pino';
+import { AppModule } from './app.module.js';
+import type { Environment } from './config/environment.js';
+import { refuseOtherMethods, refuseUndecodablePath } from './http/paths.js';
+import { answerWhatNodeRefuses, refuseMissingHost } from './http/refused-by-node.js';
+import { assignRequestContext } from './http/request-context.js';
+import { ShutdownState } from './http/shutdown-state.js';
+import { StrictValidationPipe } from './http/validation.js';
+import { NestLogger } from './logging/logger.js';
+import { logRequests } from './logging/request-log.js';
+import { createDocument, serveDocument } from './openapi.js';
+import { TranscriptsService } from './transcripts/transcripts.service.js';
+
+/** The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. */
+export async function createHttpApp(environment: Environment, logger: Logger): Promise<NestExpressApplication> {
+  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(environment), {
+    logger: new NestLogger(logger),
+    abortOnError: false,
+    bodyParser: false,
+  });
+  app.disable('x-powered-by');
+  // An ETag would be computed over bodies of megabytes that nobody may keep anyway.
+  app.disable('etag');
+  app.set('trust proxy', trustProxy(environment.TRUST_PROXY));
+  const document = createDocument(app);
+  app.use(assignRequestContext, logRequests(logger));
+  allowOrigins(app, environment.CORS_ORIGINS);
+  app.use(refuseMissingHost, refuseUndecodablePath, app.get(ShutdownState).refuse, refuseOtherMethods(document));
+  app.useGlobalPipes(new StrictValidationPipe());
+  serveDocument(app, document);
+  answerWhatNodeRefuses(app.getHttpServer());
+  await app.init();
+  return app;
+}
+
+/**
+ * Ends the service in good order: not ready, no new connections, what runs is finished and settled, then everything is
+ * closed. What still runs after the grace is cut off, and settled all the same.
+ */
+export async function shutDown(app: NestExpressApplication, graceSeconds: number): Promise<void> {
+  app.get(ShutdownState).stopping = true;
+  const server: Server = app.getHttpServer();
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const cutOff = setTimeout(() => server.closeAllConnections(), graceSeconds * 1000);
+  await closed;
+  clearTimeout(cutOff);
+  await app.get(TranscriptsService).idle();
+  await app.close();
+}
+
+/** Preflights are answered before the methods are looked at. */
+function allowOrigins(app: NestExpressApplication, origins: readonly string[] | undefined): void {
+  if (!origins) return;
+  app.enableCors({
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: ['GET'],
+    exposedHeaders: ['X-Request-Id', 'Retry-After'],
+  });
+}
+
+function trustProxy(value: string): boolean | number | string {
+  if (value === 'off' || value === 'on') return value === 'on';
+  return /^[0-9]+$/.test(value) ? Number(value) : value;
+}

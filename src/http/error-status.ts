@@ -1,0 +1,20 @@
+import { HttpStatus } from '@nestjs/common';
+import type { ErrorCode } from '../domain/errors.js';
+
+/** The one place that gives each error its HTTP status. */
+export const ERROR_STATUS: Record<ErrorCode, HttpStatus> = {
+  invalid_request: HttpStatus.BAD_REQUEST,
+  unauthorized: HttpStatus.UNAUTHORIZED,
+  invalid_api_key: HttpStatus.UNAUTHORIZED,
+  plan_limit_exceeded: HttpStatus.PAYMENT_REQUIRED,
+  feature_not_in_plan: HttpStatus.FORBIDDEN,
+  channel_not_found: HttpStatus.NOT_FOUND,
+  not_found: HttpStatus.NOT_FOUND,
+  method_not_allowed: HttpStatus.METHOD_NOT_ALLOWED,
+  rate_limited: HttpStatus.TOO_MANY_REQUESTS,
+  internal_error: HttpStatus.INTERNAL_SERVER_ERROR,
+  upstream_failure: HttpStatus.BAD_GATEWAY,
+  upstream_blocked: HttpStatus.BAD_GATEWAY,
+  service_unavailable: HttpStatus.SERVICE_UNAVAILABLE,
+  upstream_timeout: HttpStatus.GATEWAY_TIMEOUT,
+};

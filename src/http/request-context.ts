@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import type { NextFunction, Request, Response } from 'express';
+
+/** What is known of a request while it runs; `log` is added to its line in the log and never holds a secret. */
+export interface RequestContext {
+  readonly requestId: string;
+  readonly startedAtMs: number;
+  readonly log: Record<string, unknown>;
+}
+
+const contexts = new WeakMap<object, RequestContext>();
+
+/** A caller's own id is echoed when it is short and made of harmless characters. */
+const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+
+/** The context of a request that has passed `assignRequestContext`, which is the first thing that any request meets. */
+export function requestContext(request: object): RequestContext {
+  const context = contexts.get(request);
+  if (!context) throw new Error('The request has no context: assignRequestContext must come first.');
+  return context;
+}
+
+/** First middleware: gives the request an id and the response the headers that every response carries. */
+export function assignRequestContext(request: Request, response: Response, next: NextFunction): void {
+  const given = request.headers['x-request-id'];
+  const requestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
+  contexts.set(request, { requestId, startedAtMs: performance.now(), log: {} });
+  response.setHeader('X-Request-Id', requestId);
+  response.setHeader('Cache-Control', 'private, no-store');
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  next();
+}

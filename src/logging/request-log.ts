@@ -1,0 +1,25 @@
+import type { NextFunction, Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { requestContext } from '../http/request-context.js';
+
+/** One line a request when its response has ended. Neither headers nor the query are logged: they can hold a key. */
+export function logRequests(logger: Logger) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const { requestId, startedAtMs, log } = requestContext(request);
+    const { method, path } = request;
+    response.once('close', () => {
+      const left = !response.writableFinished;
+      logger[response.statusCode >= 500 ? 'error' : path.startsWith('/health/') ? 'debug' : 'info']({
+        event: 'request',
+        requestId,
+        method,
+        path: path.slice(0, 300),
+        status: response.statusCode,
+        ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
+        ...(left && { left }),
+        ...log,
+      });
+    });
+    next();
+  };
+}

@@ -1,0 +1,54 @@
+import 'reflect-metadata';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
+import { createHttpApp, shutDown } from './http-app.js';
+import { createLogger, standardOutput } from './logging/logger.js';
+import { OrganizationsService } from './organizations/organizations.service.js';
+
+async function start(): Promise<void> {
+  const environment = readEnvironment();
+  const logger = createLogger(environment.LOG_LEVEL, standardOutput());
+  const app = await createHttpApp(environment, logger);
+  try {
+    await app.listen(environment.PORT, environment.HOST);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  stopOnSignals(app, environment);
+  logger.info({ event: 'listening', url: await app.getUrl() });
+  if (await app.get(OrganizationsService).isEmpty()) {
+    logger.info({
+      event: 'no_organization',
+      message: 'There is no organization yet. Make one with: npm run cli -- org create --name "My team" --plan pro',
+    });
+  }
+}
+
+function stopOnSignals(app: NestExpressApplication, environment: Environment): void {
+  let stopping = false;
+  const stop = (): void => {
+    if (stopping) return;
+    stopping = true;
+    shutDown(app, environment.SHUTDOWN_GRACE_SECONDS).then(() => process.exit(0), fail);
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+/** The reason of a start that failed, a line for each fault; a stack is of use to nobody here. */
+function fail(error: unknown): never {
+  for (const line of reasons(error)) process.stderr.write(`channel-transcripts: ${line}\n`);
+  process.exit(1);
+}
+
+function reasons(error: unknown): readonly string[] {
+  if (error instanceof EnvironmentError) return error.faults;
+  if (!(error instanceof Error)) return [String(error)];
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE') return [`${message}: the port is taken. Stop what uses it, or set PORT.`];
+  if (code === 'EACCES' && message.startsWith('listen')) return [`${message}: choose a PORT of 1024 or more.`];
+  return [message.split('\n', 1)[0] ?? message];
+}
+
+start().catch(fail);

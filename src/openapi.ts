@@ -1,0 +1,38 @@
+import type { INestApplication } from '@nestjs/common';
+import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { API_KEY_SCHEME } from './access/gates.js';
+
+/** The version of the interface; additions raise the second number. */
+const API_VERSION = '1.0.0';
+
+/** The OpenAPI document of every route there is. */
+export function createDocument(app: INestApplication): OpenAPIObject {
+  const builder = new DocumentBuilder()
+    .setTitle('Channel Transcripts')
+    .setDescription(
+      "The transcripts of a YouTube channel's newest uploads in one call. Press Authorize, paste an API key and execute. " +
+        'Every error has one envelope, `{ "error": { code, message, retryable, requestId } }`, and every response an `X-Request-Id`, ' +
+        "which echoes the caller's own when that is at most 128 plain characters.",
+    )
+    .setVersion(API_VERSION)
+    .setLicense('MIT', 'https://opensource.org/license/mit')
+    .addTag('channels', 'Transcripts by channel')
+    .addTag('usage', 'What an organization has used of its quota')
+    .addTag('health', 'Probes')
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', description: 'An API key of an organization: `ctk_…`.' },
+      API_KEY_SCHEME,
+    );
+  return SwaggerModule.createDocument(app, builder.build());
+}
+
+/** Serves the document at /docs-json and a page to try it on at /docs. */
+export function serveDocument(app: INestApplication, document: OpenAPIObject): void {
+  SwaggerModule.setup('docs', app, document, {
+    jsonDocumentUrl: 'docs-json',
+    ui: true,
+    raw: ['json'],
+    customSiteTitle: 'Channel Transcripts',
+    swaggerOptions: { persistAuthorization: true, tryItOutEnabled: true, displayRequestDuration: true },
+  });
+}

@@ -1,0 +1,33 @@
+import type { Channel, Upload } from '../domain/transcript.js';
+import type { Answer } from './transcript-cache.js';
+
+/** One upload and what was known of it when the call was planned. */
+export interface PlannedVideo {
+  upload: Upload;
+  /** Undefined when it has to be fetched, which a reservation covers. */
+  answer: Answer | undefined;
+}
+
+/** A call that can no longer be refused. */
+export interface CallPlan {
+  channel: Channel;
+  videos: PlannedVideo[];
+  languages: readonly string[];
+  /** Undefined when nothing has to be fetched. */
+  reservation: { id: string; leaseEndsAtMs: number } | undefined;
+}
+
+/** How many videos a plan has to fetch at the most, each of which can cost one count. */
+export function requiredCount(videos: readonly { answer: unknown }[]): number {
+  return videos.filter((video) => !video.answer).length;
+}
+
+/** The largest `limit` whose videos would cost no more than `remaining`; 0 when there is none. */
+export function limitThatFits(videos: readonly { answer: unknown }[], remaining: number): number {
+  let cost = 0;
+  for (const [index, { answer }] of videos.entries()) {
+    if (!answer) cost++;
+    if (cost > Math.max(0, remaining)) return index;
+  }
+  return videos.length;
+}

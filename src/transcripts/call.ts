@@ -1,0 +1,42 @@
+import type { ReadingContext } from '../platform/video-platform.js';
+
+/** Why a call stopped waiting: its deadline came, or its caller left. */
+export class CallEnded extends Error {
+  constructor(readonly why: 'deadline' | 'left') {
+    super(why === 'deadline' ? 'The deadline of the call has passed.' : 'The caller has left.');
+    this.name = 'CallEnded';
+  }
+}
+
+/** One caller's call: how long it may take, and whether somebody still waits for it. */
+export class Call implements ReadingContext {
+  readonly signal: AbortSignal;
+  readonly deadlineAtMs: number;
+  readonly lane = this;
+  private readonly controller = new AbortController();
+  private readonly timer: NodeJS.Timeout;
+
+  /** @param startedAtMs when the request arrived, in milliseconds of `performance.now()` */
+  constructor(
+    readonly deadlineSeconds: number,
+    startedAtMs: number = performance.now(),
+  ) {
+    this.signal = this.controller.signal;
+    this.deadlineAtMs = startedAtMs + deadlineSeconds * 1000;
+    this.timer = setTimeout(
+      () => this.controller.abort(new CallEnded('deadline')),
+      this.deadlineAtMs - performance.now(),
+    );
+  }
+
+  /** Nobody reads the answer any more. */
+  leave(): void {
+    clearTimeout(this.timer);
+    this.controller.abort(new CallEnded('left'));
+  }
+
+  /** Nothing is waited for any more; the deadline need not come. */
+  finish(): void {
+    clearTimeout(this.timer);
+  }
+}

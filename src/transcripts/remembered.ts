@@ -1,0 +1,45 @@
+import type { Cache } from '@nestjs/cache-manager';
+import { Logger } from '@nestjs/common';
+import type { ReadingContext } from '../platform/video-platform.js';
+import { SharedWork } from './shared-work.js';
+import { fromJson, type Reader } from './stored-value.js';
+
+/** One kind of cache entry, stored as JSON: how it is read back, how long it is kept, and shared loading on a miss. */
+export class Remembered<T> {
+  private readonly logger = new Logger(Remembered.name);
+  private readonly work = new SharedWork<T>();
+
+  constructor(
+    private readonly cache: Cache,
+    private readonly ttlSeconds: number,
+    private readonly reader: Reader<T>,
+  ) {}
+
+  /**
+   * The entry, loaded when it is missing, unreadable or does not `serve` this caller.
+   *
+   * @param purpose tells apart loads of one entry that would not serve every caller
+   * @throws what `load` throws, or the reason of `context.signal`
+   */
+  async get(
+    key: string,
+    context: ReadingContext,
+    load: (context: ReadingContext) => Promise<T>,
+    serves: (value: T) => boolean = () => true,
+    purpose = '',
+  ): Promise<T> {
+    const stored = await this.cache.get<unknown>(key);
+    const known = Buffer.isBuffer(stored) ? fromJson(stored, this.reader) : undefined;
+    if (known !== undefined && serves(known)) return known;
+    const { value } = await this.work.join(`${key} ${purpose}`, context, load, (fresh) => this.keep(key, fresh));
+    return value;
+  }
+
+  private async keep(key: string, value: T): Promise<void> {
+    try {
+      await this.cache.set(key, Buffer.from(JSON.stringify(value)), this.ttlSeconds * 1000);
+    } catch (error) {
+      this.logger.debug({ event: 'cache_write_failed', cause: String(error) });
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import { Module } from '@nestjs/common';
+import { QuotaModule } from '../quota/quota.module.js';
+import { ChannelDirectory } from './channel-directory.js';
+import { TranscriptCache } from './transcript-cache.js';
+import { TranscriptsService } from './transcripts.service.js';
+import { VideoFetches } from './video-fetches.js';
+
+/** Needs a `VideoPlatform`, which the application provides. */
+@Module({
+  imports: [QuotaModule],
+  providers: [ChannelDirectory, TranscriptCache, VideoFetches, TranscriptsService],
+  exports: [TranscriptsService],
+})
+export class TranscriptsModule {}

@@ -1,0 +1,139 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Environment } from '../config/environment.js';
+import { parseChannelReference } from '../domain/channel-reference.js';
+import { ChannelNotFoundError, PlanLimitExceededError, UpstreamError } from '../domain/errors.js';
+import { NO_DETAILS, type Channel, type Upload } from '../domain/transcript.js';
+import { QuotaService } from '../quota/quota.service.js';
+import { limitThatFits, requiredCount, type CallPlan, type PlannedVideo } from './call-plan.js';
+import { CallEnded, type Call } from './call.js';
+import { ChannelDirectory } from './channel-directory.js';
+import { Delivery } from './delivery.js';
+import { TranscriptCache } from './transcript-cache.js';
+import { VideoFetches } from './video-fetches.js';
+
+/** What a caller asks for, and who pays. */
+export interface TranscriptsRequest {
+  reference: string;
+  /** At most this many of the newest uploads. */
+  limit: number;
+  /** Languages in order of preference; empty for the video's original one. */
+  languages: readonly string[];
+  organizationId: string;
+  keyId: string;
+  requestId: string;
+}
+
+/** Seconds that a reservation outlives its call's deadline, for the settlement. */
+const LEASE_MARGIN_SECONDS = 15;
+
+/** The use case: the transcripts of a channel's newest uploads. */
+@Injectable()
+export class TranscriptsService {
+  private readonly logger = new Logger(TranscriptsService.name);
+  private readonly running = new Set<Promise<unknown>>();
+
+  constructor(
+    private readonly directory: ChannelDirectory,
+    private readonly cache: TranscriptCache,
+    private readonly fetches: VideoFetches,
+    private readonly quota: QuotaService,
+    private readonly environment: Environment,
+  ) {}
+
+  /**
+   * Everything that can refuse a call: finds the channel, lists its uploads, looks them up and reserves quota for what
+   * is missing. Nothing is fetched and nothing charged when it throws.
+   *
+   * @throws ChannelNotFoundError | PlanLimitExceededError | UpstreamError
+   */
+  async prepare(request: TranscriptsRequest, call: Call): Promise<CallPlan> {
+    const reference = parseChannelReference(request.reference);
+    if (!reference) throw new ChannelNotFoundError();
+    try {
+      const channelId = await this.directory.resolve(reference, call);
+      const [channel, uploads] = await this.readChannel(channelId, request.limit, call);
+      const videos = await this.lookUp(uploads, request.languages);
+      const reservation = await this.reserve(request, channelId, videos);
+      return { channel, videos, languages: request.languages, reservation };
+    } catch (error) {
+      if (error instanceof CallEnded) throw new UpstreamError('upstream_timeout', error);
+      throw error;
+    }
+  }
+
+  /**
+   * Fetches what is missing and gives the answer as it comes; a failure here is an entry. The fetching begins at once
+   * and never waits for the reader, and the reservation is settled when it ends, whether or not anybody reads.
+   */
+  deliver(plan: CallPlan, call: Call): Delivery {
+    const delivery = new Delivery(plan, call, this.fetches, this.environment.UPSTREAM_CONCURRENCY, (fetched) =>
+      this.settle(plan, fetched),
+    );
+    const settled = delivery.settled.finally(() => this.running.delete(settled));
+    this.running.add(settled);
+    return delivery;
+  }
+
+  /** Resolves when no fetch and no settlement is under way any more. */
+  async idle(): Promise<void> {
+    while (this.running.size > 0) await Promise.allSettled(this.running);
+  }
+
+  private async readChannel(channelId: string, limit: number, call: Call): Promise<[Channel, Upload[]]> {
+    const [channel, uploads] = await Promise.allSettled([
+      this.directory.channel(channelId, call),
+      this.directory.uploads(channelId, limit, call),
+    ]);
+    if (channel.status === 'fulfilled' && uploads.status === 'fulfilled') return [channel.value, uploads.value];
+    const reasons = [channel, uploads].flatMap((result) =>
+      result.status === 'rejected' ? [result.reason as unknown] : [],
+    );
+    // A channel that is gone answers oddly in other places too: the plain reason goes first.
+    throw reasons.find((reason) => reason instanceof ChannelNotFoundError) ?? reasons[0];
+  }
+
+  private async lookUp(uploads: readonly Upload[], languages: readonly string[]): Promise<PlannedVideo[]> {
+    const open = uploads.filter((upload) => upload.failure === null);
+    const answers = await this.cache.getMany(
+      open.map((upload) => upload.videoId),
+      languages,
+    );
+    const known = new Map(open.map((upload, index) => [upload.videoId, answers[index]]));
+    return uploads.map((upload) => ({
+      upload,
+      answer: upload.failure
+        ? { ok: false, details: NO_DETAILS, failure: { code: upload.failure } }
+        : known.get(upload.videoId),
+    }));
+  }
+
+  private async reserve(
+    request: TranscriptsRequest,
+    channelId: string,
+    videos: readonly PlannedVideo[],
+  ): Promise<CallPlan['reservation']> {
+    const required = requiredCount(videos);
+    if (required === 0) return undefined;
+    const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
+    const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
+    const { organizationId, keyId, requestId } = request;
+    const reservation = await this.quota.reserve({
+      organizationId,
+      keyId,
+      requestId,
+      channelId,
+      required,
+      leaseSeconds,
+    });
+    if (reservation.granted) return { id: reservation.id, leaseEndsAtMs };
+    const { limit, used, reserved } = reservation.quota;
+    throw new PlanLimitExceededError(reservation.quota, required, limitThatFits(videos, limit - used - reserved));
+  }
+
+  private async settle(plan: CallPlan, fetched: number): Promise<void> {
+    if (!plan.reservation) return;
+    const { id, leaseEndsAtMs } = plan.reservation;
+    const settled = await this.quota.settleWithRetry(id, fetched, leaseEndsAtMs);
+    if (!settled) this.logger.error({ event: 'settlement_given_up', reservationId: id, fetched });
+  }
+}

@@ -1,0 +1,33 @@
+import { Controller, Get, Query, Req } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { callerOf } from '../access/caller.js';
+import { RequiresApiKey } from '../access/gates.js';
+import { ApiErrors } from '../http/error-docs.js';
+import { NoParameters } from '../http/validation.js';
+import { QuotaService } from '../quota/quota.service.js';
+import type { Usage } from '../quota/usage.js';
+import { UsageSchema } from './usage.schema.js';
+
+/** What the caller's organization has used of its quota; for every plan. */
+@ApiTags('usage')
+@Controller('usage')
+@RequiresApiKey()
+export class UsageController {
+  constructor(private readonly quota: QuotaService) {}
+
+  @Get()
+  @ApiOperation({ operationId: 'getUsage', summary: "The organization's quota in the current month" })
+  @ApiOkResponse({ type: UsageSchema, description: 'The counts as of now.' })
+  @ApiErrors(
+    'invalid_request',
+    'unauthorized',
+    'invalid_api_key',
+    'method_not_allowed',
+    'internal_error',
+    'service_unavailable',
+  )
+  usage(@Req() request: Request, @Query() _query: NoParameters): Promise<Usage> {
+    return this.quota.usage(callerOf(request).organization.id);
+  }
+}

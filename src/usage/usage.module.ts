@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { AccessModule } from '../access/access.module.js';
+import { QuotaModule } from '../quota/quota.module.js';
+import { UsageController } from './usage.controller.js';
+
+@Module({ imports: [AccessModule, QuotaModule], controllers: [UsageController] })
+export class UsageModule {}

@@ -1,0 +1,239 @@
+import { request as httpRequest } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startService, type Answer, type TestService } from '../service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+beforeEach(() => service.standIn.reset());
+
+interface Entry {
+  videoId: string;
+  ok: boolean;
+  cached: boolean;
+  transcript: Record<string, { text: string; start: number; duration: number }[]>;
+  metadata: Record<string, unknown>;
+  error?: { code: string; message: string; retryable: boolean };
+}
+
+function entries(answer: Answer): Entry[] {
+  return (answer.body as { results: Entry[] }).results;
+}
+
+/** The identities that hold for every answer. */
+function expectIdentities(answer: Answer): void {
+  const { results, summary } = answer.body as { results: Entry[]; summary: Record<string, number> };
+  const count = (test: (entry: Entry) => boolean): number => results.filter(test).length;
+  expect(summary).toEqual({
+    total: results.length,
+    succeeded: count((entry) => entry.ok),
+    failed: count((entry) => !entry.ok),
+    cached: count((entry) => entry.cached),
+    fetched: count((entry) => entry.ok && !entry.cached),
+  });
+}
+
+describe('a call that succeeds', () => {
+  it('returns the newest 25 uploads, newest first, each with a status of its own, and is charged what it fetched', async () => {
+    const { key } = await service.organization();
+    const answer = await service.get('/channels/@harbourlight/transcripts', key);
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(answer.headers['cache-control']).toBe('private, no-store');
+    expect(answer.headers.vary).toMatch(/accept-encoding/i);
+    expect(answer.headers.etag).toBeUndefined();
+    expect(answer.headers['x-powered-by']).toBeUndefined();
+    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(Object.keys(answer.body as object)).toEqual(['channel', 'results', 'summary']);
+    expect(answer.body.channel).toEqual({
+      id: 'UCharbourlight__________',
+      name: 'Harbour Light Workshop',
+      handle: '@harbourlight',
+    });
+    expect(answer.body.summary).toEqual({ total: 25, succeeded: 17, failed: 8, cached: 0, fetched: 17 });
+    expectIdentities(answer);
+    const failures = Object.fromEntries(
+      entries(answer).flatMap((entry) => (entry.error ? [[entry.videoId, entry.error.code]] : [])),
+    );
+    expect(failures).toEqual({
+      'hl-regatta_': 'video_not_live_yet',
+      'hl-tidecam_': 'video_live',
+      'hl-crew____': 'video_members_only',
+      'hl-silent__': 'transcript_unavailable',
+      'hl-private_': 'video_private',
+      'hl-token___': 'upstream_blocked',
+      'hl-wreck___': 'video_age_restricted',
+      'hl-deleted_': 'video_unavailable',
+    });
+    for (const entry of entries(answer)) {
+      expect(Object.keys(entry).slice(0, 5)).toEqual(['videoId', 'ok', 'metadata', 'transcript', 'cached']);
+      expect('error' in entry).toBe(!entry.ok);
+      expect(Object.keys(entry.transcript)).toHaveLength(entry.ok ? 1 : 0);
+    }
+    const usage = await service.get('/usage', key);
+    expect(usage.body).toMatchObject({ plan: 'pro', limit: 5000, used: 17, reserved: 0, remaining: 4983 });
+  });
+
+  it('costs nothing the second time, even with an exhausted quota, and asks the platform for no known video', async () => {
+    const first = await service.organization();
+    await service.get('/channels/@tidewater/transcripts', first.key);
+    const asked = service.standIn.requests.count({ kind: ['player', 'reel', 'timedtext'] });
+    const { key } = await service.organization({ monthlyLimit: 0 });
+    const answer = await service.get('/channels/@tidewater/transcripts', key);
+    expect(answer.status).toBe(200);
+    expect(answer.body.summary).toEqual({ total: 5, succeeded: 5, failed: 0, cached: 5, fetched: 0 });
+    expect(service.standIn.requests.count({ kind: ['player', 'reel', 'timedtext'] })).toBe(asked);
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
+  });
+
+  it('returns the same transcripts from the cache as from the platform', async () => {
+    const { key } = await service.organization();
+    const path = '/channels/@nightwatchtavern/transcripts';
+    const [fetched, cached] = [await service.get(path, key), await service.get(path, key)];
+    const withoutCost = (answer: Answer): unknown => entries(answer).map((entry) => ({ ...entry, cached: null }));
+    expect(fetched.body.summary).toMatchObject({ fetched: 2, cached: 0 });
+    expect(cached.body.summary).toMatchObject({ fetched: 0, cached: 2 });
+    expect(withoutCost(cached)).toEqual(withoutCost(fetched));
+  });
+
+  it.each([
+    ['limit=1', 1],
+    ['limit=0007', 7],
+    ['limit=100', 100],
+    ['limit=500', 100],
+    ['limit=99999999999999999999999999', 100],
+  ])('%s returns %i entries', async (query, expected) => {
+    const { key } = await service.organization();
+    const answer = await service.get(`/channels/@fogsignalradio/transcripts?${query}`, key);
+    expect(answer.body.summary.total).toBe(expected);
+    expectIdentities(answer);
+  });
+
+  it('returns every upload when there are fewer than asked for', async () => {
+    const { key } = await service.organization();
+    const answer = await service.get('/channels/@tidewater/transcripts?limit=100', key);
+    expect(answer.body.summary.total).toBe(5);
+  });
+
+  it.each(['@emptyslip', '@drydock'])('returns no entries for %s, which has no uploads', async (handle) => {
+    const { key } = await service.organization();
+    const answer = await service.get(`/channels/${handle}/transcripts`, key);
+    expect(answer.status).toBe(200);
+    expect(answer.body.results).toEqual([]);
+    expect(answer.body.summary).toEqual({ total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 });
+  });
+
+  it('names no handle where the channel has none', async () => {
+    const { key } = await service.organization();
+    const answer = await service.get(
+      '/channels/https%3A%2F%2Fwww.youtube.com%2Fuser%2Foldmooring/transcripts?limit=1',
+      key,
+    );
+    expect(answer.body.channel).toMatchObject({ name: 'Unnamed Mooring', handle: null });
+  });
+
+  it.each([
+    '@tidewater',
+    'tidewater',
+    '%40tidewater',
+    '@TideWater',
+    'https%3A%2F%2Fwww.youtube.com%2F%40tidewater',
+    'https%3A%2F%2Fwww.youtube.com%2F%40tidewater%2Fvideos%3Fview%3D0%23top',
+    'http%3A%2F%2Fm.youtube.com%2F@tidewater%2Fshorts',
+    'youtube.com%2F@tidewater',
+    'https://www.youtube.com/@tidewater',
+    'https:/www.youtube.com/@tidewater',
+    'https:/www.youtube.com/@tidewater/streams',
+    'www.youtube.com/@tidewater/',
+    'https://www.youtube.com%2F@tidewater',
+  ])('finds the channel by %s', async (reference) => {
+    const { key } = await service.organization();
+    const answer = await service.get(`/channels/${reference}/transcripts?limit=1`, key);
+    expect([answer.status, answer.body.channel?.handle]).toEqual([200, '@tidewater']);
+  });
+
+  it.each([
+    ['%40%E6%B8%AF%E3%81%AE%E7%81%AF%E5%8F%B0', '@港の灯台'],
+    ['https%3A%2F%2Fwww.youtube.com%2F%2540%25E6%25B8%25AF%25E3%2581%25AE%25E7%2581%25AF%25E5%258F%25B0', '@港の灯台'],
+    ['https%3A%2F%2Fwww.youtube.com%2Fc%2FPhare%C3%89toil%C3%A9', '@港の灯台'],
+    ['https%3A%2F%2Fwww.youtube.com%2Fc%2FPhareE%CC%81toile%CC%81', '@港の灯台'],
+    ['UCharbourlight__________', '@harbourlight'],
+    ['https://www.youtube.com/channel/UCharbourlight__________/about', '@harbourlight'],
+  ])('finds the channel by %s', async (reference, handle) => {
+    const { key } = await service.organization();
+    const answer = await service.get(`/channels/${reference}/transcripts?limit=1`, key);
+    expect([answer.status, answer.body.channel?.handle]).toEqual([200, handle]);
+  });
+
+  it('returns each language asked for that the video has, in the order of preference, at the price of one', async () => {
+    const { key } = await service.organization();
+    const answer = await service.get('/channels/@harbourlight/transcripts?limit=6&languages=fr,xx,de', key);
+    const keeper = entries(answer).find((entry) => entry.videoId === 'hl-keeper__');
+    expect(Object.keys(keeper?.transcript ?? {})).toEqual(['fr', 'de']);
+    const sharp = entries(answer).find((entry) => entry.videoId === 'hl-sharp___');
+    expect(sharp?.error).toMatchObject({ code: 'language_unavailable', retryable: false });
+    expect(sharp?.error?.message).toContain('en');
+    expect(answer.body.summary.fetched).toBe(1);
+    expect((await service.get('/usage', key)).body.used).toBe(1);
+  });
+
+  it('is compressed for a caller that accepts gzip, and the same', async () => {
+    const { key } = await service.organization();
+    const path = '/channels/@tidewater/transcripts';
+    await service.get(path, key);
+    const plain = await service.get(path, key);
+    const compressed = await new Promise<{ encoding: string | undefined; body: Buffer }>((resolve, reject) => {
+      const headers = { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'br, gzip' };
+      httpRequest(service.url + path, { headers }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('end', () =>
+          resolve({ encoding: response.headers['content-encoding'], body: Buffer.concat(chunks) }),
+        );
+      })
+        .once('error', reject)
+        .end();
+    });
+    expect(compressed.encoding).toBe('gzip');
+    expect(gunzipSync(compressed.body).toString()).toBe(plain.text);
+    expect((await service.get(path, key, { 'Accept-Encoding': 'gzip;q=0' })).text).toBe(plain.text);
+  });
+
+  it('echoes the request id of the caller when it is sane, and makes one when it is not', async () => {
+    const { key } = await service.organization();
+    const path = '/channels/@emptyslip/transcripts';
+    const sane = await service.get(path, key, { 'X-Request-Id': 'order-7/retry.2' });
+    expect(sane.headers['x-request-id']).toBe('order-7/retry.2');
+    for (const id of ['a b', 'x'.repeat(129), '<script>', '']) {
+      const answer = await service.get(path, key, { 'X-Request-Id': id });
+      expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+
+  it('takes the scheme Bearer without regard to case', async () => {
+    const { key } = await service.organization();
+    const answer = await service.request('GET', '/channels/@emptyslip/transcripts', { Authorization: `bEARER ${key}` });
+    expect(answer.status).toBe(200);
+  });
+
+  it('leaves one line in the log, with counts and without the key', async () => {
+    const { key, id } = await service.organization();
+    await service.get('/channels/@tidewater/transcripts?limit=2', key, { 'X-Request-Id': 'log-line' });
+    const lines = service.logs.filter((line) => line.includes('log-line')).map((line) => JSON.parse(line) as object);
+    expect(lines).toEqual([
+      expect.objectContaining({
+        event: 'request',
+        organizationId: id,
+        status: 200,
+        channelId: expect.stringMatching(/^UC/),
+        counts: { total: 2, succeeded: 2, failed: 0, cached: 2, fetched: 0 },
+        ms: expect.any(Number),
+      }),
+    ]);
+    expect(service.logs.join('')).not.toContain(key);
+  });
+});

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+beforeEach(() => service.standIn.reset());
+
+const FETCHES = { kind: ['player', 'reel', 'timedtext'] } as const;
+
+describe('a call that could exceed the quota', () => {
+  it('is refused up front: nothing is fetched, nothing charged, nothing left reserved', async () => {
+    const { key } = await service.organization({ monthlyLimit: 7 });
+    const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=25', key);
+    expect(answer.status).toBe(402);
+    const now = new Date();
+    expect(answer.body.error).toEqual({
+      code: 'plan_limit_exceeded',
+      message: 'This call could cost 25 transcripts and 7 of 7 are left this month. limit=7 would fit.',
+      retryable: false,
+      requestId: answer.headers['x-request-id'],
+      limit: 7,
+      used: 0,
+      reserved: 0,
+      required: 25,
+      resetAt: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString(),
+      scope: 'organization',
+    });
+    expect(service.standIn.requests.count(FETCHES)).toBe(0);
+    expect((await service.get('/usage', key)).body).toMatchObject({ limit: 7, used: 0, reserved: 0, remaining: 7 });
+  });
+
+  it('is granted with the limit that its message names, and with no larger one', async () => {
+    const { key } = await service.organization({ monthlyLimit: 3 });
+    // The newest two can have no transcript, so five entries cost three.
+    const refused = await service.get('/channels/@harbourlight/transcripts?limit=20', key);
+    expect(refused.body.error.message).toContain('limit=5 would fit');
+    expect((await service.get('/channels/@harbourlight/transcripts?limit=6', key)).status).toBe(402);
+    const granted = await service.get('/channels/@harbourlight/transcripts?limit=5', key);
+    expect(granted.status).toBe(200);
+    expect(granted.body.summary.fetched).toBe(3);
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 3, remaining: 0 });
+  });
+
+  it('is told that no limit would fit when none would', async () => {
+    const { key } = await service.organization({ monthlyLimit: 0 });
+    const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=2', key);
+    expect([answer.status, answer.body.error.required, answer.body.error.limit]).toEqual([402, 2, 0]);
+    expect(answer.body.error.message).toMatch(/No limit would fit before the quota starts again at \d{4}-/);
+  });
+
+  it('counts neither what is cached nor what is known to have no transcript', async () => {
+    const rich = await service.organization();
+    await service.get('/channels/@nightwatchtavern/transcripts', rich.key);
+    const { key } = await service.organization({ monthlyLimit: 0 });
+    const answer = await service.get('/channels/@nightwatchtavern/transcripts', key);
+    expect(answer.body.summary).toEqual({ total: 3, succeeded: 2, failed: 1, cached: 2, fetched: 0 });
+  });
+
+  it('is judged after the channel: an unknown one is 404', async () => {
+    const { key } = await service.organization({ monthlyLimit: 0 });
+    expect((await service.get('/channels/@no-such-channel/transcripts', key)).status).toBe(404);
+  });
+
+  it('counts what calls under way have reserved', async () => {
+    const { key } = await service.organization({ monthlyLimit: 6 });
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const running = service.get('/channels/@fogsignalradio/transcripts?limit=4', key);
+    await hold.arrived;
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 4, remaining: 2 });
+    const refused = await service.get('/channels/@harbourlight/transcripts?limit=10', key);
+    expect(refused.body.error).toMatchObject({ code: 'plan_limit_exceeded', used: 0, reserved: 4 });
+    hold.release();
+    expect((await running).body.summary.fetched).toBe(4);
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 4, reserved: 0, remaining: 2 });
+  });
+});

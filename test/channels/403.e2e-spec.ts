@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { startService, type TestService } from '../service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+const PATH = '/channels/@tidewater/transcripts';
+
+describe('an organization on the free plan', () => {
+  it('is refused, and told which plan it needs', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    const answer = await service.get(PATH, key);
+    expect(answer.status).toBe(403);
+    expect(answer.body.error).toEqual({
+      code: 'feature_not_in_plan',
+      message: 'Your organization is on the free plan; this operation needs the pro plan.',
+      retryable: false,
+      requestId: answer.headers['x-request-id'],
+      feature: 'channel_transcripts',
+      plan: 'free',
+      requiredPlan: 'pro',
+    });
+    expect(service.standIn.requests.total).toBe(0);
+  });
+
+  it('is told so before its parameters or its channel are looked at', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    expect((await service.get('/channels/x!/transcripts?limit=0', key)).status).toBe(403);
+  });
+
+  it('may see its usage', async () => {
+    const { key, id } = await service.organization({ plan: 'free' });
+    const answer = await service.get('/usage', key);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({
+      organization: id,
+      plan: 'free',
+      limit: 50,
+      used: 0,
+      reserved: 0,
+      remaining: 50,
+    });
+  });
+
+  it('that changes to another plan is judged by it from the next call on', async () => {
+    const { key, id } = await service.organization({ plan: 'free' });
+    const organizations = service.app.get(OrganizationsService);
+    await organizations.setPlan(id, 'pro');
+    expect((await service.get(PATH, key)).status).toBe(200);
+    await organizations.setPlan(id, 'free');
+    expect((await service.get(PATH, key)).status).toBe(403);
+  });
+});

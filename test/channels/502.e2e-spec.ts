@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+
+let service: TestService;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0, UPSTREAM_TIMEOUT_SECONDS: 1 } });
+  ({ key } = await service.organization());
+});
+afterAll(() => service.close());
+beforeEach(() => service.standIn.reset());
+
+describe('a channel that the platform does not let us read', () => {
+  it.each([
+    ['500', 'upstream_failure'],
+    ['reset', 'upstream_failure'],
+    ['truncated', 'upstream_failure'],
+    ['not-json', 'upstream_failure'],
+    ['429', 'upstream_blocked'],
+    ['captcha', 'upstream_blocked'],
+    ['consent', 'upstream_blocked'],
+    ['empty', 'upstream_blocked'],
+  ] as const)('(%s) is 502 %s, retryable, and costs nothing', async (kind, code) => {
+    service.standIn.setFaults({ kind, match: { kind: ['resolve', 'browse'] } });
+    // Another channel each time: what was read before is remembered.
+    const answer = await service.get(
+      `/channels/@bench-${kind.length + 3}x${code.length + kind.charCodeAt(0)}/transcripts?limit=3`,
+      key,
+    );
+    expect([answer.status, answer.body?.error.code]).toEqual([502, code]);
+    expect(answer.body.error).toMatchObject({ retryable: true, requestId: answer.headers['x-request-id'] });
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
+  });
+
+  it('is read again as soon as the platform answers', async () => {
+    service.standIn.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
+    expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(502);
+    service.standIn.setFaults();
+    expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(200);
+  });
+});

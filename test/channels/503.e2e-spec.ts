@@ -1,0 +1,55 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+afterEach(() => service.link.join());
+
+describe('while the database is away', () => {
+  it('a call is 503 with Retry-After, and works again without a restart when the database is back', async () => {
+    const { key } = await service.organization();
+    service.link.cut();
+    const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
+    expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
+    expect(answer.body.error).toMatchObject({ retryable: true, requestId: answer.headers['x-request-id'] });
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+    expect(answer.text).not.toMatch(/ECONN|postgres|127\.0\.0\.1/);
+    expect((await service.get('/usage', key)).status).toBe(503);
+    service.link.join();
+    expect((await service.get('/channels/@tidewater/transcripts?limit=1', key)).status).toBe(200);
+  });
+
+  it('the service is alive but not ready, and says which dependency is missing', async () => {
+    service.link.cut();
+    expect((await service.request('GET', '/health/live')).status).toBe(200);
+    const ready = await service.request('GET', '/health/ready');
+    expect(ready.status).toBe(503);
+    expect(ready.body).toMatchObject({
+      status: 'unavailable',
+      dependencies: { database: { status: 'down', critical: true }, cache: { status: 'up', critical: false } },
+    });
+    service.link.join();
+    await until(async () => (await service.request('GET', '/health/ready')).status === 200);
+  });
+
+  it('a call that was granted gets its whole answer, and is charged when the database is back', async () => {
+    const { key } = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const running = service.get('/channels/@fogsignalradio/transcripts?limit=3', key);
+    await hold.arrived;
+    service.link.cut();
+    hold.release();
+    const answer = await running;
+    expect(answer.body.summary).toEqual({ total: 3, succeeded: 3, failed: 0, cached: 0, fetched: 3 });
+    service.link.join();
+    await until(async () => {
+      const { body } = await service.get('/usage', key);
+      return body.used === 3 && body.reserved === 0;
+    });
+  });
+});

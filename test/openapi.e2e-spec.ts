@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { startService, type Answer, type TestService } from './service.js';
+
+interface Schema {
+  $ref?: string;
+  [key: string]: unknown;
+}
+interface Media {
+  schema: Schema;
+  example?: unknown;
+  examples?: Record<string, { value: unknown }>;
+}
+interface Operation {
+  operationId: string;
+  summary: string;
+  security?: object[];
+  parameters?: { name: string; description?: string; example?: unknown; schema: Schema }[];
+  responses: Record<string, { description: string; content?: Record<string, Media>; headers?: object }>;
+}
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema>; securitySchemes: Record<string, unknown> };
+}
+
+let service: TestService;
+let document: Document;
+let ajv: Ajv2020;
+
+beforeAll(async () => {
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
+  document = (await service.request('GET', '/docs-json')).body as Document;
+  ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema({ $id: 'openapi', components: closed(document.components) });
+});
+afterAll(() => service.close());
+
+/** The schemas with every property named: an answer must not carry what the document does not describe. */
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const copy: Record<string, unknown> = Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, closed(item)]),
+  );
+  if (copy['type'] === 'object' && typeof copy['properties'] === 'object' && !('additionalProperties' in copy)) {
+    copy['additionalProperties'] = false;
+  }
+  // OpenAPI 3.0 has a word of its own for what JSON Schema says with a list of types.
+  if (copy['nullable'] === true) {
+    delete copy['nullable'];
+    return { anyOf: [copy, { type: 'null' }] };
+  }
+  return copy;
+}
+
+function mismatch(schema: Schema, value: unknown): unknown {
+  const validate = ajv.compile(
+    JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/components', '"openapi#/components')) as object,
+  );
+  return validate(value) ? null : validate.errors;
+}
+
+function described(path: string, status: number): Schema {
+  const schema = document.paths[path]?.['get']?.responses[status]?.content?.['application/json']?.schema;
+  if (!schema) throw new Error(`${status} of ${path} is not described.`);
+  return schema;
+}
+
+function operations(): [string, Operation][] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
+  );
+}
+
+const TRANSCRIPTS = '/channels/{id}/transcripts';
+
+describe('the OpenAPI document', () => {
+  it('names every route once, and no other', () => {
+    expect(
+      operations()
+        .map(([name]) => name)
+        .sort(),
+    ).toEqual(['GET /channels/{id}/transcripts', 'GET /health/live', 'GET /health/ready', 'GET /usage']);
+  });
+
+  it('describes every status of the operation', () => {
+    const statuses = Object.keys(document.paths[TRANSCRIPTS]?.['get']?.responses ?? {});
+    expect(statuses.sort()).toEqual(['200', '400', '401', '402', '403', '404', '405', '500', '502', '503', '504']);
+  });
+
+  it('describes every field, parameter and response, with an example for each error that fits its schema', () => {
+    for (const [name, operation] of operations()) {
+      expect([name, operation.operationId, operation.summary]).not.toContain(undefined);
+      for (const parameter of operation.parameters ?? []) {
+        expect([name, parameter.name, typeof parameter.description]).toEqual([name, parameter.name, 'string']);
+      }
+      for (const [status, response] of Object.entries(operation.responses)) {
+        expect([name, status, response.description.length > 3]).toEqual([name, status, true]);
+        for (const media of Object.values(response.content ?? {})) {
+          const examples = Object.values(media.examples ?? {});
+          if (Number(status) >= 400 && !name.includes('/health/')) expect(examples.length).toBeGreaterThan(0);
+          for (const example of examples)
+            expect([name, status, mismatch(media.schema, example.value)]).toEqual([name, status, null]);
+        }
+      }
+    }
+    for (const [schemaName, schema] of Object.entries(document.components.schemas)) {
+      for (const [property, field] of Object.entries((schema['properties'] ?? {}) as Record<string, Schema>)) {
+        const text = JSON.stringify(field);
+        expect([schemaName, property, text.includes('"description"')]).toEqual([schemaName, property, true]);
+      }
+    }
+  });
+
+  it('has the Bearer scheme, which the operation asks for and the probes do not', () => {
+    expect(document.components.securitySchemes).toMatchObject({ apiKey: { type: 'http', scheme: 'bearer' } });
+    expect(document.paths[TRANSCRIPTS]?.['get']?.security).toEqual([{ apiKey: [] }]);
+    expect(document.paths['/health/live']?.['get']?.security).toBeUndefined();
+  });
+
+  it('is served with a page to try it on', async () => {
+    const page = await service.request('GET', '/docs');
+    expect(page.status).toBe(200);
+    expect(page.headers['content-type']).toContain('text/html');
+    for (const asset of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-init.js']) {
+      expect((await service.request('GET', `/docs/${asset}`)).status).toBe(200);
+    }
+  });
+});
+
+describe('an answer matches the document', () => {
+  async function expectMatch(status: number, path: string, ask: () => Promise<Answer>): Promise<void> {
+    const answer = await ask();
+    expect([answer.status, mismatch(described(path, status), answer.body)]).toEqual([status, null]);
+  }
+
+  it('for every status of the operation', async () => {
+    const { key } = await service.organization();
+    const free = await service.organization({ plan: 'free' });
+    const poor = await service.organization({ monthlyLimit: 0 });
+    const get =
+      (path: string, as = key) =>
+      () =>
+        service.get(path, as);
+    await expectMatch(200, TRANSCRIPTS, get('/channels/@harbourlight/transcripts?limit=100'));
+    await expectMatch(200, TRANSCRIPTS, get('/channels/@harbourlight/transcripts?limit=100'));
+    await expectMatch(200, TRANSCRIPTS, get('/channels/https%3A%2F%2Fwww.youtube.com%2Fuser%2Foldmooring/transcripts'));
+    await expectMatch(400, TRANSCRIPTS, get('/channels/@tidewater/transcripts?limit=0&page=1'));
+    await expectMatch(401, TRANSCRIPTS, () => service.request('GET', '/channels/@tidewater/transcripts'));
+    await expectMatch(401, TRANSCRIPTS, get('/channels/@tidewater/transcripts', 'wrong'));
+    await expectMatch(402, TRANSCRIPTS, get('/channels/@fogsignalradio/transcripts', poor.key));
+    await expectMatch(403, TRANSCRIPTS, get('/channels/@tidewater/transcripts', free.key));
+    await expectMatch(404, TRANSCRIPTS, get('/channels/@no-such-channel/transcripts'));
+    await expectMatch(405, TRANSCRIPTS, () => service.request('POST', '/channels/@tidewater/transcripts'));
+    service.standIn.setFaults({ kind: 'captcha' });
+    await expectMatch(502, TRANSCRIPTS, get('/channels/@bench-2x3/transcripts'));
+    service.link.cut();
+    await expectMatch(503, TRANSCRIPTS, get('/channels/@tidewater/transcripts'));
+    await expectMatch(503, '/health/ready', () => service.request('GET', '/health/ready'));
+    service.link.join();
+  });
+
+  it('for the other routes', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    await expectMatch(200, '/usage', () => service.get('/usage', key));
+    await expectMatch(401, '/usage', () => service.request('GET', '/usage'));
+    await expectMatch(400, '/usage', () => service.get('/usage?month=5', key));
+    await expectMatch(200, '/health/live', () => service.request('GET', '/health/live'));
+    await expectMatch(200, '/health/ready', () => service.request('GET', '/health/ready'));
+  });
+});

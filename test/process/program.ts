@@ -1,0 +1,59 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const PROJECT = join(import.meta.dirname, '../..');
+const START_MS = 20_000;
+
+/** A program of the built service in a process of its own. */
+export class Program {
+  stdout = '';
+  stderr = '';
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+
+  private constructor(readonly child: ChildProcess) {
+    child.stdout?.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
+    this.exited = new Promise((resolve) => child.once('close', (code, signal) => resolve({ code, signal })));
+  }
+
+  /** Runs `dist/<file>` with these variables and no others of the service's. */
+  static run(file: 'main.js' | 'cli.js', variables: Record<string, string>, ...args: string[]): Program {
+    const { PATH = '', HOME = '' } = process.env;
+    const child = spawn(process.execPath, [join(PROJECT, 'dist', file), ...args], {
+      env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...variables },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    return new Program(child);
+  }
+
+  /** Where the service listens, once it does; rejects when it ends before. */
+  async url(): Promise<string> {
+    const ended = this.exited.then(({ code }) => {
+      throw new Error(`Ended with ${code} before it listened: ${this.stderr}${this.stdout}`);
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const listening = new Promise<string>((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error('It did not start in time.')), START_MS);
+      const look = (): void => {
+        const url = /"event":"listening","url":"([^"]+)"/.exec(this.stdout)?.[1];
+        if (url) resolve(url);
+      };
+      this.child.stdout?.on('data', look);
+      look();
+    });
+    return Promise.race([listening, ended]).finally(() => clearTimeout(timer));
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    this.child.kill(signal);
+    return this.exited;
+  }
+}
+
+/** A folder for one test, removed afterwards. */
+export function temporaryFolder(): { path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'channel-transcripts-test-'));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}

@@ -1,0 +1,204 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
+import { Program, temporaryFolder } from './program.js';
+
+// Each test starts whole processes, several of them one after another.
+jest.setTimeout(60_000);
+
+let standIn: StandIn;
+let database: TestDatabase;
+const running: Program[] = [];
+
+beforeAll(async () => {
+  standIn = await startStandIn();
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  await standIn.close();
+  await database.drop();
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
+});
+
+function run(file: 'main.js' | 'cli.js', variables: Record<string, string>, ...args: string[]): Program {
+  const program = Program.run(
+    file,
+    { DATABASE_URL: database.url, YOUTUBE_BASE_URL: standIn.url, ...variables },
+    ...args,
+  );
+  running.push(program);
+  return program;
+}
+
+async function json(program: Program): Promise<Record<string, string>> {
+  const { code } = await program.exited;
+  if (code !== 0) throw new Error(program.stderr);
+  return JSON.parse(program.stdout) as Record<string, string>;
+}
+
+async function newKey(variables: Record<string, string> = {}): Promise<{ id: string; key: string }> {
+  const { id = '' } = await json(
+    run('cli.js', variables, 'org', 'create', '--name', 'Process', '--plan', 'pro', '--json'),
+  );
+  const { key = '' } = await json(run('cli.js', variables, 'key', 'issue', id, '--json'));
+  return { id, key };
+}
+
+const call = async (url: string, path: string, key: string): Promise<Response> =>
+  fetch(url + path, { headers: { Authorization: `Bearer ${key}` } });
+
+describe('the service as a process', () => {
+  it('says how to make the first organization when there is none', async () => {
+    const service = run('main.js', {});
+    await service.url();
+    while (!service.stdout.includes('no_organization'))
+      await new Promise((resolve) => service.child.stdout?.once('data', resolve));
+    expect(service.stdout).toContain('npm run cli -- org create');
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('finishes what runs at %s, settles it, and ends with 0', async (signal) => {
+    const service = run('main.js', {});
+    const url = await service.url();
+    const { id, key } = await newKey();
+    standIn.reset();
+    const hold = standIn.hold({ kind: 'timedtext' });
+    const answering = call(url, `/channels/@bench-3x${signal.length}/transcripts`, key);
+    await hold.arrived;
+    service.child.kill(signal);
+    while (
+      !(await fetch(`${url}/health/live`).then(
+        () => false,
+        () => true,
+      ))
+    );
+    hold.release();
+    const answer = await answering;
+    expect(answer.status).toBe(200);
+    expect(((await answer.json()) as { summary: unknown }).summary).toMatchObject({ fetched: 3 });
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    const usage = await json(run('cli.js', {}, 'usage', id, '--json'));
+    expect(usage).toMatchObject({ used: 3, reserved: 0 });
+  });
+
+  it('cuts off what outlasts the grace, and still settles and ends with 0', async () => {
+    const service = run('main.js', { SHUTDOWN_GRACE_SECONDS: '0' });
+    const url = await service.url();
+    const { id, key } = await newKey();
+    standIn.reset();
+    const hold = standIn.hold({ kind: 'timedtext' });
+    const answering = call(url, '/channels/@bench-3x17/transcripts', key).then((answer) => answer.text());
+    await hold.arrived;
+    expect(await service.stop()).toEqual({ code: 0, signal: null });
+    await expect(answering).rejects.toThrow();
+    expect(await json(run('cli.js', {}, 'usage', id, '--json'))).toMatchObject({ used: 0, reserved: 0 });
+  });
+
+  it('started by two at once on one database serves in both, exactly', async () => {
+    const fresh = await createTestDatabase();
+    try {
+      const services = [run('main.js', { DATABASE_URL: fresh.url }), run('main.js', { DATABASE_URL: fresh.url })];
+      const urls = await Promise.all(services.map((service) => service.url()));
+      const created = run(
+        'cli.js',
+        { DATABASE_URL: fresh.url },
+        'org',
+        'create',
+        '--name',
+        'Race',
+        '--plan',
+        'pro',
+        '--monthly-limit',
+        '7',
+        '--json',
+      );
+      const { id = '' } = await json(created);
+      const { key = '' } = await json(run('cli.js', { DATABASE_URL: fresh.url }, 'key', 'issue', id, '--json'));
+      standIn.reset();
+      // Twenty channels of one video each: every call needs one count.
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          call(urls[index % 2] ?? '', `/channels/@bench-1x${index + 30}/transcripts`, key),
+        ),
+      );
+      const statuses = answers.map((answer) => answer.status).sort();
+      expect(statuses).toEqual([...Array<number>(7).fill(200), ...Array<number>(13).fill(402)]);
+      expect(await json(run('cli.js', { DATABASE_URL: fresh.url }, 'usage', id, '--json'))).toMatchObject({
+        used: 7,
+        reserved: 0,
+      });
+      await Promise.all(services.map((service) => service.stop()));
+    } finally {
+      await fresh.drop();
+    }
+  });
+});
+
+describe('a start that cannot succeed ends with 1 and says why in one line each', () => {
+  it('for every variable that is wrong', async () => {
+    const service = run('main.js', { PORT: 'http', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://u:hunter2@db' });
+    expect(await service.exited).toEqual({ code: 1, signal: null });
+    const lines = service.stderr.trim().split('\n');
+    expect(lines).toHaveLength(3);
+    expect(service.stderr).toMatch(/PORT .*\n.*DATABASE_URL .*\n.*LOG_LEVEL /);
+    expect(service.stderr).not.toContain('hunter2');
+  });
+
+  it('for a port that is taken', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const service = run('main.js', { PORT: String((server.address() as AddressInfo).port) });
+    expect(await service.exited).toEqual({ code: 1, signal: null });
+    expect(service.stderr.trim().split('\n')).toHaveLength(1);
+    expect(service.stderr).toMatch(/port is taken/);
+    server.close();
+  });
+
+  it('for a database that does not answer, without its password', async () => {
+    const service = run('main.js', { DATABASE_URL: 'postgres://app:hunter2@127.0.0.1:1/app' });
+    expect(await service.exited).toEqual({ code: 1, signal: null });
+    expect(service.stderr.trim().split('\n')).toHaveLength(1);
+    expect(service.stderr).toContain('127.0.0.1');
+    expect(service.stderr + service.stdout).not.toContain('hunter2');
+  });
+});
+
+describe('a restart on the embedded database', () => {
+  it('keeps organizations, keys and usage, and leaves nothing half-done, even after kill -9 in mid-call', async () => {
+    const folder = temporaryFolder();
+    const variables = { DATABASE_URL: '', DATA_DIR: folder.path, REQUEST_DEADLINE_SECONDS: '1' };
+    try {
+      const first = run('main.js', variables);
+      const url = await first.url();
+      const { id, key } = await newKey(variables);
+      standIn.reset();
+      const whole = await call(url, '/channels/@tidewater/transcripts?limit=2', key);
+      expect(await whole.json()).toMatchObject({ summary: { fetched: 2 } });
+      const hold = standIn.hold({ kind: 'timedtext' });
+      const cut = call(url, '/channels/@tidewater/transcripts?limit=5', key).then((answer) => answer.text());
+      await hold.arrived;
+      await first.stop('SIGKILL');
+      await expect(cut).rejects.toThrow();
+      hold.release();
+
+      const second = run('main.js', variables);
+      const again = await second.url();
+      const usage = (await (await call(again, '/usage', key)).json()) as { used: number; reserved: number };
+      // The reservation of the killed call lives until its lease ends, and was not charged.
+      expect(usage).toMatchObject({ used: 2, reserved: 3 });
+      const afterwards = await call(again, '/channels/@tidewater/transcripts?limit=1', key);
+      expect(await afterwards.json()).toMatchObject({ summary: { fetched: 1 } });
+
+      const third = run('main.js', variables);
+      expect(await third.exited).toEqual({ code: 1, signal: null });
+      expect(third.stderr.trim().split('\n')).toHaveLength(1);
+      expect(third.stderr).toContain(folder.path);
+      expect(await json(run('cli.js', variables, 'usage', id, '--json'))).toMatchObject({ used: 3 });
+      expect(await second.stop()).toEqual({ code: 0, signal: null });
+    } finally {
+      folder.remove();
+    }
+  });
+});

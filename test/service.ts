@@ -1,0 +1,119 @@
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Environment } from '../src/config/environment.js';
+import type { Plan } from '../src/domain/plan.js';
+import { createHttpApp } from '../src/http-app.js';
+import { createLogger } from '../src/logging/logger.js';
+import { ApiKeysService } from '../src/organizations/api-keys.service.js';
+import { OrganizationsService } from '../src/organizations/organizations.service.js';
+import { startStandIn, type StandIn, type StandInOptions } from '../stand-in/stand-in.js';
+import { severableLink, type SeverableLink } from './database/severable-link.js';
+import { createTestDatabase, runQuery } from './database/test-database.js';
+
+/** An answer over HTTP; `body` is the parsed JSON, undefined when it is none. */
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  body: any;
+}
+
+export interface TestOrganization {
+  id: string;
+  keyId: string;
+  key: string;
+}
+
+/** The service as it runs, on a port of its own, with a database and a stand-in for YouTube of its own. */
+export interface TestService {
+  app: NestExpressApplication;
+  url: string;
+  standIn: StandIn;
+  /** The way to the database, which can be cut. */
+  link: SeverableLink;
+  /** Every line of the log so far. */
+  logs: string[];
+  organization(options?: { plan?: Plan; monthlyLimit?: number }): Promise<TestOrganization>;
+  /** Sends a request; the path goes out exactly as it is given. */
+  request(method: string, path: string, headers?: Record<string, string | string[]>): Promise<Answer>;
+  /** GET with an API key. */
+  get(path: string, key: string, headers?: Record<string, string>): Promise<Answer>;
+  query(statement: string): Promise<Record<string, unknown>[]>;
+  close(): Promise<void>;
+}
+
+export interface TestServiceOptions {
+  environment?: Partial<Environment>;
+  standIn?: StandInOptions;
+}
+
+/** Starts one in this process. */
+export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
+  const database = await createTestDatabase();
+  const link = await severableLink(database.url);
+  const standIn = await startStandIn(options.standIn);
+  const environment = Object.assign(
+    new Environment(),
+    { DATABASE_URL: link.url, YOUTUBE_BASE_URL: standIn.url, LOG_LEVEL: 'debug' },
+    options.environment,
+  );
+  const logs: string[] = [];
+  const app = await createHttpApp(environment, createLogger('debug', { write: (line) => void logs.push(line) }));
+  await app.listen(0, '127.0.0.1');
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  const request: TestService['request'] = (method, path, headers = {}) => send(port, method, path, headers);
+  return {
+    app,
+    url: `http://127.0.0.1:${port}`,
+    standIn,
+    link,
+    logs,
+    organization: (wanted) => createOrganization(app, wanted),
+    request,
+    get: (path, key, headers = {}) => request('GET', path, { ...headers, Authorization: `Bearer ${key}` }),
+    query: (statement) => runQuery(database.url, statement),
+    close: async () => {
+      app.getHttpServer().closeAllConnections();
+      await app.close();
+      await standIn.close();
+      await link.close();
+      await database.drop();
+    },
+  };
+}
+
+async function createOrganization(
+  app: NestExpressApplication,
+  { plan = 'pro', monthlyLimit }: { plan?: Plan; monthlyLimit?: number } = {},
+): Promise<TestOrganization> {
+  const { id } = await app
+    .get(OrganizationsService)
+    .create({ name: `Test ${plan}`, plan, ...(monthlyLimit !== undefined && { monthlyLimit }) });
+  const issued = await app.get(ApiKeysService).issue({ organizationId: id, name: 'test' });
+  return { id, keyId: issued.apiKey.id, key: issued.key };
+}
+
+function send(port: number, method: string, path: string, headers: Record<string, string | string[]>): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parse(text) });
+      });
+    });
+    request.once('error', reject);
+    request.end();
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

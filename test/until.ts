@@ -1,0 +1,10 @@
+const POLL_MS = 20;
+
+/** Waits until a condition holds; rejects when it does not within the time. */
+export async function until(condition: () => boolean | Promise<boolean>, waitMs = 8_000): Promise<void> {
+  const endMs = performance.now() + waitMs;
+  while (!(await condition())) {
+    if (performance.now() > endMs) throw new Error(`Not within ${waitMs} ms: ${String(condition)}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
