@@ -1,5 +1,13 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import {
+  ApiExcludeEndpoint,
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { callerOf } from '../access/caller.js';
 import { RequiresFeature } from '../access/gates.js';
@@ -8,6 +16,7 @@ import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { Call } from '../transcripts/call.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import { ANSWER_EXAMPLE } from './answer.example.js';
 import { TranscriptsSchema } from './answer.schema.js';
 import { answerJson, writeBody } from './answer-stream.js';
 import { TranscriptsQuery } from './transcripts.query.js';
@@ -38,8 +47,9 @@ export class ChannelsController {
       '(`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw.',
     schema: { type: 'string', maxLength: 2048, example: '@harbourlight' },
   })
+  @ApiExtraModels(TranscriptsSchema)
   @ApiOkResponse({
-    type: TranscriptsSchema,
+    content: { 'application/json': { schema: { $ref: getSchemaPath(TranscriptsSchema) }, example: ANSWER_EXAMPLE } },
     description: 'One entry for each upload, newest first. The body is streamed in this order.',
     headers: {
       'X-Request-Id': { description: 'The id of the request.', schema: { type: 'string' } },

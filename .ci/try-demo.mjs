@@ -1,0 +1,21 @@
+// Pastes the curl lines that the demo printed and holds their answers against what they promise.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import assert from 'node:assert/strict';
+
+const lines = readFileSync(process.argv[2], 'utf8').split('\n');
+const run = (line) => execFileSync('bash', ['-c', line], { encoding: 'utf8', maxBuffer: 100_000_000 });
+
+const curls = lines.map((line) => line.trim()).filter((line) => line.startsWith('curl '));
+const [main] = curls;
+assert(main, 'The demo printed no curl line.');
+const first = JSON.parse(run(main)).summary;
+const second = JSON.parse(run(main)).summary;
+assert(first.fetched > 0 && first.failed > 0, `The first answer: ${JSON.stringify(first)}`);
+assert.deepEqual([second.cached, second.fetched], [first.fetched, 0], `The second answer: ${JSON.stringify(second)}`);
+
+for (const [index, line] of lines.entries()) {
+  const status = /^\s*# (\d{3}),/.exec(line)?.[1];
+  if (status) assert.equal(/^HTTP\/1.1 (\d{3})/.exec(run(lines[index + 1].trim()))?.[1], status, line);
+}
+console.log(`${curls.length} curl lines did what they promise.`);
