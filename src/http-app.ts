@@ -4,8 +4,9 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
-import { refuseOtherMethods, refuseUndecodablePath } from './http/paths.js';
-import { answerWhatNodeRefuses, refuseMissingHost } from './http/refused-by-node.js';
+import { Connections } from './http/connections.js';
+import { readAddresses, readQuery, refuseOtherMethods, refuseUndecodablePath } from './http/paths.js';
+import { answerWhatNodeRefuses, refuseWrongHost } from './http/refused-by-node.js';
 import { assignRequestContext } from './http/request-context.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { StrictValidationPipe } from './http/validation.js';
@@ -13,6 +14,12 @@ import { NestLogger } from './logging/logger.js';
 import { logRequests } from './logging/request-log.js';
 import { createDocument, serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
+
+/**
+ * What is left of the work after the grace is settled within this. A settlement that a database which is away holds up
+ * gets one more try when everything is closed.
+ */
+const LAST_SETTLEMENTS_MS = 2_000;
 
 /** The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. */
 export async function createHttpApp(environment: Environment, logger: Logger): Promise<NestExpressApplication> {
@@ -24,14 +31,19 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   app.disable('x-powered-by');
   // An ETag would be computed over bodies of megabytes that nobody may keep anyway.
   app.disable('etag');
+  app.set('query parser', readQuery);
   app.set('trust proxy', trustProxy(environment.TRUST_PROXY));
   const document = createDocument(app);
   app.use(assignRequestContext, logRequests(logger));
   allowOrigins(app, environment.CORS_ORIGINS);
-  app.use(refuseMissingHost, refuseUndecodablePath, app.get(ShutdownState).refuse, refuseOtherMethods(document));
+  app.use(refuseWrongHost, refuseUndecodablePath, app.get(ShutdownState).refuse, refuseOtherMethods(document));
   app.useGlobalPipes(new StrictValidationPipe());
   serveDocument(app, document);
-  answerWhatNodeRefuses(app.getHttpServer());
+  const server: Server = app.getHttpServer();
+  const connections = app.get(Connections);
+  connections.follow(server);
+  readAddresses(server);
+  answerWhatNodeRefuses(server, connections);
   await app.init();
   return app;
 }
@@ -42,12 +54,14 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
  */
 export async function shutDown(app: NestExpressApplication, graceSeconds: number): Promise<void> {
   app.get(ShutdownState).stopping = true;
-  const server: Server = app.getHttpServer();
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const cutOff = setTimeout(() => server.closeAllConnections(), graceSeconds * 1000);
-  await closed;
-  clearTimeout(cutOff);
-  await app.get(TranscriptsService).idle();
+  const endsAtMs = performance.now() + graceSeconds * 1000 + LAST_SETTLEMENTS_MS;
+  await app.get(Connections).close(app.getHttpServer(), graceSeconds * 1000);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, endsAtMs - performance.now());
+  });
+  await Promise.race([app.get(TranscriptsService).idle(), late]);
+  clearTimeout(timer);
   await app.close();
 }
 

@@ -6,6 +6,9 @@ import { createLogger, standardOutput } from './logging/logger.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 
 async function start(): Promise<void> {
+  // Nothing is under way yet that would have to be finished.
+  const leave = (): never => process.exit(0);
+  process.on('SIGTERM', leave).on('SIGINT', leave);
   const environment = readEnvironment();
   const logger = createLogger(environment.LOG_LEVEL, standardOutput());
   const app = await createHttpApp(environment, logger);
@@ -15,6 +18,7 @@ async function start(): Promise<void> {
     await app.close();
     throw error;
   }
+  process.off('SIGTERM', leave).off('SIGINT', leave);
   stopOnSignals(app, environment);
   logger.info({ event: 'listening', url: await app.getUrl() });
   if (await app.get(OrganizationsService).isEmpty()) {

@@ -83,6 +83,8 @@ export class ChannelsController {
     const { requestId, startedAtMs, log } = requestContext(request);
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, startedAtMs);
     response.once('close', () => call.leave());
+    // A caller may have left while the key was looked up, and that is told once only.
+    if (response.destroyed) call.leave();
     const plan = await this.transcripts.prepare(
       {
         reference: id,

@@ -29,6 +29,9 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
     if (status === HttpStatus.UNAUTHORIZED) response.setHeader('WWW-Authenticate', 'Bearer');
     if (error instanceof MethodNotAllowedError) response.setHeader('Allow', error.allowed);
     if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds));
+    // A file that could not be served has left its own headers behind.
+    for (const name of ['ETag', 'Last-Modified', 'Accept-Ranges']) response.removeHeader(name);
+    response.type('application/json');
     const { code, message, retryable } = error;
     response.status(status).json(errorBody({ code, message, retryable, fields: error.fields() }, context.requestId));
   }

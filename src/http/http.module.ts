@@ -1,5 +1,6 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
+import { Connections } from './connections.js';
 import { DomainErrorFilter, UnexpectedErrorFilter } from './error.filters.js';
 import { ShutdownState } from './shutdown-state.js';
 
@@ -7,10 +8,11 @@ import { ShutdownState } from './shutdown-state.js';
 @Global()
 @Module({
   providers: [
+    Connections,
     ShutdownState,
     { provide: APP_FILTER, useClass: UnexpectedErrorFilter },
     { provide: APP_FILTER, useClass: DomainErrorFilter },
   ],
-  exports: [ShutdownState],
+  exports: [Connections, ShutdownState],
 })
 export class HttpModule {}

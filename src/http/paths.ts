@@ -1,3 +1,5 @@
+import type { IncomingMessage, Server } from 'node:http';
+import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
 import { InvalidRequestError } from '../domain/errors.js';
 import { MethodNotAllowedError } from './routing-errors.js';
@@ -5,10 +7,39 @@ import { MethodNotAllowedError } from './routing-errors.js';
 /** HEAD on these would do the work, spend quota and return nothing. */
 const WITHOUT_HEAD = new Set(['/channels/{id}/transcripts']);
 
+/** The pages of the document are no operations, so that it does not name them. */
+const DOCUMENT_ROUTES = { pattern: /^\/docs(-json)?\/?$/i, methods: ['GET', 'HEAD'] };
+
+/** Stands for an address that cannot be read: `refuseUndecodablePath` refuses it. */
+const UNREADABLE = '/%';
+
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
 interface DocumentedPaths {
   paths: Record<string, object>;
+}
+
+/**
+ * Gives every request the path and query of its address, which a proxy may have sent as a whole URL. An address that
+ * cannot be read would otherwise be answered by Express itself, in HTML and before all middleware.
+ */
+export function readAddresses(server: Server): void {
+  server.prependListener('request', (request: IncomingMessage) => {
+    request.url = pathAndQuery(request.url ?? '');
+  });
+}
+
+function pathAndQuery(target: string): string {
+  const [address = ''] = target.split('#', 1);
+  if (address.startsWith('/') || address === '*') return address;
+  if (!URL.canParse(address)) return UNREADABLE;
+  const { pathname, search } = new URL(address);
+  return pathname.startsWith('/') ? pathname + search : UNREADABLE;
+}
+
+/** Reads a query whole: by default everything after the thousandth parameter would be overlooked. */
+export function readQuery(query: string | null): ParsedUrlQuery {
+  return parse(query ?? '', undefined, undefined, { maxKeys: 0 });
 }
 
 /** Refuses a path that cannot be percent-decoded, before anything looks at it. */
@@ -30,6 +61,7 @@ export function refuseOtherMethods(document: DocumentedPaths) {
     if (methods.includes('GET') && !WITHOUT_HEAD.has(path)) methods.push('HEAD');
     return { pattern: patternOf(path), methods };
   });
+  routes.push(DOCUMENT_ROUTES);
   return (request: Request, _response: Response, next: NextFunction): void => {
     const allowed = routes.filter(({ pattern }) => pattern.test(request.path)).flatMap(({ methods }) => methods);
     next(

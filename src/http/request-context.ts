@@ -10,8 +10,11 @@ export interface RequestContext {
 
 const contexts = new WeakMap<object, RequestContext>();
 
-/** A caller's own id is echoed when it is short and made of harmless characters. */
-const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+/**
+ * A caller's own id is echoed when it is short and made of harmless characters. It is logged and stored, so that an API
+ * key sent here by mistake is not taken.
+ */
+const SANE_REQUEST_ID = /^(?!.*ctk_[0-9A-Za-z]{7})[A-Za-z0-9._:/+=@-]{1,128}$/;
 
 /** The context of a request that has passed `assignRequestContext`, which is the first thing that any request meets. */
 export function requestContext(request: object): RequestContext {

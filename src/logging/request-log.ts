@@ -6,7 +6,8 @@ import { requestContext } from '../http/request-context.js';
 export function logRequests(logger: Logger) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const { requestId, startedAtMs, log } = requestContext(request);
-    const { method, path } = request;
+    const { method } = request;
+    const path = readable(request.path);
     response.once('close', () => {
       const left = !response.writableFinished;
       logger[response.statusCode >= 500 ? 'error' : path.startsWith('/health/') ? 'debug' : 'info']({
@@ -22,4 +23,13 @@ export function logRequests(logger: Logger) {
     });
     next();
   };
+}
+
+/** Decoded, because a key in it is recognised by its plain characters only. */
+function readable(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }

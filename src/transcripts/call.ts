@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ReadingContext } from '../platform/video-platform.js';
 
 /** Why a call stopped waiting: its deadline came, or its caller left. */
@@ -22,6 +23,8 @@ export class Call implements ReadingContext {
     startedAtMs: number = performance.now(),
   ) {
     this.signal = this.controller.signal;
+    // Each fetch of the call listens, and lets go when it ends: that is no leak to be warned of.
+    setMaxListeners(0, this.signal);
     this.deadlineAtMs = startedAtMs + deadlineSeconds * 1000;
     this.timer = setTimeout(
       () => this.controller.abort(new CallEnded('deadline')),

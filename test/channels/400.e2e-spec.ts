@@ -74,6 +74,11 @@ describe('a wrong parameter', () => {
     ]);
   });
 
+  it('is refused by name behind a thousand others too', async () => {
+    const answer = await service.get(`${PATH}?limit=1${'&'.repeat(1_000)}cursor=1`, key);
+    expect([answer.status, answer.body.error.details[0].field]).toEqual([400, 'cursor']);
+  });
+
   it('in a path that cannot be decoded is 400 before anything, the key included', async () => {
     for (const path of ['/channels/%zz/transcripts', '/channels/%E0%A4/transcripts', '/%', '/usage%ff']) {
       const answer = await service.request('GET', path);
@@ -88,6 +93,9 @@ describe('a request that Node refuses', () => {
     ['that is no HTTP', 'HELLO\r\n\r\n', 400],
     ['with a malformed header', 'GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n', 400],
     ['without a host', 'GET /usage HTTP/1.1\r\n\r\n', 400],
+    ['with two hosts', 'GET /usage HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
+    ['with an address that cannot be read', 'GET http://[::1/ HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['with letters that are not encoded', 'GET /channels/@h\u00e4fen HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['with headers of 20 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     ['with an odd expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n', 417],
     ['with two lengths', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],

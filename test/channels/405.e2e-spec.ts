@@ -34,6 +34,11 @@ describe('another method than GET', () => {
     expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD']);
     expect((await service.request('HEAD', '/health/live')).status).toBe(200);
     expect((await service.request('DELETE', '/health/ready')).status).toBe(405);
+    for (const path of ['/docs', '/docs-json']) {
+      const refused = await service.request('POST', path);
+      expect([path, refused.status, refused.headers.allow]).toEqual([path, 405, 'GET, HEAD']);
+      expect((await service.request('GET', path)).status).toBe(200);
+    }
   });
 
   it('on an address that does not exist is 404', async () => {

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Request, Response } from 'express';
+import { assignRequestContext, requestContext } from './request-context.js';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function assigned(given: unknown): { id: string; headers: Map<string, string>; passedOn: number } {
+  const headers = new Map<string, string>();
+  const request = { headers: { 'x-request-id': given } } as unknown as Request;
+  const response = { setHeader: (name: string, value: string) => headers.set(name, value) } as unknown as Response;
+  let passedOn = 0;
+  assignRequestContext(request, response, () => passedOn++);
+  return { id: requestContext(request).requestId, headers, passedOn };
+}
+
+describe('the id of a request', () => {
+  it('is the one given when it is short and harmless, and a new one otherwise', () => {
+    const given = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 140 }),
+      fc.stringMatching(/^[A-Za-z0-9._:/+=@-]{1,128}$/),
+      fc.constantFrom<unknown>(undefined, '', 'a\n', 'a\r\nSet-Cookie: a', ['a', 'b'], 'x'.repeat(129)),
+    );
+    fc.assert(
+      fc.property(given, (value) => {
+        const { id, headers, passedOn } = assigned(value);
+        const harmless =
+          typeof value === 'string' &&
+          value.length >= 1 &&
+          value.length <= 128 &&
+          [...value].every((character) => /[A-Za-z0-9]/.test(character) || '._:/+=@-'.includes(character));
+        if (harmless) expect(id).toBe(value);
+        else expect(id).toMatch(UUID);
+        expect(headers.get('X-Request-Id')).toBe(id);
+        expect(passedOn).toBe(1);
+      }),
+    );
+  });
+
+  it('is another one for every request without one', () => {
+    const ids = Array.from({ length: 50 }, () => assigned(undefined).id);
+    expect(new Set(ids).size).toBe(50);
+  });
+});
+
+describe('the context of a request', () => {
+  it('is refused for a request that never got one, so that a wrong order is seen at once', () => {
+    expect(() => requestContext({})).toThrow('assignRequestContext');
+  });
+});

@@ -1,0 +1,164 @@
+import { connect, type Socket } from 'node:net';
+import type { Server } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { shutDown } from '../../src/http-app.js';
+import { startService, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+beforeEach(() => service.standIn.reset());
+
+/** A connection that keeps its side open whatever the service does. */
+function openConnection(to = service): {
+  socket: Socket;
+  received: () => string;
+  ended: () => boolean;
+} {
+  const socket = connect({ port: Number(new URL(to.url).port), host: '127.0.0.1', allowHalfOpen: true });
+  let text = '';
+  let ended = false;
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  socket.on('end', () => (ended = true));
+  socket.on('close', () => (ended = true));
+  socket.on('error', () => undefined);
+  return { socket, received: () => text, ended: () => ended };
+}
+
+function openConnections(): Promise<number> {
+  const server: Server = service.app.getHttpServer();
+  return new Promise((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+}
+
+const get = (path: string, key: string, id: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nX-Request-Id: ${id}\r\n\r\n`;
+
+async function usage({ key }: TestOrganization): Promise<{ used: number; reserved: number }> {
+  const { used, reserved } = (await service.get('/usage', key)).body as { used: number; reserved: number };
+  return { used, reserved };
+}
+
+describe('what cannot be read as a request', () => {
+  it.each([
+    ['garbage', 'GARBAGE\r\n\r\n'],
+    ['an odd expectation', 'GET /health/live HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'],
+  ])('(%s) is never written into the answer that is on its way', async (_what, odd) => {
+    const organization = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext', path: 'fs-219' });
+    const connection = openConnection();
+    connection.socket.write(get('/channels/@fogsignalradio/transcripts?limit=14', organization.key, 'begun'));
+    await hold.arrived;
+    await until(() => connection.received().includes('"videoId":"fs-220'));
+    connection.socket.write(odd);
+    if (odd.startsWith('GARBAGE')) await until(() => connection.ended());
+    hold.release();
+    await until(() => connection.ended() || connection.received().includes('\r\n0\r\n\r\n'));
+    expect(
+      connection
+        .received()
+        .split('\r\n0\r\n\r\n')[0]
+        ?.match(/HTTP\/1\.1 /g),
+    ).toHaveLength(1);
+    connection.socket.destroy();
+  });
+
+  it.each([
+    ['garbage', 'GARBAGE\r\n\r\n'],
+    ['an odd expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'],
+  ])('(%s) costs no socket for long when its sender keeps the connection open', async (_what, odd) => {
+    await until(async () => (await openConnections()) === 0);
+    const connection = openConnection();
+    connection.socket.write(odd);
+    await until(() => connection.ended());
+    expect(connection.received()).toContain('"code":"invalid_request"');
+    await until(async () => (await openConnections()) === 0);
+    connection.socket.destroy();
+  });
+});
+
+describe('a caller who leaves', () => {
+  it('while the key is looked up costs nothing, and nothing is asked of the platform', async () => {
+    const [organization, other] = [await service.organization(), await service.organization()];
+    const lock = new pg.Client({ connectionString: service.link.url });
+    await lock.connect();
+    await lock.query('BEGIN');
+    await lock.query('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');
+    const connection = openConnection();
+    connection.socket.write(get('/channels/@bench-9x31/transcripts', organization.key, 'left-early'));
+    await until(async () => (await lock.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount === 1);
+    connection.socket.destroy();
+    await until(() => service.logs.some((line) => line.includes('"left-early"')));
+    await lock.query('COMMIT');
+    await lock.end();
+    // As long as the call of another takes from its beginning to its end.
+    expect((await service.get('/channels/@tidewater/transcripts?limit=2', other.key)).status).toBe(200);
+    expect(service.standIn.requests.count({ kind: 'timedtext' })).toBe(2);
+    await until(async () => (await usage(organization)).reserved === 0);
+    expect(await usage(organization)).toEqual({ used: 0, reserved: 0 });
+  });
+
+  it('takes the calls with him that wait behind another on the same connection', async () => {
+    const organization = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext' }, 8);
+    const connection = openConnection();
+    connection.socket.write(
+      get('/channels/@bench-4x32/transcripts', organization.key, 'first-in-line') +
+        get('/channels/@bench-4x33/transcripts', organization.key, 'second-in-line'),
+    );
+    await hold.arrived;
+    expect((await usage(organization)).reserved).toBe(8);
+    connection.socket.destroy();
+    await until(async () => (await usage(organization)).reserved === 0);
+    await service.standIn.requests.until((log) => log.inFlight === 0);
+    hold.release();
+    expect(await usage(organization)).toEqual({ used: 0, reserved: 0 });
+    for (const id of ['first-in-line', 'second-in-line']) {
+      expect(service.logs.filter((line) => line.includes(`"${id}"`) && line.includes('"left":true'))).toHaveLength(1);
+    }
+  });
+});
+
+describe('calls that follow one another on a connection without waiting', () => {
+  it('are answered in their order', async () => {
+    const { key } = await service.organization();
+    const connection = openConnection();
+    const ids = ['one', 'two', 'three'];
+    connection.socket.write(ids.map((id) => get('/usage', key, id)).join(''));
+    await until(() => (connection.received().match(/"remaining"/g) ?? []).length === 3);
+    expect([...connection.received().matchAll(/X-Request-Id: (\w+)/g)].map(([, id]) => id)).toEqual(ids);
+    connection.socket.destroy();
+  });
+});
+
+describe('a shutdown', () => {
+  it('does not wait for connections on which nothing is asked', async () => {
+    const stopping = await startService();
+    const [silent, idle] = [openConnection(stopping), openConnection(stopping)];
+    idle.socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => idle.received().includes('ok'));
+    await shutDown(stopping.app, 30);
+    await until(() => silent.ended() && idle.ended(), 1_000);
+    await stopping.close();
+  });
+
+  it('does not wait for a database that is away for longer than the grace', async () => {
+    const stopping = await startService();
+    const organization = await stopping.organization();
+    const hold = stopping.standIn.hold({ kind: 'timedtext' }, 2);
+    const answering = stopping.get('/channels/@bench-2x34/transcripts', organization.key);
+    await hold.arrived;
+    stopping.link.cut();
+    hold.release();
+    expect((await answering).body.summary.fetched).toBe(2);
+    await shutDown(stopping.app, 0);
+    expect(stopping.logs.some((line) => line.includes('settlement_given_up'))).toBe(true);
+    await stopping.close();
+  }, 20_000);
+});
