@@ -31,9 +31,9 @@ export class MemoryStore implements KeyvStoreAdapter {
     return Promise.resolve(keys.map((key) => this.entries.get(key) as StoredData<Value | undefined>));
   }
 
-  /** @param ttlMs time to live; afterwards the entry gives its room back without waiting to be asked for */
-  set(key: string, stored: Stored, ttlMs?: number): Promise<boolean> {
-    this.entries.set(key, stored, ttlMs === undefined ? {} : { ttl: ttlMs });
+  /** @param ttlMs time to live; afterwards the entry is not found; its room is freed when it is asked for or its turn comes */
+  set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
+    this.entries.set(key, { value: unshared(value), expires }, ttlMs === undefined ? {} : { ttl: ttlMs });
     return Promise.resolve(true);
   }
 
@@ -49,4 +49,12 @@ export class MemoryStore implements KeyvStoreAdapter {
   on(): this {
     return this;
   }
+}
+
+/** A small Buffer is a slice of a larger allocation, all of which it would keep alive. */
+function unshared(value: Buffer): Buffer {
+  if (value.buffer.byteLength === value.byteLength) return value;
+  const copy = Buffer.allocUnsafeSlow(value.byteLength);
+  value.copy(copy);
+  return copy;
 }

@@ -3,8 +3,12 @@ import { createClient, RESP_TYPES } from '@redis/client';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
 
 const CONNECT_TIMEOUT_MS = 1_000;
-/** A cache that takes longer than this is worse than none: the command fails and counts as a miss. */
+/** A cache that takes longer than this is worse than none: it is a miss, and the server counts as away. */
 const COMMAND_TIMEOUT_MS = 1_000;
+/** How often the server is asked whether it is there: its answer is what ends an absence on a living connection. */
+const PING_INTERVAL_MS = 1_000;
+/** A connection on which nothing moves for this long is made anew. */
+const SILENCE_MAX_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 2_000;
 
 function connect(url: string) {
@@ -12,9 +16,10 @@ function connect(url: string) {
     url,
     // Away means a miss at once: commands are never queued for a server that may come back.
     disableOfflineQueue: true,
-    commandOptions: { timeout: COMMAND_TIMEOUT_MS },
+    pingInterval: PING_INTERVAL_MS,
     socket: {
       connectTimeout: CONNECT_TIMEOUT_MS,
+      socketTimeout: SILENCE_MAX_MS,
       reconnectStrategy: (retries) => Math.min(50 * 2 ** retries, RECONNECT_DELAY_MAX_MS),
     },
   });
@@ -22,7 +27,8 @@ function connect(url: string) {
 
 /**
  * A Keyv store in Redis or Valkey that keeps the values as the bytes they are: Keyv's own envelope would wrap and escape
- * them once more. Expiry is the server's. While the server is away every call rejects at once, which is a miss.
+ * them once more. Expiry is the server's. While the server is away, or silent, every call rejects at once, which is a
+ * miss.
  */
 export class RedisStore implements KeyvStoreAdapter {
   opts = {};
@@ -35,35 +41,33 @@ export class RedisStore implements KeyvStoreAdapter {
     this.client = connect(url);
     this.client.on('error', (error: Error) => this.report(error));
     this.client.on('ready', () => this.reportBack());
+    this.client.on('ping-interval', () => this.reportBack());
     // Reconnecting is the client's own affair; the service starts and works without a cache meanwhile.
     this.client.connect().catch((error: Error) => this.report(error));
   }
 
   /** Whether the server answers. */
   async ping(): Promise<void> {
-    await this.client.ping();
+    await this.ask(() => this.client.ping());
   }
 
   async get<Value>(key: string): Promise<StoredData<Value> | undefined> {
-    return stored<Value>(await this.bytes.get(key));
+    return stored<Value>(await this.ask(() => this.bytes.get(key)));
   }
 
   async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
     if (keys.length === 0) return [];
-    return (await this.bytes.mGet(keys)).map((value) => stored<Value>(value));
+    return (await this.ask(() => this.bytes.mGet(keys))).map((value) => stored<Value>(value));
   }
 
   async set(key: string, { value }: { value: Buffer }, ttlMs?: number): Promise<boolean> {
-    await this.client.set(
-      key,
-      value,
-      ttlMs === undefined ? {} : { expiration: { type: 'PX', value: Math.ceil(ttlMs) } },
-    );
+    const options = ttlMs === undefined ? {} : { expiration: { type: 'PX', value: Math.ceil(ttlMs) } as const };
+    await this.ask(() => this.client.set(key, value, options));
     return true;
   }
 
   async delete(key: string): Promise<boolean> {
-    return (await this.client.unlink(key)) > 0;
+    return (await this.ask(() => this.client.unlink(key))) > 0;
   }
 
   /** The server may be shared, so it is never emptied from here. */
@@ -76,12 +80,31 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   disconnect(): Promise<void> {
+    // What is cut off now is no absence to report.
+    this.away = true;
     this.client.destroy();
     return Promise.resolve();
   }
 
   private get bytes() {
     return this.client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+  }
+
+  /**
+   * Runs a command within its time. The client cannot do that: its own limit ends when a command is written, so that a
+   * server that is connected and silent would hold up every call.
+   */
+  private async ask<T>(command: () => Promise<T>): Promise<T> {
+    if (this.away) throw new Error('Redis is away.');
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const error = new Error(`no answer within ${COMMAND_TIMEOUT_MS} ms`);
+        this.report(error);
+        reject(error);
+      }, COMMAND_TIMEOUT_MS);
+    });
+    return Promise.race([command(), late]).finally(() => clearTimeout(timer));
   }
 
   private report(error: Error): void {

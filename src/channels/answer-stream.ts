@@ -37,11 +37,14 @@ function entryJson(entry: Entry): (string | Buffer)[] {
 /**
  * Writes pieces as they come and no faster than the reader takes them. Resolves when all was handed over or the reader
  * has left; a piece that cannot be made destroys the connection, so that a short body never looks whole.
+ *
+ * @param stalledReaderMs how long a reader may take nothing before the connection is closed
  */
 export async function writeBody(
   response: Response,
   pieces: AsyncIterable<readonly (string | Buffer)[]>,
   encoding: 'gzip' | 'identity',
+  stalledReaderMs = STALLED_READER_MS,
 ): Promise<void> {
   const sink = encoding === 'gzip' ? compressed(response) : response;
   try {
@@ -51,9 +54,9 @@ export async function writeBody(
       const room = piece.map((part) => sink.write(part)).at(-1) ?? true;
       sink.uncork();
       if ('flush' in sink) sink.flush(constants.Z_SYNC_FLUSH);
-      if (!room) await drained(sink, response);
+      if (!room) await drained(sink, response, stalledReaderMs);
     }
-    response.socket?.setTimeout(STALLED_READER_MS);
+    response.socket?.setTimeout(stalledReaderMs);
     sink.end();
   } catch (error) {
     response.destroy();
@@ -72,10 +75,10 @@ function compressed(response: Response): Gzip {
 }
 
 /** Waits until the reader has taken what was written, or has left. */
-async function drained(sink: Response | Gzip, response: Response): Promise<void> {
+async function drained(sink: Response | Gzip, response: Response, stalledReaderMs: number): Promise<void> {
   const { socket } = response;
   // Node counts the bytes that leave a socket as activity, so that only a reader who takes nothing runs into this.
-  socket?.setTimeout(STALLED_READER_MS);
+  socket?.setTimeout(stalledReaderMs);
   const settled = new AbortController();
   await Promise.race([once(sink, 'drain', settled), once(response, 'close', settled)]).finally(() => settled.abort());
   socket?.setTimeout(0);

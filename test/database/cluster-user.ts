@@ -1,4 +1,4 @@
-import { afterEach, beforeEach } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -59,23 +59,24 @@ export async function postmasterPid(dataDir: string): Promise<number | undefined
   return text === undefined ? undefined : Number(text.split('\n', 1)[0]);
 }
 
-/** Gives each test of a block an empty data directory, and stops and removes all that it started there. */
-export function useDataDirectory(): {
+/** Gives each test of a block, or the whole block, an empty data directory; stops and removes all that is started there. */
+export function useDataDirectory(each: 'test' | 'block' = 'test'): {
   start: (as?: 'service' | 'command', path?: string) => ClusterUser;
   dataDir: () => string;
 } {
   let parent: string;
   let dataDir: string;
   let users: ClusterUser[];
+  const [before, after] = each === 'test' ? [beforeEach, afterEach] : [beforeAll, afterAll];
 
-  beforeEach(async () => {
+  before(async () => {
     // Only its owner may enter this directory, which PostgreSQL is not when root runs the tests.
     parent = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
     dataDir = join(parent, 'data');
     users = [];
   });
 
-  afterEach(async () => {
+  after(async () => {
     await Promise.all(users.map((user) => user.close()));
     const pid = await postmasterPid(dataDir);
     if (pid !== undefined) stop(pid);

@@ -9,7 +9,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { isDatabaseAway } from '../../src/database/database-away.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
-import { SilenceableWay } from './silenceable-way.js';
+import { severableLink } from './severable-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
 
 // Processes are started, on machines that do other work too.
@@ -112,18 +112,18 @@ describe('the database of a process', () => {
   });
 
   it('connections that went silent are given up and replaced', async () => {
-    const way = await SilenceableWay.to(database.url);
+    const link = await severableLink(database.url);
     try {
-      const { dataSource } = await open(way.url);
+      const { dataSource } = await open(link.url);
       await Promise.all([1, 2, 3].map(() => dataSource.query('SELECT pg_sleep(0.05)')));
-      way.silence();
+      link.silence();
       const failures = await Promise.all(
         [1, 2, 3].map(() => dataSource.query('SELECT 1').catch((error: unknown) => error)),
       );
       expect(failures.map(isDatabaseAway)).toEqual([true, true, true]);
       expect(await dataSource.query('SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
     } finally {
-      way.close();
+      await link.close();
     }
   });
 

@@ -1,7 +1,7 @@
-import { describe, expect, it, jest } from '@jest/globals';
-import { rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { chown, copyFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { useDataDirectory } from './cluster-user.js';
+import { type ClusterUser, useDataDirectory } from './cluster-user.js';
 
 // Processes and clusters are started, on machines that do other work too.
 jest.setTimeout(60_000);
@@ -9,16 +9,9 @@ jest.setTimeout(60_000);
 describe('an embedded PostgreSQL that cannot start says why in one line', () => {
   const { start, dataDir } = useDataDirectory();
 
-  const fault = async (): Promise<string> => {
-    const { code, errorOutput } = await start().ending();
-    expect(code).toBe(1);
-    expect(errorOutput.trim().split('\n')).toHaveLength(1);
-    return errorOutput.trim();
-  };
-
   it('a file where the directory should be', async () => {
     await writeFile(dataDir(), '');
-    expect(await fault()).toBe(
+    expect(await faultOf(start())).toBe(
       `EmbeddedPostgresError: The data directory ${dataDir()} cannot be used: it is not a directory.`,
     );
   });
@@ -31,34 +24,71 @@ describe('an embedded PostgreSQL that cannot start says why in one line', () => 
       errorOutput: `EmbeddedPostgresError: The data directory ${join(dataDir(), 'below')} cannot be used: it is not a directory.\n`,
     });
   });
+});
+
+describe('an embedded PostgreSQL whose data is damaged says so in one line, and starts when it is put right', () => {
+  const { start, dataDir } = useDataDirectory('block');
+  const cluster = (...path: string[]): string => join(dataDir(), 'postgres/cluster', ...path);
+
+  beforeAll(async () => {
+    await start().close();
+  });
+  afterEach(async () => {
+    const { code, errorOutput } = await start().close();
+    expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
+  });
+
+  /** What a start says while a file or directory is not what it should be. */
+  async function faultWhile(path: string, damage: (path: string) => Promise<void>): Promise<string> {
+    const away = join(dataDir(), 'moved');
+    await rename(path, away);
+    try {
+      await damage(away);
+      return await faultOf(start());
+    } finally {
+      await rm(path, { force: true });
+      await rename(away, path);
+    }
+  }
 
   it('data of another major version', async () => {
-    await start().close();
-    await writeFile(join(dataDir(), 'postgres/cluster/PG_VERSION'), '15\n');
-    expect(await fault()).toMatch(
+    const fault = await faultWhile(cluster('PG_VERSION'), () => writeFile(cluster('PG_VERSION'), '15\n'));
+    expect(fault).toMatch(
       /^EmbeddedPostgresError: The data in .* was written by PostgreSQL 15, this one is 18: dump and/,
     );
   });
 
   it('a damaged control file', async () => {
-    await start().close();
-    await truncate(join(dataDir(), 'postgres/cluster/global/pg_control'), 10);
-    expect(await fault()).toMatch(
+    const fault = await faultWhile(cluster('global/pg_control'), async (away) => {
+      // A copy, so that its owner stays PostgreSQL's.
+      await copyOwned(away, cluster('global/pg_control'));
+      await truncate(cluster('global/pg_control'), 10);
+    });
+    expect(fault).toMatch(
       /^EmbeddedPostgresError: The embedded PostgreSQL in .* does not start: .*pg_control.* Its log: /,
     );
   });
 
   it('a control file that is gone', async () => {
-    await start().close();
-    await rm(join(dataDir(), 'postgres/cluster/global/pg_control'));
-    expect(await fault()).toMatch(/does not start: could not find the database system/);
+    const fault = await faultWhile(cluster('global/pg_control'), () => Promise.resolve());
+    expect(fault).toMatch(/does not start: could not find the database system/);
   });
 
   it('data that is gone while the password is there', async () => {
-    await start().close();
-    await rename(join(dataDir(), 'postgres/cluster'), join(dataDir(), 'moved'));
-    expect(await fault()).toMatch(
-      /is damaged, cluster\/PG_VERSION is missing: restore it, or choose another DATA_DIR\.$/,
-    );
+    const fault = await faultWhile(cluster(), () => Promise.resolve());
+    expect(fault).toMatch(/is damaged, cluster\/PG_VERSION is missing: restore it, or choose another DATA_DIR\.$/);
   });
 });
+
+async function faultOf(user: ClusterUser): Promise<string> {
+  const { code, errorOutput } = await user.ending();
+  expect(code).toBe(1);
+  expect(errorOutput.trim().split('\n')).toHaveLength(1);
+  return errorOutput.trim();
+}
+
+async function copyOwned(from: string, to: string): Promise<void> {
+  const { uid, gid } = await stat(from);
+  await copyFile(from, to);
+  await chown(to, uid, gid);
+}

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { postmasterPid, useDataDirectory } from './cluster-user.js';
@@ -9,33 +9,6 @@ jest.setTimeout(60_000);
 
 describe('the embedded PostgreSQL', () => {
   const { start, dataDir } = useDataDirectory();
-
-  it('a first start makes a database of the right kind, reachable from this host only', async () => {
-    const url = await start().url();
-    const [settings] = await runQuery(
-      url,
-      `SELECT current_setting('server_encoding') AS encoding, current_setting('TimeZone') AS zone,
-              current_setting('listen_addresses') AS addresses, current_setting('unix_socket_directories') AS sockets,
-              current_setting('data_checksums') AS checksums, current_database() AS database,
-              (SELECT datcollate FROM pg_database WHERE datname = current_database()) AS collation`,
-    );
-    expect(settings).toEqual({
-      encoding: 'UTF8',
-      zone: 'UTC',
-      addresses: '127.0.0.1',
-      sockets: '',
-      checksums: 'on',
-      database: 'channel_transcripts',
-      collation: 'C',
-    });
-  });
-
-  it('the password can be read by its owner only, and a wrong one is refused', async () => {
-    const url = new URL(await start().url());
-    expect((await stat(join(dataDir(), 'postgres/password'))).mode & 0o777).toBe(0o600);
-    url.password = 'wrong';
-    await expect(runQuery(url.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
-  });
 
   it('data is there after a restart', async () => {
     const first = start();
@@ -71,29 +44,10 @@ describe('the embedded PostgreSQL', () => {
     expect(await postmasterPid(dataDir())).toBeUndefined();
   });
 
-  it('a command beside the service leaves it running', async () => {
-    const url = await start('service').url();
-    const command = start('command');
-    expect(await command.url()).toBe(url);
-    expect(await command.close()).toEqual({ code: 0, errorOutput: '' });
-    expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
-  });
-
   it('a service that leaves before a command leaves the database to it', async () => {
     const [service, command] = [start('service'), start('command')];
     const [url] = await Promise.all([command.url(), service.url()]);
     await service.close();
-    expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
-  });
-
-  it('a second service on the same directory is refused with one line, and the first goes on', async () => {
-    const url = await start('service').url();
-    const { code, errorOutput } = await start('service').ending();
-    expect(code).toBe(1);
-    expect(errorOutput).toBe(
-      `DataDirectoryInUseError: Another service runs on the data directory ${dataDir()}: ` +
-        'stop it first, or give this one a DATA_DIR of its own.\n',
-    );
     expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
   });
 
@@ -109,5 +63,57 @@ describe('the embedded PostgreSQL', () => {
     const lanes = await Promise.allSettled([lane(), lane(), lane()]);
     expect(lanes).toEqual(Array(3).fill({ status: 'fulfilled', value: [0, 0, 0] }));
     expect(await postmasterPid(dataDir())).toBeUndefined();
+  });
+});
+
+describe('the embedded PostgreSQL of a service', () => {
+  const { start, dataDir } = useDataDirectory('block');
+  let url: string;
+
+  beforeAll(async () => {
+    url = await start('service').url();
+  });
+
+  it('a first start makes a database of the right kind, reachable from this host only', async () => {
+    const [settings] = await runQuery(
+      url,
+      `SELECT current_setting('server_encoding') AS encoding, current_setting('TimeZone') AS zone,
+              current_setting('listen_addresses') AS addresses, current_setting('unix_socket_directories') AS sockets,
+              current_setting('data_checksums') AS checksums, current_database() AS database,
+              (SELECT datcollate FROM pg_database WHERE datname = current_database()) AS collation`,
+    );
+    expect(settings).toEqual({
+      encoding: 'UTF8',
+      zone: 'UTC',
+      addresses: '127.0.0.1',
+      sockets: '',
+      checksums: 'on',
+      database: 'channel_transcripts',
+      collation: 'C',
+    });
+  });
+
+  it('the password can be read by its owner only, and a wrong one is refused', async () => {
+    const wrong = new URL(url);
+    wrong.password = 'wrong';
+    expect((await stat(join(dataDir(), 'postgres/password'))).mode & 0o777).toBe(0o600);
+    await expect(runQuery(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
+  });
+
+  it('a command beside the service leaves it running', async () => {
+    const command = start('command');
+    expect(await command.url()).toBe(url);
+    expect(await command.close()).toEqual({ code: 0, errorOutput: '' });
+    expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
+  });
+
+  it('a second service on the same directory is refused with one line, and the first goes on', async () => {
+    const { code, errorOutput } = await start('service').ending();
+    expect(code).toBe(1);
+    expect(errorOutput).toBe(
+      `DataDirectoryInUseError: Another service runs on the data directory ${dataDir()}: ` +
+        'stop it first, or give this one a DATA_DIR of its own.\n',
+    );
+    expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
   });
 });

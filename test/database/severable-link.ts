@@ -1,12 +1,14 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A way to a server that can be cut and joined again. */
+/** A way to a server that can be cut and joined again, or go silent as when a machine vanishes. */
 export interface SeverableLink {
   /** The server's URL with this link's address in it. */
   url: string;
   /** Breaks every connection and refuses new ones. */
   cut(): void;
   join(): void;
+  /** Lets nothing more through on the connections that are open, and tells neither end; new ones work. */
+  silence(): void;
   close(): Promise<void>;
 }
 
@@ -47,6 +49,7 @@ export async function severableLink(serverUrl: string): Promise<SeverableLink> {
     join: () => {
       severed = false;
     },
+    silence: () => sockets.forEach((socket) => socket.unpipe().pause()),
     close: async () => {
       breakAll();
       await new Promise((resolve) => server.close(resolve));

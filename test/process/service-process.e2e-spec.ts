@@ -1,23 +1,24 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
-import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
+import { createTestDatabase } from '../database/test-database.js';
+import { QuotaDatabase } from '../quota/quota-database.js';
 import { Program, temporaryFolder } from './program.js';
 
 // Each test starts whole processes, several of them one after another.
 jest.setTimeout(60_000);
 
 let standIn: StandIn;
-let database: TestDatabase;
+let database: QuotaDatabase;
 const running: Program[] = [];
 
 beforeAll(async () => {
   standIn = await startStandIn();
-  database = await createTestDatabase();
+  database = await QuotaDatabase.open();
 });
 afterAll(async () => {
   await standIn.close();
-  await database.drop();
+  await database.close();
 });
 afterEach(async () => {
   await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
@@ -39,11 +40,9 @@ async function json(program: Program): Promise<Record<string, string>> {
   return JSON.parse(program.stdout) as Record<string, string>;
 }
 
-async function newKey(variables: Record<string, string> = {}): Promise<{ id: string; key: string }> {
-  const { id = '' } = await json(
-    run('cli.js', variables, 'org', 'create', '--name', 'Process', '--plan', 'pro', '--json'),
-  );
-  const { key = '' } = await json(run('cli.js', variables, 'key', 'issue', id, '--json'));
+async function newKey(on = database, monthlyLimit: number | null = null): Promise<{ id: string; key: string }> {
+  const { id } = await on.organizations.create({ name: 'Process', plan: 'pro', monthlyLimit });
+  const { key } = await on.keys.issue({ organizationId: id });
   return { id, key };
 }
 
@@ -79,8 +78,7 @@ describe('the service as a process', () => {
     expect(answer.status).toBe(200);
     expect(((await answer.json()) as { summary: unknown }).summary).toMatchObject({ fetched: 3 });
     expect(await service.exited).toEqual({ code: 0, signal: null });
-    const usage = await json(run('cli.js', {}, 'usage', id, '--json'));
-    expect(usage).toMatchObject({ used: 3, reserved: 0 });
+    expect(await database.quota.usage(id)).toMatchObject({ used: 3, reserved: 0 });
   });
 
   it('cuts off what outlasts the grace, and still settles and ends with 0', async () => {
@@ -93,29 +91,28 @@ describe('the service as a process', () => {
     await hold.arrived;
     expect(await service.stop()).toEqual({ code: 0, signal: null });
     await expect(answering).rejects.toThrow();
-    expect(await json(run('cli.js', {}, 'usage', id, '--json'))).toMatchObject({ used: 0, reserved: 0 });
+    expect(await database.quota.usage(id)).toMatchObject({ used: 0, reserved: 0 });
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 at %s while it still starts', async (signal) => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const asked = new Promise((resolve) => silent.once('connection', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const service = run('main.js', { DATABASE_URL: `postgres://a:b@127.0.0.1:${port}/c` });
+    await asked;
+    expect(await service.stop(signal)).toEqual({ code: 0, signal: null });
+    expect(service.stderr).toBe('');
+    silent.close();
   });
 
   it('started by two at once on one database serves in both, exactly', async () => {
-    const fresh = await createTestDatabase();
+    const empty = await createTestDatabase();
+    const services = [run('main.js', { DATABASE_URL: empty.url }), run('main.js', { DATABASE_URL: empty.url })];
+    const urls = await Promise.all(services.map((service) => service.url()));
+    const fresh = await QuotaDatabase.open(empty);
     try {
-      const services = [run('main.js', { DATABASE_URL: fresh.url }), run('main.js', { DATABASE_URL: fresh.url })];
-      const urls = await Promise.all(services.map((service) => service.url()));
-      const created = run(
-        'cli.js',
-        { DATABASE_URL: fresh.url },
-        'org',
-        'create',
-        '--name',
-        'Race',
-        '--plan',
-        'pro',
-        '--monthly-limit',
-        '7',
-        '--json',
-      );
-      const { id = '' } = await json(created);
-      const { key = '' } = await json(run('cli.js', { DATABASE_URL: fresh.url }, 'key', 'issue', id, '--json'));
+      const { id, key } = await newKey(fresh, 7);
       standIn.reset();
       // Twenty channels of one video each: every call needs one count.
       const answers = await Promise.all(
@@ -125,13 +122,10 @@ describe('the service as a process', () => {
       );
       const statuses = answers.map((answer) => answer.status).sort();
       expect(statuses).toEqual([...Array<number>(7).fill(200), ...Array<number>(13).fill(402)]);
-      expect(await json(run('cli.js', { DATABASE_URL: fresh.url }, 'usage', id, '--json'))).toMatchObject({
-        used: 7,
-        reserved: 0,
-      });
+      expect(await fresh.quota.usage(id)).toMatchObject({ used: 7, reserved: 0 });
       await Promise.all(services.map((service) => service.stop()));
     } finally {
-      await fresh.drop();
+      await fresh.close();
     }
   });
 });
@@ -172,7 +166,10 @@ describe('a restart on the embedded database', () => {
     try {
       const first = run('main.js', variables);
       const url = await first.url();
-      const { id, key } = await newKey(variables);
+      const { id = '' } = await json(
+        run('cli.js', variables, 'org', 'create', '--name', 'Process', '--plan', 'pro', '--json'),
+      );
+      const { key = '' } = await json(run('cli.js', variables, 'key', 'issue', id, '--json'));
       standIn.reset();
       const whole = await call(url, '/channels/@tidewater/transcripts?limit=2', key);
       expect(await whole.json()).toMatchObject({ summary: { fetched: 2 } });

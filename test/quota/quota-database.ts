@@ -9,7 +9,7 @@ import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { Organization } from '../../src/organizations/organization.entity.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaService, type Reservation } from '../../src/quota/quota.service.js';
-import { createTestDatabase } from '../database/test-database.js';
+import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
 
 export const PLAN_FREE_MONTHLY = 50;
 export const PLAN_PRO_MONTHLY = 5_000;
@@ -39,9 +39,10 @@ export class QuotaDatabase {
     this.quota = this.newQuotaService();
   }
 
-  static async open(): Promise<QuotaDatabase> {
+  /** @param existing a database that is there already; `close` drops it all the same */
+  static async open(existing?: TestDatabase): Promise<QuotaDatabase> {
     Logger.overrideLogger(false);
-    const testDatabase = await createTestDatabase();
+    const testDatabase = existing ?? (await createTestDatabase());
     const { url } = testDatabase;
     const environment = Object.assign(new Environment(), { DATABASE_URL: url, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY });
     const database = await openDatabase(environment, {

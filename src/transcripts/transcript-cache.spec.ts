@@ -1,0 +1,201 @@
+import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { CacheModule } from '../cache/cache.module.js';
+import { MemoryStore } from '../cache/memory-store.js';
+import { Environment } from '../config/environment.js';
+import {
+  NO_DETAILS,
+  VIDEO_FAILURE_CODES,
+  VIDEO_FAILURES,
+  VIDEO_KINDS,
+  type VideoDetails,
+} from '../domain/transcript.js';
+import { asAnswer, TranscriptCache, type Answer } from './transcript-cache.js';
+
+const LANGUAGES = ['en', 'de'];
+const environment = Object.assign(new Environment(), { TRANSCRIPT_TTL_SECONDS: 500, UNAVAILABLE_TTL_SECONDS: 30 });
+
+let module: TestingModule;
+let cache: Cache;
+let transcripts: TranscriptCache;
+
+beforeAll(async () => {
+  module = await Test.createTestingModule({ imports: [CacheModule.forRoot(environment)] }).compile();
+  cache = module.get<Cache>(CACHE_MANAGER);
+  transcripts = new TranscriptCache(cache, environment);
+});
+afterAll(() => module.close());
+beforeEach(() => cache.clear());
+
+const text = fc.string({ unit: 'binary', maxLength: 30 });
+const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
+const anyDetails: fc.Arbitrary<VideoDetails> = fc.record(
+  {
+    publishedAt: fc.option(text),
+    durationSeconds: fc.option(number),
+    viewCount: fc.option(number),
+    kind: fc.option(fc.constantFrom(...VIDEO_KINDS)),
+    captionTracks: fc.option(
+      fc.array(fc.record({ languageCode: text, name: text, generated: fc.boolean() }, { noNullPrototype: true }), {
+        maxLength: 3,
+      }),
+    ),
+  },
+  { noNullPrototype: true },
+);
+const anyTranscript = fc.array(
+  fc.tuple(text, fc.array(fc.record({ text, start: number, duration: number }), { maxLength: 5 })),
+  { minLength: 1, maxLength: 3 },
+);
+const anySuccess: fc.Arbitrary<Answer> = fc
+  .tuple(anyDetails, anyTranscript)
+  .map(([details, transcript]) => asAnswer({ ok: true, details, transcript: new Map(transcript) }));
+const lastingCodes = VIDEO_FAILURE_CODES.filter((code) => !VIDEO_FAILURES[code].retryable);
+const anyLastingFailure: fc.Arbitrary<Answer> = fc
+  .tuple(anyDetails, fc.constantFrom(...lastingCodes), fc.option(text, { nil: undefined }))
+  .map(([details, code, message]) => ({
+    ok: false,
+    details,
+    failure: message === undefined ? { code } : { code, message },
+  }));
+const success: Answer = asAnswer({
+  ok: true,
+  details: NO_DETAILS,
+  transcript: new Map([['en', [{ text: 'Hello\nharbour', start: 0.5, duration: 2 }]]]),
+});
+const failure: Answer = { ok: false, details: NO_DETAILS, failure: { code: 'transcript_unavailable' } };
+
+/** The bytes under which an answer is stored. */
+async function storedBytes(answer: Answer): Promise<Buffer> {
+  await transcripts.keep('source', LANGUAGES, answer);
+  return (await cache.get<Buffer>(transcripts.key('source', LANGUAGES))) ?? Buffer.alloc(0);
+}
+
+/** Puts bytes, or anything else, where the answer of a video is looked for. */
+async function answersFor(stored: unknown): Promise<unknown[]> {
+  await cache.set(transcripts.key('video', LANGUAGES), stored, 60_000);
+  return [await transcripts.get('video', LANGUAGES), ...(await transcripts.getMany(['video'], LANGUAGES))];
+}
+
+describe('an answer in the cache', () => {
+  it('comes back as it was kept, whatever it is', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), async (answer) => {
+        await transcripts.keep('video', LANGUAGES, answer);
+        expect(await transcripts.get('video', LANGUAGES)).toEqual(answer);
+        expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([answer]);
+      }),
+    );
+  });
+
+  it('is that of its video in its languages in their order, and of no other', async () => {
+    await transcripts.keep('one', ['en', 'de'], success);
+    await transcripts.keep('two', ['en', 'de'], failure);
+    expect(await transcripts.getMany(['two', 'none', 'one'], ['en', 'de'])).toEqual([failure, undefined, success]);
+    for (const languages of [[], ['en'], ['de', 'en']]) expect(await transcripts.get('one', languages)).toBeUndefined();
+  });
+
+  it('costs one question for a hundred videos, and none for no video', async () => {
+    const many = jest.spyOn(MemoryStore.prototype, 'getMany');
+    const single = jest.spyOn(MemoryStore.prototype, 'get');
+    try {
+      const answers = await transcripts.getMany(
+        Array.from({ length: 100 }, (_, index) => `video ${index}`),
+        LANGUAGES,
+      );
+      expect(answers).toEqual(Array(100).fill(undefined));
+      expect([many.mock.calls.length, single.mock.calls.length]).toEqual([1, 0]);
+      expect(await transcripts.getMany([], LANGUAGES)).toEqual([]);
+      expect(many.mock.calls).toHaveLength(1);
+    } finally {
+      many.mockRestore();
+      single.mockRestore();
+    }
+  });
+
+  it.each(VIDEO_FAILURE_CODES)(
+    'is not kept for %s when asking again can help, and kept when it cannot',
+    async (code) => {
+      await transcripts.keep('video', LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
+      const kept = (await transcripts.get('video', LANGUAGES)) !== undefined;
+      expect(kept).toBe(!VIDEO_FAILURES[code].retryable);
+    },
+  );
+
+  it.each([
+    ['a transcript', success, environment.TRANSCRIPT_TTL_SECONDS],
+    ['a failure', failure, environment.UNAVAILABLE_TTL_SECONDS],
+  ])('lives as long as is set for %s', async (_kind, answer, ttlSeconds) => {
+    const beforeMs = Date.now();
+    await transcripts.keep('video', LANGUAGES, answer);
+    const afterMs = Date.now();
+    const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;
+    expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + ttlSeconds * 1_000);
+    expect(endsAtMs).toBeLessThanOrEqual(afterMs + ttlSeconds * 1_000);
+  });
+});
+
+describe('what is not an answer counts as missing:', () => {
+  it('a value that was cut short, at any byte', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), fc.nat(), async (answer, cut) => {
+        const stored = await storedBytes(answer);
+        expect(await answersFor(stored.subarray(0, cut % stored.length))).toEqual([undefined, undefined]);
+      }),
+    );
+    const stored = await storedBytes(success);
+    for (let length = 0; length < stored.length; length++)
+      expect(await answersFor(stored.subarray(0, length))).toEqual([undefined, undefined]);
+  });
+
+  it('a value with something behind it', async () => {
+    for (const answer of [success, failure])
+      expect(await answersFor(Buffer.concat([await storedBytes(answer), Buffer.from('}')]))).toEqual([
+        undefined,
+        undefined,
+      ]);
+  });
+
+  it('random bytes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
+        expect(await answersFor(Buffer.from(bytes))).toEqual([undefined, undefined]);
+      }),
+    );
+  });
+
+  it('any other JSON, alone or in front of a body', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.json({ maxDepth: 2 }), fc.boolean(), async (json, body) => {
+        expect(await answersFor(Buffer.from(body ? `${json}\n{}` : json))).toEqual([undefined, undefined]);
+      }),
+    );
+  });
+
+  it.each([
+    ['of a version with another head', `{"details":null,"bodyBytes":2}\n{}`],
+    ['without a length', `{"details":${JSON.stringify(NO_DETAILS)}}\n{}`],
+    ['with a length that is text', `{"details":${JSON.stringify(NO_DETAILS)},"bodyBytes":"2"}\n{}`],
+    ['with an unknown kind', `{"details":${JSON.stringify({ ...NO_DETAILS, kind: 'podcast' })},"bodyBytes":2}\n{}`],
+    ['whose body is no object', `{"details":${JSON.stringify(NO_DETAILS)},"bodyBytes":2}\n[]`],
+    ['with an unknown failure', `{"details":${JSON.stringify(NO_DETAILS)},"code":"video_haunted","message":null}`],
+    ['with a failure that names a property of every object', `{"details":{},"code":"constructor","message":null}`],
+  ])('an entry %s', async (_case, stored) => {
+    expect(await answersFor(Buffer.from(stored))).toEqual([undefined, undefined]);
+  });
+
+  it.each([['text'], [5], [{ ok: true }], [new Uint8Array(3)], [true], [null]])(
+    '%j, which is no Buffer',
+    async (stored) => {
+      expect(await answersFor(stored)).toEqual([undefined, undefined]);
+    },
+  );
+
+  it('one of many, beside which the others are found', async () => {
+    await transcripts.keep('good', LANGUAGES, success);
+    await cache.set(transcripts.key('bad', LANGUAGES), Buffer.from('{'), 60_000);
+    expect(await transcripts.getMany(['bad', 'good'], LANGUAGES)).toEqual([undefined, success]);
+  });
+});

@@ -1,0 +1,89 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { createClient } from '@redis/client';
+import { temporaryFolder } from '../process/program.js';
+
+const PROGRAM = 'redis-server';
+
+export const redisIsInstalled = spawnSync(PROGRAM, ['--version']).error === undefined;
+
+/** A Redis of one test file, at an address that stays when it is killed and started again. It keeps nothing on disk. */
+export class RedisServer {
+  readonly url: string;
+  private readonly folder = temporaryFolder();
+  private child: ChildProcess | undefined;
+
+  private constructor(private readonly port: number) {
+    this.url = `redis://127.0.0.1:${port}`;
+  }
+
+  /** An address at which nobody listens yet. */
+  static async reserve(): Promise<RedisServer> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    return new RedisServer(port);
+  }
+
+  static async start(): Promise<RedisServer> {
+    const server = await RedisServer.reserve();
+    await server.start();
+    return server;
+  }
+
+  async start(): Promise<void> {
+    const settings = { port: String(this.port), bind: '127.0.0.1', save: '', appendonly: 'no', dir: this.folder.path };
+    const child = spawn(
+      PROGRAM,
+      Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
+      { stdio: ['ignore', 'pipe', 'ignore'] },
+    );
+    this.child = child;
+    let output = '';
+    await new Promise<void>((resolve, reject) => {
+      child.once('close', () => reject(new Error(`${PROGRAM} ended before it was ready: ${output}`)));
+      child.stdout.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        if (output.includes('Ready to accept connections')) resolve();
+      });
+    });
+  }
+
+  /** As when its machine fails. */
+  async kill(): Promise<void> {
+    const { child } = this;
+    this.child = undefined;
+    if (!child) return;
+    const closed = once(child, 'close');
+    child.kill('SIGKILL');
+    await closed;
+  }
+
+  /** Connections stay, and nothing is answered until `thaw`. */
+  freeze(): void {
+    this.child?.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.child?.kill('SIGCONT');
+  }
+
+  /** Sends one command on a connection of its own. */
+  async command(...args: (string | Buffer)[]): Promise<unknown> {
+    const client = createClient({ url: this.url, socket: { reconnectStrategy: false } });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return await client.sendCommand(args);
+    } finally {
+      client.destroy();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    this.folder.remove();
+  }
+}

@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { redisIsInstalled, RedisServer } from './redis-server.js';
+
+// The server is killed, and a service may wait two seconds before it looks for it again.
+jest.setTimeout(30_000);
+
+const PATH = '/channels/@tidewater/transcripts';
+const VIDEOS = 5;
+const FETCHED = { total: VIDEOS, succeeded: VIDEOS, cached: 0, fetched: VIDEOS };
+const CACHED = { total: VIDEOS, succeeded: VIDEOS, cached: VIDEOS, fetched: 0 };
+
+const describeWithRedis = redisIsInstalled ? describe : describe.skip;
+const suffix = redisIsInstalled ? '' : ' (skipped: there is no redis-server on this machine)';
+
+async function keysOf(redis: RedisServer): Promise<string[]> {
+  return (await redis.command('KEYS', '*')) as string[];
+}
+
+async function readiness(service: TestService): Promise<unknown> {
+  const { status, body } = await service.request('GET', '/health/ready');
+  return { http: status, status: body.status, cache: body.dependencies.cache };
+}
+
+const OK = { http: 200, status: 'ok', cache: { status: 'up', critical: false } };
+const DEGRADED = { http: 200, status: 'degraded', cache: { status: 'down', critical: false } };
+
+const untilReadinessIs = (service: TestService, expected: typeof OK): Promise<void> =>
+  until(async () => JSON.stringify(await readiness(service)) === JSON.stringify(expected));
+
+const used = async (service: TestService, key: string): Promise<unknown> => {
+  const { body } = await service.get('/usage', key);
+  return { used: body.used, reserved: body.reserved };
+};
+
+const logged = (service: TestService): string[] =>
+  service.logs.flatMap((line) => /"event":"(cache_(?:away|back))"/.exec(line)?.slice(1) ?? []);
+
+describeWithRedis(`two instances that share a Redis${suffix}`, () => {
+  let redis: RedisServer;
+  let one: TestService;
+  let other: TestService;
+
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+    [one, other] = (await Promise.all([1, 2].map(() => startService({ environment: { REDIS_URL: redis.url } })))) as [
+      TestService,
+      TestService,
+    ];
+    await Promise.all([one, other].map((service) => untilReadinessIs(service, OK)));
+  });
+  afterAll(async () => {
+    await one.close();
+    await other.close();
+    await redis.close();
+  });
+  beforeEach(async () => {
+    one.standIn.reset();
+    other.standIn.reset();
+    await redis.command('FLUSHALL');
+  });
+
+  it('share what one of them fetched, to the byte, and the other asks the platform for nothing', async () => {
+    const payer = await one.organization();
+    const { key } = await other.organization({ monthlyLimit: 0 });
+    const fetched = await one.get(PATH, payer.key);
+    const cached = await other.get(PATH, key);
+    expect([fetched.body.summary, cached.body.summary]).toMatchObject([FETCHED, CACHED]);
+    expect(cached.body.results).toEqual(fetched.body.results.map((entry: object) => ({ ...entry, cached: true })));
+    expect(other.standIn.requests.total).toBe(0);
+    expect(await used(one, payer.key)).toEqual({ used: VIDEOS, reserved: 0 });
+  });
+
+  it('let every entry end by itself', async () => {
+    const { key } = await one.organization();
+    await one.get('/channels/@harbourlight/transcripts', key);
+    const ttls = new Map<string, Set<number>>();
+    for (const name of await keysOf(redis)) {
+      const kind = name.split(':')[1] ?? '';
+      const seconds = Math.ceil(Number(await redis.command('PTTL', name)) / 1_000 / 60) * 60;
+      ttls.set(kind, (ttls.get(kind) ?? new Set()).add(seconds));
+    }
+    expect(Object.fromEntries([...ttls].map(([kind, seconds]) => [kind, [...seconds].sort((a, b) => a - b)]))).toEqual({
+      id: [86_400],
+      channel: [86_400],
+      uploads: [120],
+      // Why a video has no transcript is remembered for less long than a transcript.
+      transcript: [3_600, 86_400],
+    });
+  });
+
+  it('look up the videos of a call in one question', async () => {
+    const { key } = await one.organization();
+    await one.get(PATH, key);
+    await redis.command('CONFIG', 'RESETSTAT');
+    await other.get(PATH, key).then(() => one.get(PATH, key));
+    const stats = String(await redis.command('INFO', 'commandstats'));
+    expect(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1]).toBe('1');
+    // The channel's id, the channel and its uploads.
+    expect(/cmdstat_get:calls=(\d+)/.exec(stats)?.[1]).toBe('3');
+    expect(stats).not.toContain('cmdstat_set:');
+  });
+
+  it('take what they cannot read for missing, and put it right', async () => {
+    const { key } = await one.organization();
+    await one.get(PATH, key);
+    const names = await keysOf(redis);
+    expect(names.length).toBe(VIDEOS + 3);
+    const poisons: ((name: string) => Promise<unknown>)[] = [
+      (name) => redis.command('SET', name, randomBytes(64)),
+      (name) => redis.command('SET', name, ''),
+      (name) => redis.command('SET', name, '{"details":{}}\n{"en":[]}'),
+      async (name) => {
+        await redis.command('DEL', name);
+        await redis.command('RPUSH', name, 'a', 'list');
+      },
+      async (name) => {
+        const length = Number(await redis.command('STRLEN', name));
+        await redis.command('SETRANGE', name, String(length), '}');
+      },
+    ];
+    for (const poison of poisons) {
+      for (const name of names) await poison(name);
+      const { status, body } = await one.get(PATH, key);
+      expect([status, body.summary]).toMatchObject([200, FETCHED]);
+      expect((await one.get(PATH, key)).body.summary).toMatchObject(CACHED);
+    }
+    expect(await used(one, key)).toEqual({ used: VIDEOS * (1 + poisons.length), reserved: 0 });
+  });
+});
+
+describeWithRedis(`a service whose Redis goes away${suffix}`, () => {
+  let redis: RedisServer;
+  let service: TestService;
+  let key: string;
+
+  beforeEach(async () => {
+    redis = await RedisServer.start();
+    service = await startService({ environment: { REDIS_URL: redis.url } });
+    await untilReadinessIs(service, OK);
+    ({ key } = await service.organization());
+  });
+  afterEach(async () => {
+    redis.thaw();
+    await service.close();
+    await redis.close();
+  });
+
+  it('goes on without a cache and exactly, says so once, and uses it again when it is back', async () => {
+    await service.get(PATH, key);
+    await redis.kill();
+    await untilReadinessIs(service, DEGRADED);
+    for (const times of [2, 3]) {
+      expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
+      expect(await used(service, key)).toEqual({ used: times * VIDEOS, reserved: 0 });
+    }
+    expect(logged(service)).toEqual(['cache_away']);
+    await redis.start();
+    await untilReadinessIs(service, OK);
+    expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
+    expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
+    expect(await used(service, key)).toEqual({ used: 4 * VIDEOS, reserved: 0 });
+    expect(logged(service)).toEqual(['cache_away', 'cache_back']);
+  });
+
+  it('ends the call that is under way, whole and charged', async () => {
+    const hold = service.standIn.hold({ kind: 'timedtext' }, VIDEOS);
+    const running = service.get(PATH, key);
+    await hold.arrived;
+    await redis.kill();
+    hold.release();
+    expect((await running).body.summary).toMatchObject(FETCHED);
+    expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
+  });
+
+  it('is not held up by one that is connected and silent', async () => {
+    await service.get(PATH, key);
+    redis.freeze();
+    const startedAtMs = performance.now();
+    expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
+    // One answer is waited for in vain, for a second, or two when the absence is noticed in mid-call.
+    expect(performance.now() - startedAtMs).toBeLessThan(4_000);
+    expect(await readiness(service)).toEqual(DEGRADED);
+    expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
+    expect(logged(service)).toEqual(['cache_away']);
+    redis.thaw();
+    await untilReadinessIs(service, OK);
+    expect(logged(service)).toEqual(['cache_away', 'cache_back']);
+    expect(await used(service, key)).toEqual({ used: 3 * VIDEOS, reserved: 0 });
+  });
+});
+
+describeWithRedis(`a service that starts while its Redis is away${suffix}`, () => {
+  it('serves, and uses it as soon as it is there', async () => {
+    const redis = await RedisServer.reserve();
+    const service = await startService({ environment: { REDIS_URL: redis.url } });
+    try {
+      const { key } = await service.organization();
+      expect(await readiness(service)).toEqual(DEGRADED);
+      for (let calls = 0; calls < 2; calls++)
+        expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
+      await redis.start();
+      await untilReadinessIs(service, OK);
+      expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
+      expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
+      expect(logged(service)).toEqual(['cache_away', 'cache_back']);
+    } finally {
+      await service.close();
+      await redis.close();
+    }
+  });
+});

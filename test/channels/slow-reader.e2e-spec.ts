@@ -1,0 +1,240 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Response } from 'express';
+import { writeBody } from '../../src/channels/answer-stream.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+// Answers of many megabytes, on machines that do other work too.
+jest.setTimeout(30_000);
+
+/** A caller on a bare connection, who reads only when told to. */
+class Reader {
+  received = 0;
+  /** The connection has ended, well or not. */
+  closed = false;
+  private readonly chunks: Buffer[] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  private constructor(private readonly socket: Socket) {
+    socket.pause();
+    socket.on('error', () => undefined);
+    socket.on('close', () => (this.closed = true));
+  }
+
+  static async ask(port: number, path: string, headers: Record<string, string> = {}): Promise<Reader> {
+    const socket = connect(port, '127.0.0.1');
+    const reader = new Reader(socket);
+    await new Promise((resolve) => socket.once('connect', resolve));
+    const lines = Object.entries({ Host: 'localhost', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
+    return reader;
+  }
+
+  /** Takes about so many bytes a second from now on. */
+  readSlowly(bytesPerSecond: number): void {
+    this.timer = setInterval(() => {
+      let left = bytesPerSecond / 50;
+      while (left > 0) {
+        const chunk = this.socket.read(Math.min(left, this.socket.readableLength || 1)) as Buffer | null;
+        if (!chunk) return;
+        this.take(chunk);
+        left -= chunk.length;
+      }
+    }, 20);
+  }
+
+  /** Takes all there is, from now on. */
+  readAll(): void {
+    this.socket.on('data', (chunk: Buffer) => this.take(chunk));
+    this.socket.resume();
+  }
+
+  /** What has arrived: the whole of it ends with the empty chunk of HTTP. */
+  get bytes(): Buffer {
+    return Buffer.concat(this.chunks);
+  }
+
+  get whole(): boolean {
+    return Buffer.concat(this.chunks.slice(-2)).toString('latin1').endsWith('\r\n0\r\n\r\n');
+  }
+
+  leave(): void {
+    clearInterval(this.timer);
+    this.socket.destroy();
+  }
+
+  private take(chunk: Buffer): void {
+    this.chunks.push(chunk);
+    this.received += chunk.length;
+  }
+}
+
+/** The body of a chunked response. */
+function bodyOf(bytes: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  let at = bytes.indexOf('\r\n\r\n') + 4;
+  for (;;) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    const length = parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    if (!(length > 0)) return Buffer.concat(parts);
+    parts.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + length));
+    at = lineEnd + 2 + length + 2;
+  }
+}
+
+describe('a caller who does not read', () => {
+  const VIDEOS = 100;
+  const PATH = `/channels/@bench-${VIDEOS}x1500/transcripts?limit=${VIDEOS}`;
+  let service: TestService;
+  let port: number;
+  let sockets: Socket[];
+  const readers: Reader[] = [];
+
+  beforeAll(async () => {
+    service = await startService();
+    const server: Server = service.app.getHttpServer();
+    ({ port } = server.address() as AddressInfo);
+    sockets = [];
+    server.on('connection', (socket) => sockets.push(socket));
+  });
+  afterAll(() => service.close());
+  afterEach(() => readers.splice(0).forEach((reader) => reader.leave()));
+
+  /** Asks without reading; `socket` is the service's end of the connection. */
+  async function ask(key: string, encoding: string): Promise<{ reader: Reader; socket: Socket }> {
+    const before = sockets.length;
+    const reader = await Reader.ask(port, PATH, { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding });
+    readers.push(reader);
+    await until(() => sockets.length > before);
+    const socket = sockets.at(-1);
+    if (!socket) throw new Error('There is no connection.');
+    return { reader, socket };
+  }
+
+  it('is charged as soon as all is fetched, holds back what is written, and gets it whole when it reads', async () => {
+    const { key } = await service.organization();
+    const { reader, socket } = await ask(key, 'identity');
+    await until(async () => {
+      const { used, reserved } = (await service.get('/usage', key)).body;
+      return used === VIDEOS && reserved === 0;
+    }, 20_000);
+    // The connection takes no more.
+    await until(() => socket.writableNeedDrain);
+    const written = socket.bytesWritten;
+    expect([reader.received, reader.closed]).toEqual([0, false]);
+    reader.readAll();
+    await until(() => reader.whole);
+    const body = bodyOf(reader.bytes);
+    expect(JSON.parse(body.toString())).toMatchObject({ summary: { total: VIDEOS, fetched: VIDEOS } });
+    expect(written).toBeLessThan(body.length / 2);
+  });
+
+  it.each(['identity', 'gzip'])('gets the whole of a cached answer in the end (%s)', async (encoding) => {
+    const { key } = await service.organization();
+    const plain = await service.get(PATH, key);
+    const warm = (await service.get(PATH, key)).text;
+    expect(plain.body.summary).toMatchObject({ succeeded: VIDEOS });
+    const { reader, socket } = await ask(key, encoding);
+    await until(() => socket.bytesWritten > 1_000_000);
+    const written = socket.bytesWritten;
+    expect(written).toBeLessThan(warm.length / 2);
+    reader.readSlowly(20_000_000);
+    await until(() => reader.whole, 20_000);
+    const body = bodyOf(reader.bytes);
+    expect((encoding === 'gzip' ? gunzipSync(body) : body).toString()).toBe(warm);
+  });
+});
+
+describe('the writing of a body', () => {
+  const STALLED_READER_MS = 500;
+  // Hexadecimal digits of chance, which half remain of when they are compressed.
+  const PIECE = randomBytes(50_000).toString('hex');
+  const PIECES = 150;
+
+  interface Writing {
+    reader: Reader;
+    /** How many pieces were asked for so far. */
+    pulled: () => number;
+    /** Settles with the writing: undefined, or what it threw. */
+    ended: Promise<unknown>;
+    close: () => void;
+  }
+
+  const writings: Writing[] = [];
+  afterEach(() => writings.splice(0).forEach((writing) => writing.close()));
+
+  /** Writes to a reader who does not read yet. */
+  async function write(encoding: 'identity' | 'gzip', failAfter = Infinity): Promise<Writing> {
+    let pulled = 0;
+    async function* pieces(): AsyncGenerator<string[]> {
+      while (pulled < PIECES) {
+        if (pulled === failAfter) throw new Error('A bug.');
+        pulled++;
+        yield await Promise.resolve(['"', PIECE, '",']);
+      }
+    }
+    let server: Server | undefined;
+    const ended = new Promise<unknown>((resolve) => {
+      server = createServer((_request, response) => {
+        void writeBody(response as Response, pieces(), encoding, STALLED_READER_MS).then(resolve, resolve);
+      });
+    });
+    if (!server) throw new Error('There is no server.');
+    const listening = server;
+    await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+    const reader = await Reader.ask((listening.address() as AddressInfo).port, '/');
+    const close = (): void => {
+      reader.leave();
+      listening.close();
+      listening.closeAllConnections();
+    };
+    const writing = { reader, pulled: () => pulled, ended, close };
+    writings.push(writing);
+    return writing;
+  }
+
+  it('stops for a reader who takes nothing, and closes the connection under it after a while', async () => {
+    for (const { reader, ended, pulled } of await Promise.all([write('identity'), write('gzip')])) {
+      expect(await ended).toBeUndefined();
+      // What the two ends of a connection hold between them, and no more.
+      expect(pulled()).toBeLessThan(PIECES * 0.7);
+      reader.readAll();
+      await until(() => reader.closed);
+      expect(reader.whole).toBe(false);
+    }
+  });
+
+  it('goes on for a reader who is slow and takes something', async () => {
+    const startedAtMs = performance.now();
+    const [plain, compressed] = await Promise.all([write('identity'), write('gzip')]);
+    plain.reader.readSlowly(8_000_000);
+    compressed.reader.readSlowly(4_000_000);
+    for (const { reader, ended, pulled } of [plain, compressed]) {
+      expect(await ended).toBeUndefined();
+      await until(() => reader.whole, 20_000);
+      expect(pulled()).toBe(PIECES);
+    }
+    expect(performance.now() - startedAtMs).toBeGreaterThan(STALLED_READER_MS * 2);
+  });
+
+  it.each([
+    ['identity', 0],
+    ['identity', 3],
+    ['identity', 100],
+    ['gzip', 3],
+    ['gzip', 100],
+  ] as const)(
+    'never lets a body that was cut by a bug look whole (%s, after %i pieces)',
+    async (encoding, failAfter) => {
+      const { reader, ended } = await write(encoding, failAfter);
+      reader.readAll();
+      expect(await ended).toEqual(new Error('A bug.'));
+      await until(() => reader.closed);
+      expect(reader.bytes.toString('latin1')).not.toContain('\r\n0\r\n\r\n');
+    },
+  );
+});
