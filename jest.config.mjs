@@ -23,6 +23,8 @@ const shared = {
 
 /** @type {import('jest').Config} */
 export default {
+  // The end-to-end tests wait more than they work: a worker a core is not too many.
+  maxWorkers: '100%',
   // Nest's module graph is loaded anew for each file; a worker is replaced before that adds up.
   workerIdleMemoryLimit: '700MB',
   projects: [
