@@ -25,7 +25,7 @@ async function json(...args: string[]): Promise<Record<string, unknown>> {
 }
 
 async function newOrganization(name: string): Promise<string> {
-  return String((await json('org', 'create', '--name', name, '--plan', 'pro'))['id']);
+  return (await database.organizations.create({ name, plan: 'pro' })).id;
 }
 
 describe('the admin commands', () => {

@@ -106,7 +106,8 @@ describe('recorded channels, read by the whole adapter', () => {
     ['UCTwECeGqMZee77BjdoYtI2Q', 'Creative Commons', '@creativecommons'],
     ['UCR-DXc1voovS8nhAvccRZhg', 'Jeff Geerling', '@JeffGeerling'],
     ['UCYJ61XIK64sp6ZFFS8sctxw', 'Gronkh', '@gronkh'],
-    [AGE_GATED_CHANNEL, 'Laphroaig Whisky', null],
+    // The gate shows a name only; the handle stands beside each upload.
+    [AGE_GATED_CHANNEL, 'Laphroaig Whisky', '@laphroaig'],
   ])('%s is %s', async (id, name, handle) => {
     await expect(open().readChannel(id, context())).resolves.toEqual({ id, name, handle });
   });

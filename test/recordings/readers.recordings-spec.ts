@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readHtmlKind } from '../../src/platform/youtube/block-page.js';
+import { readHtmlKind } from '../../src/platform/youtube/classify.js';
 import { readCaptionXml } from '../../src/platform/youtube/caption-text.js';
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';

@@ -22,6 +22,8 @@ export interface Replay {
   missed: string[];
   /** Answers `/player` with this recording, whatever is asked; null for the one of the video asked for. */
   playAs(name: string | null): void;
+  /** Answers everything but the request for visitor data with this recording, whatever is asked; null for none. */
+  answerAs(name: string | null): void;
   close(): Promise<void>;
 }
 
@@ -60,8 +62,10 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
   const recordings = readRecordings(folder);
   const missed: string[] = [];
   let playing: string | null = null;
+  let answering: string | null = null;
 
   const find = (method: string, path: string, argument: string): Recording | undefined => {
+    if (answering !== null && path !== '/youtubei/v1/visitor_id') return recordings.get(answering);
     if (path === '/api/timedtext') return recordings.get('timedtext-xml');
     if (path === '/youtubei/v1/player' && playing !== null) return recordings.get(playing);
     const alias = aliases[argument];
@@ -96,6 +100,10 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
     playAs: (name) => {
       if (name !== null && !recordings.has(name)) throw new Error(`There is no recording ${name}.`);
       playing = name;
+    },
+    answerAs: (name) => {
+      if (name !== null && !recordings.has(name)) throw new Error(`There is no recording ${name}.`);
+      answering = name;
     },
     close: async () => {
       const closed = once(server, 'close');

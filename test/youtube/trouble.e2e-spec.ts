@@ -1,8 +1,9 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { videoId } from '../../stand-in/catalogue/model.js';
+import { FOG_SIGNAL } from '../../stand-in/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../../stand-in/catalogue/harbour-light.js';
 import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
@@ -27,7 +28,17 @@ afterEach(async () => {
 afterAll(() => standIn.close());
 
 const ISLAND = videoId('hl-island');
+const FIVE = ['hl-dinghy', 'hl-keeper', 'hl-walk', 'hl-bowline', 'hl-first'];
+const readNamed = (name: string) => adapter.platform.readVideo(videoId(name), [], context());
 const read = (reading = context()) => adapter.platform.readVideo(ISLAND, [], reading);
+
+/** The clock of pauses and deadlines, put forward. */
+function advancing() {
+  const real = performance.now.bind(performance);
+  let aheadMs = 0;
+  const spy = jest.spyOn(performance, 'now').mockImplementation(() => real() + aheadMs);
+  return { advance: (seconds: number) => void (aheadMs += seconds * 1_000), restore: () => spy.mockRestore() };
+}
 
 async function reopen(choices: Parameters<typeof openAdapter>[1]): Promise<void> {
   await adapter.close();
@@ -79,6 +90,13 @@ describe('time', () => {
     await reopen({ UPSTREAM_TIMEOUT_SECONDS: 0.2 });
     standIn.setFaults({ kind, match: { kind: ['player', 'reel', 'timedtext'] } });
     expect(end(await read())).toBe('upstream_timeout');
+  });
+
+  it('does not come back when a 429 names a time past the deadline', async () => {
+    await reopen({ UPSTREAM_RETRIES: 1 });
+    standIn.setFaults({ kind: '429-retry-after', retryAfterSeconds: 30, match: { kind: 'player' } });
+    expect(end(await read(context({ deadlineAtMs: performance.now() + 5_000 })))).toBe('upstream_blocked');
+    expect(standIn.requests.count({ kind: 'player' })).toBe(1);
   });
 
   it('comes back when a 429 says so and there is time', async () => {
@@ -157,9 +175,7 @@ describe('limits', () => {
 
   it('after five refused videos nothing is sent, and channels can still be read', async () => {
     standIn.setFaults({ kind: 'bot-check' });
-    for (const name of ['hl-dinghy', 'hl-keeper', 'hl-walk', 'hl-island', 'hl-first']) {
-      expect(end(await adapter.platform.readVideo(videoId(name), [], context()))).toBe('upstream_blocked');
-    }
+    for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
     const before = standIn.requests.total;
     expect(end(await read())).toBe('upstream_blocked');
     expect(standIn.requests.total).toBe(before);
@@ -167,6 +183,69 @@ describe('limits', () => {
     await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).resolves.toMatchObject({
       handle: '@harbourlight',
     });
+  });
+
+  it('five videos whose texts come empty shut the exit, for those are enforced tokens', async () => {
+    standIn.setFaults({ kind: 'empty', match: { kind: 'timedtext' } });
+    for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
+    expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
+    standIn.setFaults();
+    const before = standIn.requests.total;
+    expect(end(await read())).toBe('upstream_blocked');
+    expect(standIn.requests.total).toBe(before);
+  });
+
+  it('one refused video among good ones shuts nothing', async () => {
+    standIn.setFaults({ kind: 'bot-check', match: { videoId: ISLAND } });
+    for (let times = 0; times < 6; times += 1) {
+      expect(end(await read())).toBe('upstream_blocked');
+      expect(end(await readNamed('hl-dinghy'))).toBe('ok');
+    }
+    expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
+  });
+
+  it('of a hundred videos begun at once only the first meet the block', async () => {
+    await reopen({ UPSTREAM_CONCURRENCY: 4 });
+    standIn.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
+    const call = context();
+    const videos = FOG_SIGNAL.uploads().slice(0, 100);
+    const outcomes = await Promise.all(videos.map(({ id }) => adapter.platform.readVideo(id, [], call)));
+    expect(new Set(outcomes.map(end))).toEqual(new Set(['upstream_blocked']));
+    expect(standIn.requests.count({ kind: 'player' })).toBeLessThanOrEqual(5 + 4);
+  });
+
+  it('an exit that is shut is probed by one video with one request, and opens when that is answered', async () => {
+    standIn.setFaults({ kind: 'bot-check' });
+    for (const name of FIVE) await readNamed(name);
+    const probe = async () => {
+      standIn.requests.clear();
+      const outcomes = await Promise.all(FIVE.map(readNamed));
+      return [outcomes.filter(({ ok }) => ok).length, standIn.requests.count({ kind: ['player', 'reel'] })];
+    };
+    const clock = advancing();
+    try {
+      clock.advance(31);
+      expect(await probe()).toEqual([0, 1]);
+      expect(await probe()).toEqual([0, 0]);
+      standIn.setFaults();
+      clock.advance(61);
+      expect(await probe()).toEqual([1, 1]);
+      expect((await probe())[0]).toBe(5);
+      expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_closed' }));
+    } finally {
+      clock.restore();
+    }
+  });
+
+  it('a client that is refused video after video is not asked first any more', async () => {
+    standIn.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
+    for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
+    standIn.requests.clear();
+    expect(end(await read())).toBe('ok');
+    expect(standIn.requests.count({ client: 'VISIONOS' })).toBe(0);
+    expect(adapter.logged).toContainEqual(
+      expect.objectContaining({ event: 'youtube_client_rested', client: 'VISIONOS' }),
+    );
   });
 
   it('videos whose text needs a token do not shut the exit for the others', async () => {

@@ -100,6 +100,7 @@ describe('one client after another', () => {
 
   it('a track that is out of reach is not quietly replaced by another one', async () => {
     expect(end(await read('hl-mixed', ['en']))).toBe('upstream_blocked');
+    expect(end(await read('hl-mixed'))).toBe('upstream_blocked');
   });
 
   it('the order of clients is configuration', async () => {
@@ -113,6 +114,9 @@ describe('one client after another', () => {
     standIn.set({ fieldsIgnored: ['VISIONOS', 'ANDROID', 'ANDROID_VR', 'WEB'] });
     expect(end(await read('hl-island'))).toBe('ok');
     expect(end(await read('hl-silent'))).toBe('transcript_unavailable');
+    expect(adapter.logged).toContainEqual({ event: 'youtube_fields_not_honoured', key: 'player VISIONOS' });
+    const masked = standIn.requests.list.filter(({ kind, path }) => kind === 'player' && path.includes('fields'));
+    expect(masked).toHaveLength(1);
   });
 });
 

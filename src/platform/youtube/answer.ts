@@ -1,11 +1,17 @@
 /** Why the platform refuses the caller rather than the thing asked for. */
-export type BlockReason = 'too-many-requests' | 'captcha' | 'consent' | 'empty-body';
+export type BlockReason =
+  | 'too-many-requests'
+  | 'captcha'
+  | 'consent'
+  | 'empty-body'
+  /** Not sent: the exit was found to be refused while this waited for its turn. */
+  | 'exit-shut';
 
 /** What became of one outgoing request when there is no answer to read. */
 export type FailedAnswer =
   | { kind: 'blocked'; reason: BlockReason; retryAfterSeconds: number | null }
   /** Another status than 2xx. */
-  | { kind: 'http-error'; status: number }
+  | { kind: 'http-error'; status: number; media: Media }
   | { kind: 'timeout' }
   | { kind: 'network'; cause: unknown }
   /** Something came that cannot be what was asked for. */
@@ -17,12 +23,21 @@ export type Media = 'json' | 'xml' | 'html' | 'other' | 'empty';
 export type Answer = { kind: 'ok'; media: Media; body: string } | FailedAnswer;
 
 /** The same for a request whose answer is JSON. */
-export type JsonAnswer = { kind: 'json'; value: unknown; bodyLength: number } | FailedAnswer;
+export type JsonAnswer =
+  | {
+      kind: 'json';
+      value: unknown;
+      /** It has what no mask asks for and every whole answer has, so that a mask that was sent was ignored. */
+      whole: boolean;
+    }
+  | FailedAnswer;
 
 /** One word for a log or a counter; it never holds anything that the platform sent. */
 export function outcomeOf(answer: Answer | JsonAnswer): string {
   switch (answer.kind) {
     case 'ok':
+      // How a caption URL refuses, and a word of its own for that reason.
+      return answer.media === 'empty' ? 'empty' : 'ok';
     case 'json':
       return 'ok';
     case 'blocked':

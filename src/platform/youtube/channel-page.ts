@@ -40,7 +40,7 @@ function readChannel(metadata: unknown): Channel {
 }
 
 /** The handle in `http://www.youtube.com/@name`, percent-decoded and NFC; null for an address without one. */
-function readHandle(url: unknown): string | null {
+export function readHandle(url: unknown): string | null {
   const [, handle] = /^https?:\/\/(?:www\.)?youtube\.com\/(@[^/?#]{1,300})$/.exec(asString(url) ?? '') ?? [];
   if (handle === undefined) return null;
   try {

@@ -4,9 +4,10 @@ import type { Channel } from '../../domain/transcript.js';
 import type { UploadsList } from '../video-platform.js';
 import { upstreamError } from './channel-errors.js';
 import type { ChannelPage } from './channel-page.js';
-import { askChannelPage, askResolve, type Told } from './channel-requests.js';
+import { askChannelPage, askListOwner, askResolve } from './channel-requests.js';
 import { type EventLog, report } from './event-log.js';
 import type { InnertubeClient, Work } from './innertube-client.js';
+import type { Told } from './masked-request.js';
 import type { PartialResponses } from './partial-responses.js';
 import { YOUTUBE_ORIGIN } from './platform-address.js';
 import type { UploadsReader } from './uploads-list.js';
@@ -35,18 +36,24 @@ export class ChannelReader {
       case 'channel':
         return page.channel;
       case 'age-gated':
-        return { id: channelId, name: page.name ?? '', handle: null };
+        return this.behindGate(channelId, page.name, work);
       case 'gone':
-        throw new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
+        throw gone(channelId);
     }
   }
 
   /** A channel without an uploads playlist has no uploads, or is gone: its page says which. */
   async listUploads(channelId: string, count: number, work: Work): Promise<UploadsList> {
-    const listed = await this.uploads.list(channelId, count, work);
-    if (listed.kind === 'list') return listed.list;
-    await this.read(channelId, work);
+    const list = await this.uploads.list(channelId, count, work);
+    if (list !== null) return list;
+    if ((await this.page(channelId, work)).kind === 'gone') throw gone(channelId);
     return { uploads: [], complete: true };
+  }
+
+  /** The gate hides the handle, and at times the name; the list of uploads has both beside each video. */
+  private async behindGate(channelId: string, name: string | null, work: Work): Promise<Channel> {
+    const owner = await askListOwner(this.innertube, channelId, work);
+    return { id: channelId, name: name ?? owner?.name ?? owner?.handle ?? '', handle: owner?.handle ?? null };
   }
 
   private async page(channelId: string, work: Work): Promise<ChannelPage> {
@@ -55,14 +62,19 @@ export class ChannelReader {
 
   private valueOf<T>(answer: Told<T>, subject: string): T {
     if (answer.kind === 'told') return answer.value;
-    // Recorded: 404 for an unknown handle, 400 for an ID that cannot be one.
-    if (answer.kind === 'http-error' && (answer.status === 404 || answer.status === 400)) {
+    // Recorded: 404 for an unknown handle, 400 for an ID that cannot be one, both as JSON. A page that says so is that of
+    // a gateway, or of another server than the one that knows.
+    if (answer.kind === 'http-error' && answer.media === 'json' && (answer.status === 404 || answer.status === 400)) {
       throw new ChannelNotFoundError(new Error(`${subject}: HTTP ${answer.status}`));
     }
     if (answer.kind === 'misread')
       report(this.log, 'warn', 'youtube_unreadable', { subject, expected: answer.expected });
     throw upstreamError(answer, subject);
   }
+}
+
+function gone(channelId: string): ChannelNotFoundError {
+  return new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
 }
 
 /** The address as the platform writes it; names of any script are percent-encoded. */

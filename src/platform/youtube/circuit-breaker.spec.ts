@@ -24,6 +24,20 @@ describe('CircuitBreaker', () => {
     expect(changes).toEqual([30_000]);
   });
 
+  it('tells work that it had let through before, and a probe that it is one', () => {
+    const { breaker, block, clock } = breakerAt();
+    const earlier = breaker.admit();
+    expect([earlier?.probe, earlier?.overtaken()]).toEqual([false, false]);
+    block('a', 'b', 'c', 'd', 'e');
+    expect([earlier?.overtaken(), breaker.shut]).toEqual([true, true]);
+    clock.nowMs += 30_000;
+    expect(breaker.shut).toBe(false);
+    const probe = breaker.admit();
+    expect([probe?.probe, probe?.overtaken(), breaker.shut]).toEqual([true, false, true]);
+    probe?.answered();
+    expect([earlier?.overtaken(), breaker.shut]).toEqual([false, false]);
+  });
+
   it('the same video refused again and again opens nothing', () => {
     const { breaker, block } = breakerAt();
     block(...Array.from({ length: 50 }, () => 'a'));

@@ -3,8 +3,12 @@ export const BLOCKS_TO_OPEN = 5;
 const OPEN_FIRST_MS = 30_000;
 const OPEN_MAX_MS = 600_000;
 
-/** What came of the work that was let through. The first call counts; the later ones do nothing. */
+/** Work that was let through, and what came of it. The first call counts; the later ones do nothing. */
 export interface Admission {
+  /** Let through to see whether the platform answers again: as little as possible should be sent. */
+  readonly probe: boolean;
+  /** Whether the breaker opened after this was let through: what was not sent yet should not be. */
+  overtaken(): boolean;
   /** The platform answered, whatever the answer was. */
   answered(): void;
   /** The platform refused. @param subject what was asked for; the same one twice counts once */
@@ -36,10 +40,15 @@ export class CircuitBreaker {
     return this.openUntilMs !== null;
   }
 
+  /** True while nothing would be admitted. */
+  get shut(): boolean {
+    return this.openUntilMs !== null && (this.probing || this.now() < this.openUntilMs);
+  }
+
   /** Null while nothing may be sent. Every admission has to be ended, or a probe is never followed by another. */
   admit(): Admission | null {
     if (this.openUntilMs === null) return this.admission(false);
-    if (this.probing || this.now() < this.openUntilMs) return null;
+    if (this.shut) return null;
     this.probing = true;
     return this.admission(true);
   }
@@ -53,6 +62,8 @@ export class CircuitBreaker {
       then();
     };
     return {
+      probe,
+      overtaken: () => !probe && this.open,
       answered: end(() => this.close()),
       blocked: (subject) => end(() => this.count(subject, probe))(),
       left: end(() => undefined),

@@ -1,5 +1,4 @@
 import type { Answer, Media } from './answer.js';
-import { readHtmlKind } from './block-page.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -12,7 +11,7 @@ export function classify(status: number, headers: Headers, body: string, nowMs =
     const page = readHtmlKind(body);
     if (page !== 'other') return { kind: 'blocked', reason: page, retryAfterSeconds };
   }
-  return status >= 200 && status < 300 ? { kind: 'ok', media, body } : { kind: 'http-error', status };
+  return status >= 200 && status < 300 ? { kind: 'ok', media, body } : { kind: 'http-error', status, media };
 }
 
 /** Seconds until a retry is welcome, from either form of `Retry-After` (RFC 9110, 10.2.3); null when it says neither. */
@@ -37,4 +36,21 @@ function mediaOf(contentType: string, body: string): Media {
 function header(headers: Headers, name: string): string {
   const value = headers[name];
   return (Array.isArray(value) ? (value[0] ?? '') : (value ?? '')).trim();
+}
+
+/** What an HTML answer is, where JSON, XML or a caption text was expected. */
+export type HtmlKind = 'captcha' | 'consent' | 'other';
+
+/** Both pages were seen to be below 10,000 characters; a larger body is a page of another kind. */
+const LOOKED_AT_LENGTH_MAX = 262_144;
+
+/**
+ * Tells the platform's refusal pages by their markers (seen in 2025 and 2026): the form of the consent page, and the
+ * captcha of the page that comes with 429, or the one of its older form. Never throws.
+ */
+export function readHtmlKind(body: string): HtmlKind {
+  const head = body.slice(0, LOOKED_AT_LENGTH_MAX);
+  if (/\bclass\s{0,9}=\s{0,9}["']g-recaptcha["']/.test(head)) return 'captcha';
+  if (/\baction\s{0,9}=\s{0,9}["']https:\/\/consent\.(?:youtube|google)\.com\//.test(head)) return 'consent';
+  return /\baction\s{0,9}=\s{0,9}["']\/(?:das_captcha|sorry\/)/.test(head) ? 'captcha' : 'other';
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS } from '../../domain/transcript.js';
-import { conclude, type Evidence, evidenceOf, stepAfter } from './client-ladder.js';
+import { conclude, type Evidence, evidenceOf, findingOf, stepAfter } from './client-ladder.js';
 import type { PlayerReading } from './player-response.js';
 
 const details = NO_DETAILS;
@@ -27,9 +27,16 @@ describe('stepAfter', () => {
     expect(stepAfter(reading, []).go).toBe('next');
   });
 
-  it('a client that sees no captions does not undo that another one has seen them', () => {
-    expect(stepAfter({ kind: 'no-captions', details }, ['withheld'])).toEqual({ go: 'next', evidence: 'withheld' });
-  });
+  it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
+    '%s does not undo that another client has listed tracks',
+    (kind) => {
+      for (const seen of ['gated', 'enforced'] as const) {
+        const step = stepAfter({ kind, details }, [seen]);
+        expect(step.go).toBe('next');
+        expect(conclude([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe('upstream_blocked');
+      }
+    },
+  );
 
   it('a clear answer after a bot check on another client counts', () => {
     expect(stepAfter({ kind: 'no-captions', details }, ['refused'])).toEqual({
@@ -40,9 +47,12 @@ describe('stepAfter', () => {
 });
 
 describe('conclude', () => {
-  const all: Evidence[] = ['refused', 'exit-refused', 'withheld', 'timeout', 'failure', 'unreached', 'unplayable'];
+  const all: Evidence[] = [
+    ...(['refused', 'exit-refused', 'gated', 'enforced'] as const),
+    ...(['timeout', 'failure', 'unreached', 'unplayable'] as const),
+  ];
 
-  it.each<Evidence>(['refused', 'exit-refused', 'withheld'])(
+  it.each<Evidence>(['refused', 'exit-refused', 'gated', 'enforced'])(
     '%s on any client is told as a block, whatever else happened',
     (kind) => {
       for (const other of all) {
@@ -61,6 +71,21 @@ describe('conclude', () => {
     expect(conclude(['unplayable', 'failure'])).toBe('upstream_failure');
     expect(conclude(['unplayable', 'timeout', 'failure'])).toBe('upstream_timeout');
     expect(conclude([])).toBe('upstream_failure');
+  });
+});
+
+describe('findingOf', () => {
+  it.each<[Evidence[], boolean, string]>([
+    [['refused', 'timeout'], true, 'refused'],
+    [['exit-refused'], false, 'refused'],
+    [['gated', 'enforced'], true, 'withheld'],
+    [['gated', 'gated'], true, 'nothing'],
+    [['unplayable', 'failure'], true, 'answered'],
+    [['unreached', 'unreached'], false, 'unreached'],
+    [['unreached', 'timeout'], false, 'nothing'],
+    [[], false, 'nothing'],
+  ])('%j says about the exit: %s, %s', (evidence, answered, finding) => {
+    expect(findingOf(evidence, answered)).toBe(finding);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { VideoFailureCode } from '../../domain/transcript.js';
 import type { FailedAnswer } from './answer.js';
+import type { Finding } from './exit-rotation.js';
 import type { PlayerReading } from './player-response.js';
 
 /** Why one client brought no text although another may. */
@@ -8,8 +9,10 @@ export type Evidence =
   | 'refused'
   /** The caller is refused at this exit, whatever the client. */
   | 'exit-refused'
-  /** There are tracks, and this client is not given their text: a PO token is needed, or the text came empty. */
-  | 'withheld'
+  /** There are tracks, and the URL of the one that is needed says that it wants a PO token; nothing was asked. */
+  | 'gated'
+  /** There are tracks, and the text came empty although nothing announced it: a PO token is enforced. */
+  | 'enforced'
   | 'timeout'
   /** Something came that could not be read. */
   | 'failure'
@@ -47,11 +50,22 @@ const STEPS: Readonly<Record<PlayerKind, Step>> = {
 
 /**
  * What follows from a player's answer, after what earlier clients showed. All clients asked would show captions, so a
- * playable video without any has none; but not when an earlier client has listed some, whose text was withheld.
+ * playable video without any has none, also when an earlier client was refused. But whoever listed tracks has seen the
+ * video play with captions: a later client that says otherwise tells about itself, and the text stays withheld.
  */
 export function stepAfter(reading: PlayerReading, earlier: readonly Evidence[]): Step {
-  if (reading.kind === 'no-captions' && earlier.includes('withheld')) return { go: 'next', evidence: 'withheld' };
-  return STEPS[reading.kind];
+  const step = STEPS[reading.kind];
+  return step.go === 'stop' && hasSeenTracks(earlier) ? { go: 'next', evidence: 'unplayable' } : step;
+}
+
+/** Whether an earlier client listed the tracks that were asked for, and was not given their text. */
+export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
+  return evidence.includes('gated') || evidence.includes('enforced');
+}
+
+/** Whether one of these is a refusal of the caller on one client, as against trouble or a fact about the video. */
+export function isRefusal(kind: Evidence): boolean {
+  return kind === 'refused' || kind === 'gated' || kind === 'enforced';
 }
 
 /** What an outgoing request without an answer tells about a client. */
@@ -70,18 +84,30 @@ export function evidenceOf(answer: FailedAnswer): Evidence {
   }
 }
 
-/** From what must be told first to what may be told last. */
-const CONCLUSIONS: readonly (readonly [Evidence, VideoFailureCode])[] = [
-  ['exit-refused', 'upstream_blocked'],
-  ['refused', 'upstream_blocked'],
-  ['withheld', 'upstream_blocked'],
-  ['timeout', 'upstream_timeout'],
-  ['failure', 'upstream_failure'],
-  ['unreached', 'upstream_failure'],
-  ['unplayable', 'video_unavailable'],
-];
+/** What each is told as, from what must be told first to what may be told last. */
+const CONCLUSIONS = {
+  'exit-refused': 'upstream_blocked',
+  refused: 'upstream_blocked',
+  enforced: 'upstream_blocked',
+  gated: 'upstream_blocked',
+  timeout: 'upstream_timeout',
+  failure: 'upstream_failure',
+  unreached: 'upstream_failure',
+  unplayable: 'video_unavailable',
+} as const satisfies Record<Evidence, VideoFailureCode>;
 
 /** The honest answer when no client brought the text: a refusal anywhere is never told as a lack of captions. */
 export function conclude(evidence: readonly Evidence[]): VideoFailureCode {
-  return CONCLUSIONS.find(([kind]) => evidence.includes(kind))?.[1] ?? 'upstream_failure';
+  const worst = (Object.keys(CONCLUSIONS) as Evidence[]).find((kind) => evidence.includes(kind));
+  return worst === undefined ? 'upstream_failure' : CONCLUSIONS[worst];
+}
+
+/** What a pass without a text says about the exit that it went through. */
+export function findingOf(evidence: readonly Evidence[], answered: boolean): Finding {
+  if (evidence.some((kind) => kind === 'refused' || kind === 'exit-refused')) return 'refused';
+  if (evidence.includes('enforced')) return 'withheld';
+  // The platform gates tracks of some videos for everybody: that neither proves the exit good nor bad.
+  if (evidence.includes('gated')) return 'nothing';
+  if (answered) return 'answered';
+  return evidence.length > 0 && evidence.every((kind) => kind === 'unreached') ? 'unreached' : 'nothing';
 }

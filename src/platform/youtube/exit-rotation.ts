@@ -1,17 +1,21 @@
 import type { ReadingContext } from '../video-platform.js';
+import type { Admission } from './circuit-breaker.js';
 import type { Exit, Exits, ExitUse } from './exits.js';
 
 /** How many exits a piece of work is tried through. */
 const EXITS_PER_WORK_MAX = 3;
 
+/**
+ * What a try says about its exit. `refused`: the platform does not want it. `unreached`: nothing came back through it.
+ * Both send the work to another exit. `withheld`: texts came empty, which is a block of the exit when it happens to one
+ * video after another, and the video's own otherwise; so it is counted, and the work ends. `nothing`: no sign of either.
+ */
+export type Finding = 'answered' | 'refused' | 'withheld' | 'unreached' | 'nothing';
+
 /** What one try through one exit brought. */
 export interface Attempt<T> {
   result: T;
-  /**
-   * `refused`: the platform does not want this exit. `unreached`: nothing came back through it. Both send the work to
-   * another exit. `nothing`: there was trouble that says nothing about the exit.
-   */
-  finding: 'answered' | 'refused' | 'unreached' | 'nothing';
+  finding: Finding;
   /** For how long the platform asked to be left alone, if it said so. */
   retryAfterSeconds: number | null;
 }
@@ -28,7 +32,7 @@ export async function throughExits<T>(
   use: ExitUse,
   subject: string,
   context: ReadingContext,
-  attempt: (exit: Exit) => Promise<Attempt<T>>,
+  attempt: (exit: Exit, admission: Admission) => Promise<Attempt<T>>,
 ): Promise<T | null> {
   const tried = new Set<Exit>();
   let best: Attempt<T> | null = null;
@@ -38,10 +42,10 @@ export async function throughExits<T>(
     if (!taken) break;
     tried.add(taken.exit);
     try {
-      const made = await attempt(taken.exit);
+      const made = await attempt(taken.exit, taken.admission);
       if (made.finding === 'answered') taken.admission.answered();
-      if (made.finding === 'answered' || made.finding === 'nothing') return made.result;
-      if (made.finding === 'refused') taken.admission.blocked(subject);
+      if (made.finding === 'refused' || made.finding === 'withheld') taken.admission.blocked(subject);
+      if (made.finding !== 'refused' && made.finding !== 'unreached') return made.result;
       exits.rest(taken.exit, made.retryAfterSeconds);
       if (best?.finding !== 'refused') best = made;
     } finally {

@@ -74,8 +74,11 @@ export class Exits {
     const managed = this.exits.find((candidate) => candidate === exit);
     if (!managed || this.exits.length === 1) return;
     const restMs = Math.min(REST_MAX_MS, retryAfterSeconds === null ? REST_MS : retryAfterSeconds * 1000);
-    managed.restsUntilMs = Math.max(managed.restsUntilMs, this.now() + restMs);
-    this.options.onRest?.(exit.name, restMs);
+    const nowMs = this.now();
+    // All that was under way through it comes back refused: that is one rest, told once.
+    const resting = managed.restsUntilMs > nowMs;
+    managed.restsUntilMs = Math.max(managed.restsUntilMs, nowMs + restMs);
+    if (!resting) this.options.onRest?.(exit.name, restMs);
   }
 
   /** Closes every connection, in use or not. */

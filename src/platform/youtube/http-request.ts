@@ -44,6 +44,8 @@ interface Exchange {
   body: string;
 }
 
+const EXIT_SHUT: Answer = { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: null };
+
 class BodyError extends Error {}
 
 /**
@@ -56,14 +58,21 @@ export class HttpRequests {
   /**
    * Sends a request through an exit and tells what became of it. Trouble is an answer, never an exception: it rejects
    * only when `context.signal` is aborted, with its reason.
+   *
+   * @param isShut asked when the request's turn comes: whether it should not be sent any more
    */
-  async send(request: OutgoingRequest, dispatcher: Dispatcher, context: ReadingContext): Promise<Answer> {
+  async send(
+    request: OutgoingRequest,
+    dispatcher: Dispatcher,
+    context: ReadingContext,
+    isShut: () => boolean = () => false,
+  ): Promise<Answer> {
     let current = request;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
       if (addressKind(current.url) !== 'allowed')
         return { kind: 'unreadable', expected: "a URL of the platform's own" };
       const exchange = await this.options.limiter.run(context.lane, context.signal, () =>
-        this.exchange(current, dispatcher, context.signal),
+        isShut() ? Promise.resolve(EXIT_SHUT) : this.exchange(current, dispatcher, context.signal),
       );
       if ('kind' in exchange) return exchange;
       const location = redirection(exchange, current.url, this.options.baseUrl);

@@ -1,5 +1,6 @@
 import type { ReadingContext } from '../video-platform.js';
 import { type Answer, type JsonAnswer, outcomeOf } from './answer.js';
+import type { Admission } from './circuit-breaker.js';
 import type { Exit } from './exits.js';
 import type { HttpRequests } from './http-request.js';
 import { type InnertubeClientName, type InnertubeRequests, loadInnertubeRequests } from './innertube-requests.js';
@@ -16,6 +17,7 @@ const VISITOR_LENGTH_MAX = 4_096;
 /** On whose behalf, through which exit, and with how many retries a piece of work is done. */
 export interface Work {
   readonly exit: Exit;
+  readonly admission: Pick<Admission, 'probe' | 'overtaken'>;
   readonly context: ReadingContext;
   readonly budget: RetryBudget;
 }
@@ -49,12 +51,12 @@ export class InnertubeClient {
     const visitorData = await this.desk(requests).get(work.exit, call.client, work.context.signal);
     const request = requests.compose(call.client, call.path, call.payload, visitorData, call.fields);
     const attempt = async () => {
-      const answer = asJson(await this.http.send(request, work.exit.dispatcher, work.context));
+      const answer = asJson(
+        await this.http.send(request, work.exit.dispatcher, work.context, () => work.admission.overtaken()),
+      );
       this.events.count(call.kind, call.client, outcomeOf(answer));
       if (call.fields !== null && answer.kind === 'json') {
-        // No mask asks for it and every whole answer has it.
-        const whole = at(answer.value, 'responseContext') !== undefined;
-        this.events.count('fields', call.client, whole ? 'ignored' : 'honoured');
+        this.events.count('fields', call.client, answer.whole ? 'ignored' : 'honoured');
       }
       return answer;
     };
@@ -73,7 +75,8 @@ export class InnertubeClient {
       this.events.count(kind, client, outcomeOf(answer));
       return answer;
     };
-    // An empty text is no accident that passes: it is how a caption URL refuses, so it is not tried again here.
+    // An empty text is no accident that passes: it is how a caption URL refuses, so it is not tried again here. Nor is
+    // a text held back by what other videos met meanwhile: whoever was given its URL is not refused.
     return withRetries(attempt, work.budget, work.context);
   }
 
@@ -118,7 +121,8 @@ function asJson(answer: Answer): JsonAnswer {
   if (answer.media === 'empty') return { kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null };
   if (answer.media === 'html') return { kind: 'unreadable', expected: 'JSON, not a page' };
   try {
-    return { kind: 'json', value: JSON.parse(answer.body) as unknown, bodyLength: answer.body.length };
+    const value: unknown = JSON.parse(answer.body);
+    return { kind: 'json', value, whole: at(value, 'responseContext') !== undefined };
   } catch {
     return { kind: 'unreadable', expected: 'whole JSON' };
   }

@@ -5,11 +5,15 @@ export function plainWords(text: string): string {
   return text.replace(/[\u2018\u2019]/g, "'").toLowerCase();
 }
 
-/** True when a page carries an alert of type ERROR whose (plain) words match. Notices are of another type. */
-export function hasErrorAlert(page: unknown, words: RegExp): boolean {
-  return asArray(at(page, 'alerts')).some((alert) => {
+/** The alerts of a page in either of their forms; notices, such as one of hidden videos, are of type INFO. */
+export function alertsOf(page: unknown): { type: unknown; text: string | null }[] {
+  return asArray(at(page, 'alerts')).map((alert) => {
     const renderer = at(alert, 'alertRenderer') ?? at(alert, 'alertWithButtonRenderer');
-    const text = textOf(at(renderer, 'text'));
-    return at(renderer, 'type') === 'ERROR' && text !== null && words.test(plainWords(text));
+    return { type: at(renderer, 'type'), text: textOf(at(renderer, 'text')) };
   });
+}
+
+/** True when a page carries an alert of type ERROR whose (plain) words match. */
+export function hasErrorAlert(page: unknown, words: RegExp): boolean {
+  return alertsOf(page).some(({ type, text }) => type === 'ERROR' && text !== null && words.test(plainWords(text)));
 }

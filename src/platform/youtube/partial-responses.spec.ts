@@ -33,6 +33,14 @@ describe('PartialResponses', () => {
     expect((await read(partial, 'proof', 'proof')).asked).toEqual(['masked']);
   });
 
+  it('a client that ignores the mask is not asked twice, and is asked without it from then on', async () => {
+    const told: string[] = [];
+    const partial = new PartialResponses((key) => told.push(key));
+    expect((await read(partial, 'ignored', 'proof')).asked).toEqual(['masked']);
+    expect((await read(partial, 'ignored', 'proof')).asked).toEqual(['whole']);
+    expect(told).toEqual(['player X']);
+  });
+
   it('trouble on the way proves nothing against the mask', async () => {
     const partial = new PartialResponses();
     expect((await read(partial, 'failed', 'proof')).asked).toEqual(['masked']);

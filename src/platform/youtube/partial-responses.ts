@@ -1,12 +1,13 @@
 /**
- * How a reading looks where a `$fields` mask may have been at work. `doubtful`: what is missing may have been cut away;
- * `failed`: nothing came that could be judged.
+ * How a reading looks where a `$fields` mask may have been at work. `ignored`: the whole answer came all the same;
+ * `doubtful`: what is missing may have been cut away; `failed`: nothing came that could be judged.
  */
-export type MaskVerdict = 'proof' | 'fine' | 'doubtful' | 'failed';
+export type MaskVerdict = 'proof' | 'fine' | 'ignored' | 'doubtful' | 'failed';
 
 /**
  * Partial responses where they are honoured. `$fields` is recorded for WEB and ANDROID and unproved for the others, so a
- * doubtful reading is checked once without the mask; a client that then says more is asked without it from then on.
+ * doubtful reading is checked once without the mask. A client that then says more, or that ignores the mask, is asked
+ * without it from then on.
  */
 export class PartialResponses {
   private readonly refused = new Set<string>();
@@ -28,19 +29,21 @@ export class PartialResponses {
     const masked = await ask(true);
     const verdict = judge(masked);
     if (verdict === 'proof') this.proved.add(key);
+    if (verdict === 'ignored') this.refuse(key);
     if (verdict !== 'doubtful') return masked;
     const whole = await ask(false);
-    const wholeVerdict = judge(whole);
-    const saysMore = wholeVerdict === 'proof' || wholeVerdict === 'fine';
-    if (saysMore && !this.refused.has(key)) {
-      this.refused.add(key);
-      this.onRefused(key);
-    }
+    if (['proof', 'fine'].includes(judge(whole))) this.refuse(key);
     return whole;
   }
 
   /** Whether a mask was seen to let the important part through. */
   isProved(key: string): boolean {
     return this.proved.has(key);
+  }
+
+  private refuse(key: string): void {
+    if (this.refused.has(key)) return;
+    this.refused.add(key);
+    this.onRefused(key);
   }
 }

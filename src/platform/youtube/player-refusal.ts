@@ -10,7 +10,8 @@ export type Refusal =
 
 // A session that asked too much is told "This content isn't available, try again later." (reported since 2025), which
 // is a refusal of the caller and not of the video.
-const REFUSED_CALLER = /not a bot|content isn't available,? (?:please )?try again later|unusual traffic|rate.limit/;
+const REFUSED_CALLER =
+  /not a bot|content isn't available,? (?:please )?try again later|unusual traffic|rate.limit|^please sign in$/m;
 const PRIVATE = /\bis (?:a )?private\b|\bprivate video\b/;
 const AGE = /inappropriate for some users|confirm your age|age.restricted|mature audiences/;
 // "This video is available to this channel's members on level: …" (seen), "Join this channel to get access to
@@ -35,8 +36,8 @@ export function readRefusal(status: string, playability: unknown, video: unknown
   if (status === 'LIVE_STREAM_OFFLINE') return offlineStream(words, video);
   if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return { kind: 'upcoming' };
   if (at(video, 'isLive') === true) return { kind: 'live' };
-  // Whatever else asks us to sign in refuses us: the video's own reasons are all told above.
-  if (status === 'LOGIN_REQUIRED') return { kind: 'bot-check' };
+  // Without the video's details it is the caller who is asked to sign in (seen); with them it is a new reason.
+  if (status === 'LOGIN_REQUIRED' && video === undefined) return { kind: 'bot-check' };
   if (FAILED.test(words)) return { kind: 'unknown-status', status, reason };
   if (status === 'ERROR') return { kind: 'unavailable' };
   if (status === 'UNPLAYABLE' || status === 'CONTENT_CHECK_REQUIRED') return { kind: 'unplayable', reason };

@@ -153,6 +153,8 @@ describe('a refusal', () => {
     ['bot-check', { status: 'LOGIN_REQUIRED', reason: "Sign in to confirm you're not a bot" }, null],
     ['bot-check', { status: 'LOGIN_REQUIRED', reason: 'Please sign in' }, {}],
     ['bot-check', { status: 'LOGIN_REQUIRED' }, null],
+    ['bot-check', { status: 'LOGIN_REQUIRED', reason: 'Words in no known language' }, null],
+    ['unknown-status', { status: 'LOGIN_REQUIRED', reason: 'Words in no known language' }, {}],
     ['bot-check', { status: 'UNPLAYABLE', reason: 'This content isn’t available, try again later.' }, {}],
     [
       'bot-check',

@@ -3,7 +3,7 @@ import type { Answer } from './answer.js';
 import { RetryBudget, withRetries } from './retry.js';
 
 const OK: Answer = { kind: 'ok', media: 'json', body: '{}' };
-const SERVER_ERROR: Answer = { kind: 'http-error', status: 500 };
+const SERVER_ERROR: Answer = { kind: 'http-error', status: 500, media: 'json' };
 const tooMany = (retryAfterSeconds: number | null): Answer => ({
   kind: 'blocked',
   reason: 'too-many-requests',
@@ -44,8 +44,8 @@ describe('withRetries', () => {
 
   it.each<[string, Answer]>([
     ['an answer', OK],
-    ['400', { kind: 'http-error', status: 400 }],
-    ['404', { kind: 'http-error', status: 404 }],
+    ['400', { kind: 'http-error', status: 400, media: 'json' }],
+    ['404', { kind: 'http-error', status: 404, media: 'json' }],
     ['a captcha page', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 1 }],
     ['a consent page', { kind: 'blocked', reason: 'consent', retryAfterSeconds: null }],
     ['429 without a time', tooMany(null)],

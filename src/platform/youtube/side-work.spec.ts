@@ -7,7 +7,7 @@ import { withSide } from './side-work.js';
 function work(signal = new AbortController().signal): Work {
   const taken = new Exits({ proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 }).take('channel');
   if (!taken) throw new Error('no exit');
-  return { exit: taken.exit, budget: new RetryBudget(0), context: { signal, deadlineAtMs: 1, lane: {} } };
+  return { ...taken, budget: new RetryBudget(0), context: { signal, deadlineAtMs: 1, lane: {} } };
 }
 
 /** Ends only when it is told to stop, as everything that watches its signal does. */

@@ -22,6 +22,7 @@ export async function withSide<M, S>(
   // A budget of its own: what only adds must not use up the retries of what matters.
   const sideWork: Work = {
     exit: work.exit,
+    admission: work.admission,
     budget: new RetryBudget(RETRIES),
     context: sideContext(work, controller.signal),
   };

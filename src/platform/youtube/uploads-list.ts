@@ -1,26 +1,19 @@
 import type { Upload } from '../../domain/transcript.js';
 import type { UploadsList } from '../video-platform.js';
 import { upstreamError } from './channel-errors.js';
-import { askFeed, askPlaylistPage, type Told } from './channel-requests.js';
+import { askFeed, askPlaylistPage, type ListKind } from './channel-requests.js';
 import { type EventLog, report } from './event-log.js';
 import type { InnertubeClient, Work } from './innertube-client.js';
+import type { Told } from './masked-request.js';
 import type { PartialResponses } from './partial-responses.js';
-import { playlistShape } from './playlist-shape.js';
 import { withSide } from './side-work.js';
 import { type ShortsList, withDates, withKinds } from './upload-kinds.js';
+import type { UploadsPage } from './uploads-page.js';
 import type { UpstreamEvents } from './upstream-events.js';
 
 /** Pages of a playlist have up to 100 entries; fewer than 20 on each, ten times over, is not a list that goes on. */
 const ENTRIES_PER_PAGE_MIN = 20;
 const PAGES_EXTRA = 3;
-
-export type ListedUploads = { kind: 'list'; list: UploadsList } | { kind: 'no-playlist' };
-
-/** A playlist as far as it was read. */
-interface Pages {
-  uploads: Upload[];
-  complete: boolean;
-}
 
 /** Reads a channel's newest uploads, with what the list of Shorts and the feed say about them. */
 export class UploadsReader {
@@ -32,11 +25,12 @@ export class UploadsReader {
   ) {}
 
   /**
-   * At least `count` uploads, or all. A list of Shorts or a feed that fails leaves kinds and dates unknown.
+   * At least `count` uploads, or all; null when there is no such playlist. A list of Shorts or a feed that fails leaves
+   * kinds and dates unknown.
    *
    * @throws UpstreamError when the uploads themselves cannot be read to that length
    */
-  async list(channelId: string, count: number, work: Work): Promise<ListedUploads> {
+  async list(channelId: string, count: number, work: Work): Promise<UploadsList | null> {
     const [pages, additions] = await withSide(
       work,
       () => this.pages('uploads', `UU${channelId.slice(2)}`, count, work),
@@ -46,20 +40,19 @@ export class UploadsReader {
           this.optional('feed', channelId, sideWork, () => this.dates(channelId, sideWork)),
         ]),
     );
-    if (!pages) return { kind: 'no-playlist' };
+    if (!pages) return null;
     const [shorts, dates] = additions ?? [null, null];
-    const uploads = withDates(withKinds(pages.uploads, shorts), dates);
-    return { kind: 'list', list: { uploads, complete: pages.complete } };
+    return { uploads: withDates(withKinds(pages.uploads, shorts), dates), complete: pages.complete };
   }
 
   /** Null when there is no such playlist. */
-  private async pages(kind: string, playlistId: string, count: number, work: Work): Promise<Pages | null> {
+  private async pages(kind: ListKind, playlistId: string, count: number, work: Work): Promise<UploadsList | null> {
     const uploads = new Map<string, Upload>();
     const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
     let from: { playlistId: string } | { continuation: string } = { playlistId };
     for (let page = 1; page <= pagesMax; page += 1) {
-      const onPage = (value: unknown) => this.events.count('shape', kind, playlistShape(value));
-      const answer = await askPlaylistPage(this.innertube, this.partial, kind, from, work, onPage);
+      const answer = await askPlaylistPage(this.innertube, this.partial, kind, from, work);
+      this.note(kind, playlistId, answer);
       const value = valueOf(answer, playlistId);
       // A list that ends here after it has begun elsewhere was changed meanwhile: what it had is what there is.
       if (value.kind === 'no-playlist') return page === 1 ? null : { uploads: [...uploads.values()], complete: true };
@@ -73,6 +66,14 @@ export class UploadsReader {
       { kind: 'misread', expected: `${count} uploads or an end within ${pagesMax} pages` },
       playlistId,
     );
+  }
+
+  /** A form of the page that changes is the first sign of answers that will not be readable. */
+  private note(kind: ListKind, playlistId: string, answer: Told<UploadsPage>): void {
+    if (answer.kind === 'told' && answer.value.kind === 'page') this.events.count('shape', kind, answer.value.shape);
+    if (answer.kind !== 'misread') return;
+    this.events.count('shape', kind, 'unreadable');
+    report(this.log, 'warn', 'youtube_unreadable', { kind, playlistId, expected: answer.expected });
   }
 
   private async shorts(channelId: string, count: number, work: Work): Promise<ShortsList> {

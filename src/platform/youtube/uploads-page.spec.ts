@@ -43,11 +43,13 @@ const VIDEO: Upload = {
 };
 
 describe.each([
-  ['playlistVideoRenderer', playlistVideo, (items: unknown[]) => oldPage(items), oldToken],
-  ['lockupViewModel', (id: string) => lockup(id), (items: unknown[]) => playlistPage(items), newToken],
-] as const)('a list of %s', (_, item, page, token) => {
+  ['playlistVideoRenderer', 'old', playlistVideo, (items: unknown[]) => oldPage(items), oldToken],
+  ['lockupViewModel', 'new', (id: string) => lockup(id), (items: unknown[]) => playlistPage(items), newToken],
+] as const)('a list of %s', (_, shape, item, page, token) => {
   it('gives every field that it shows', () => {
-    expect(read(page([item(A)]))).toEqual({ kind: 'page', uploads: [VIDEO], continuation: null, unreadableItems: 0 });
+    expect(read(page([item(A)]))).toEqual({
+      ...{ kind: 'page', uploads: [VIDEO], continuation: null, unreadableItems: 0, shape },
+    });
   });
 
   it("keeps the list's order and takes the token from the list, never the one for recommendations", () => {
@@ -78,6 +80,7 @@ describe.each([
         uploads: [VIDEO],
         continuation: 'next',
         unreadableItems: 0,
+        shape,
       });
     }
   });
@@ -100,7 +103,9 @@ describe('a page of uploads', () => {
   });
 
   it('ends when a continuation page has no items', () => {
-    expect(read(continuedPage([]))).toEqual({ kind: 'page', uploads: [], continuation: null, unreadableItems: 0 });
+    expect(read(continuedPage([]))).toEqual({
+      ...{ kind: 'page', uploads: [], continuation: null, unreadableItems: 0, shape: 'none' },
+    });
     expect(
       read({ onResponseReceivedActions: [{ appendContinuationItemsAction: { targetId: 'UU' } }] }).uploads,
     ).toEqual([]);
@@ -144,6 +149,8 @@ describe('a page of uploads', () => {
     ];
     expect(idsOf(oldPage([playlistVideo(A)], { alerts }))).toEqual([A]);
     expect(idsOf(oldPage([], { alerts }))).toEqual([]);
+    const plain = [{ alertRenderer: { type: 'INFO', text: { runs: [{ text: '3 unavailable videos are hidden' }] } } }];
+    expect(idsOf(oldPage([], { alerts: plain }))).toEqual([]);
   });
 
   it('is empty only when it says so', () => {

@@ -1,18 +1,20 @@
 import type { Upload } from '../../domain/transcript.js';
 import { asArray, asString, at, isObject, textOf } from './json-reading.js';
 import { readListedUpload } from './listed-upload.js';
-import { hasErrorAlert } from './page-alerts.js';
+import { alertsOf, hasErrorAlert } from './page-alerts.js';
 import { UnreadableError } from './unreadable.js';
 
 /**
  * One page of an uploads playlist, newest first, without duplicates within the page. `publishedAt` of each upload is
  * null (the feed has it) and `kind` is null unless the list tells it. `unreadableItems` counts entries of the list
- * that named no video.
+ * that named no video; `shape` is the form of its entries (`new` since June 2026).
  */
 export type UploadsPage =
-  | { kind: 'page'; uploads: Upload[]; continuation: string | null; unreadableItems: number }
+  | { kind: 'page'; uploads: Upload[]; continuation: string | null; unreadableItems: number; shape: PlaylistShape }
   /** The platform says that there is no such playlist: the channel has no uploads, or there is no such channel. */
   | { kind: 'no-playlist' };
+
+export type PlaylistShape = 'old' | 'new' | 'none';
 
 /**
  * Reads a first page or a continuation page of a playlist (`UU…`, `UUSH…`).
@@ -31,6 +33,11 @@ export function readUploadsPage(page: unknown): UploadsPage {
   const read = readItems(items);
   if (read.uploads.length === 0 && !saysEmpty(page, items)) throw new UnreadableError('uploads in the list');
   return read;
+}
+
+/** The entries of a first page or of a continuation page; none when it has no list. */
+export function listItems(page: unknown): readonly unknown[] {
+  return continuedItems(page) ?? firstItems(page) ?? [];
 }
 
 // "The playlist does not exist.", "This playlist type is unviewable." (both seen), "This playlist is private."
@@ -83,7 +90,12 @@ function readItems(items: readonly unknown[]): UploadsPage & { kind: 'page' } {
     else if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
   }
   if (uploads.size === 0 && unreadableItems > 0) throw new UnreadableError('one readable upload in the list');
-  return { kind: 'page', uploads: [...uploads.values()], continuation, unreadableItems };
+  return { kind: 'page', uploads: [...uploads.values()], continuation, unreadableItems, shape: shapeOf(items) };
+}
+
+function shapeOf(items: readonly unknown[]): PlaylistShape {
+  if (items.some((item) => at(item, 'lockupViewModel') !== undefined)) return 'new';
+  return items.some((item) => at(item, 'playlistVideoRenderer') !== undefined) ? 'old' : 'none';
 }
 
 /** The token for the next page, which is the last entry of the list. */
@@ -108,7 +120,7 @@ function saysEmpty(page: unknown, items: readonly unknown[]): boolean {
   const texts = [
     textOf(header),
     ...items.map((item) => textOf(at(item, 'messageRenderer', 'text'))),
-    ...asArray(at(page, 'alerts')).map((alert) => textOf(at(alert, 'alertWithButtonRenderer', 'text'))),
+    ...alertsOf(page).map(({ text }) => text),
   ];
   return texts.some(
     (text) =>

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
@@ -7,12 +7,15 @@ import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transc
 import { type ReadingContext, type UploadsList, VideoPlatform } from '../video-platform.js';
 import { ChannelTrouble } from './channel-errors.js';
 import { ChannelReader } from './channel-reader.js';
+import type { Admission } from './circuit-breaker.js';
+import { ClientStanding } from './client-standing.js';
 import { report } from './event-log.js';
 import { type Attempt, throughExits } from './exit-rotation.js';
 import { type Exit, Exits } from './exits.js';
 import { FairLimiter } from './fair-limiter.js';
 import { HttpRequests } from './http-request.js';
 import { InnertubeClient, type Work } from './innertube-client.js';
+import { loadInnertubeRequests } from './innertube-requests.js';
 import { PartialResponses } from './partial-responses.js';
 import { askMicroformat } from './player-requests.js';
 import { RetryBudget } from './retry.js';
@@ -27,13 +30,15 @@ const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 
 
 /** YouTube, read through its InnerTube API. */
 @Injectable()
-export class YoutubePlatform extends VideoPlatform implements OnApplicationShutdown {
+export class YoutubePlatform extends VideoPlatform implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger('YoutubePlatform');
   private readonly closing = new AbortController();
   private readonly exits: Exits;
+  private readonly partial: PartialResponses;
   private readonly innertube: InnertubeClient;
   private readonly channels: ChannelReader;
   private readonly videos: VideoReader;
+  private warming: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly environment: Environment,
@@ -43,22 +48,27 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     const timeoutMs = environment.UPSTREAM_TIMEOUT_SECONDS * 1000;
     const limiter = new FairLimiter(environment.UPSTREAM_CONCURRENCY);
     const baseUrl = environment.YOUTUBE_BASE_URL === undefined ? null : new URL(environment.YOUTUBE_BASE_URL);
-    const partial = new PartialResponses((key) => report(this.log, 'warn', 'youtube_fields_not_honoured', { key }));
+    this.partial = new PartialResponses((key) => report(this.log, 'warn', 'youtube_fields_not_honoured', { key }));
     this.exits = this.openExits(timeoutMs);
     this.innertube = new InnertubeClient(
       new HttpRequests({ limiter, baseUrl, timeoutMs }),
       events,
       this.closing.signal,
     );
-    const uploads = new UploadsReader(this.innertube, partial, events, this.log);
-    this.channels = new ChannelReader(this.innertube, partial, uploads, this.log);
-    this.videos = new VideoReader(this.innertube, partial, environment.YOUTUBE_CLIENTS, this.log);
+    const uploads = new UploadsReader(this.innertube, this.partial, events, this.log);
+    this.channels = new ChannelReader(this.innertube, this.partial, uploads, this.log);
+    this.videos = new VideoReader(this.innertube, this.partial, this.openStanding(), events, this.log);
+  }
+
+  /** Begins what the first call would otherwise wait for; nobody waits for it here, and a failure is the first call's. */
+  onApplicationBootstrap(): void {
+    this.warming = loadInnertubeRequests().catch(() => undefined);
   }
 
   /** Closes every connection; what is still under way ends as a failure. */
   async onApplicationShutdown(): Promise<void> {
     this.closing.abort(new Error('The service is shutting down.'));
-    await this.exits.close();
+    await Promise.all([this.exits.close(), this.warming]);
   }
 
   override async resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string> {
@@ -80,20 +90,19 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     languages: readonly string[],
     context: ReadingContext,
   ): Promise<VideoOutcome> {
-    const read = (exit: Exit) => this.readVideoThrough(exit, videoId, languages, context);
+    const read = (exit: Exit, admission: Admission) =>
+      this.readVideoThrough(this.work(exit, admission, context), videoId, languages);
     const outcome = (await throughExits(this.exits, 'video', videoId, context, read)) ?? BLOCKED;
     this.events.count('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
     return outcome;
   }
 
   private async readVideoThrough(
-    exit: Exit,
+    work: Work,
     videoId: string,
     languages: readonly string[],
-    context: ReadingContext,
   ): Promise<Attempt<VideoOutcome>> {
     try {
-      const work = this.work(exit, context);
       const [attempt, dated] = await withSide(
         work,
         () => this.videos.read(videoId, languages, work),
@@ -102,7 +111,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       const { result } = attempt;
       return { ...attempt, result: { ...result, details: mergeDetails(result.details, dated ?? {}) } };
     } catch (error) {
-      if (context.signal.aborted) throw context.signal.reason;
+      if (work.context.signal.aborted) throw work.context.signal.reason;
       // Trouble with one video must not become trouble of the call; a bug in here is one of its kinds.
       report(this.log, 'warn', 'youtube_internal_error', { videoId, message: String(error) });
       return { result: FAILED, finding: 'nothing', retryAfterSeconds: null };
@@ -111,9 +120,9 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
 
   /** What only WEB tells about a video, when the operator wants an exact date for each. */
   private async dates(videoId: string, work: Work): Promise<{ publishedAt?: string | null }> {
-    if (this.environment.PUBLISH_DATES !== 'exact') return {};
+    if (this.environment.PUBLISH_DATES !== 'exact' || work.admission.probe) return {};
     // Its kind is left out: it tells which videos could be Shorts, where the list of Shorts tells which are.
-    return { publishedAt: (await askMicroformat(this.innertube, videoId, work))?.publishedAt ?? null };
+    return { publishedAt: (await askMicroformat(this.innertube, this.partial, videoId, work))?.publishedAt ?? null };
   }
 
   private async readingChannel<T>(
@@ -121,7 +130,8 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context: ReadingContext,
     read: (work: Work) => Promise<T>,
   ): Promise<T> {
-    const attempt = (exit: Exit) => this.channelAttempt(this.work(exit, context), read);
+    const attempt = (exit: Exit, admission: Admission) =>
+      this.channelAttempt(this.work(exit, admission, context), read);
     const end = await throughExits(this.exits, 'channel', subject, context, attempt);
     if (end === null) throw new UpstreamError('upstream_blocked', new Error('Every exit is shut after refusals.'));
     if ('error' in end) throw end.error;
@@ -153,10 +163,19 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     }
   }
 
-  private work(exit: Exit, context: ReadingContext): Work {
+  private work(exit: Exit, admission: Admission, context: ReadingContext): Work {
     // A hundred videos of one call watch its signal at once, and all let go of it: that is no leak to be warned of.
     setMaxListeners(0, context.signal);
-    return { exit, context, budget: new RetryBudget(this.environment.UPSTREAM_RETRIES) };
+    const retries = admission.probe ? 0 : this.environment.UPSTREAM_RETRIES;
+    return { exit, admission, context, budget: new RetryBudget(retries) };
+  }
+
+  private openStanding(): ClientStanding {
+    return new ClientStanding(this.environment.YOUTUBE_CLIENTS, ({ name: exit }, client, restMs) =>
+      restMs === null
+        ? report(this.log, 'log', 'youtube_client_back', { exit, client })
+        : report(this.log, 'warn', 'youtube_client_rested', { exit, client, restSeconds: restMs / 1000 }),
+    );
   }
 
   private openExits(connectTimeoutMs: number): Exits {

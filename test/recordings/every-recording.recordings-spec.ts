@@ -1,0 +1,136 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { YoutubeClient } from '../../src/config/environment.js';
+import { DomainError } from '../../src/domain/errors.js';
+import { at, asString } from '../../src/platform/youtube/json-reading.js';
+import { type Adapter, context, end, openAdapter } from '../youtube/adapter.js';
+import { readRecordings, type Replay, startReplay } from './replay.js';
+
+const folder = process.env['RECORDINGS_DIR'];
+if (!folder) throw new Error('Set RECORDINGS_DIR to the folder of the recordings.');
+const recordings = readRecordings(folder);
+
+type Read = (name: string) => Promise<string>;
+
+let replay: Replay;
+let adapter: Adapter | undefined;
+
+beforeAll(async () => {
+  replay = await startReplay(folder, {});
+});
+
+beforeEach(() => replay.answerAs(null));
+afterEach(() => adapter?.close());
+afterAll(() => replay.close());
+
+function open(clients: YoutubeClient[] = ['VISIONOS']): Adapter['platform'] {
+  adapter = openAdapter(replay.url, { YOUTUBE_CLIENTS: clients, PUBLISH_DATES: 'exact' });
+  return adapter.platform;
+}
+
+/** The argument of the recorded request, or the video that the answer names where the request was not kept. */
+function argumentOf(name: string, ...path: string[]): string {
+  const { request, body } = recordings.get(name) ?? { request: null, body: 'null' };
+  const answer: unknown = body.startsWith('{') ? JSON.parse(body) : null;
+  return asString(at(request, ...path)) ?? asString(at(answer, 'videoDetails', 'videoId')) ?? 'aaaaaaaaaaa';
+}
+
+async function outcomeOf<T>(reading: Promise<T>, say: (value: T) => string): Promise<string> {
+  try {
+    return say(await reading);
+  } catch (error) {
+    if (error instanceof DomainError) return error.code;
+    throw error;
+  }
+}
+
+const channel: Read = (name) => {
+  replay.answerAs(name);
+  const reading = open().readChannel(argumentOf(name, 'browseId'), context());
+  return outcomeOf(reading, (read) =>
+    read.name !== '' && read.handle?.startsWith('@') ? 'named, with a handle' : 'named',
+  );
+};
+
+const uploads: Read = (name) => {
+  replay.answerAs(name);
+  const reading = open().listUploads(`UC${'x'.repeat(22)}`, 25, context());
+  return outcomeOf(reading, ({ uploads, complete }) => {
+    const failures = new Set(uploads.map(({ failure }) => failure ?? 'free'));
+    return `${uploads.length} ${[...failures].join()}${complete ? '' : ', and more'}`;
+  });
+};
+
+const resolve: Read = (name) => {
+  replay.answerAs(name);
+  const reading = open().resolveChannel({ kind: 'handle', handle: 'whoever' }, context());
+  return outcomeOf(reading, (id) => (/^UC[\w-]{22}$/.test(id) ? 'an ID' : id));
+};
+
+/** One video through one client; its text is answered with the recorded one, unless everything is answered with a page. */
+const video =
+  (client: YoutubeClient, everything = false): Read =>
+  async (name) => {
+    const path = recordings.get(name)?.path.includes('reel') ? ['playerRequest', 'videoId'] : ['videoId'];
+    if (everything) replay.answerAs(name);
+    else replay.playAs(name);
+    const outcome = await open([client]).readVideo(argumentOf(name, ...path), [], context());
+    return `${end(outcome)}${outcome.details.publishedAt === null ? '' : ', dated'}`;
+  };
+
+const watched = video('VISIONOS');
+const reel = video('ANDROID', true);
+const page = video('VISIONOS', true);
+
+/** Every recording: what is read when the platform answers with it, and what the caller of the adapter is told. */
+const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
+  'channel-age-restricted': [channel, 'named'],
+  'channel-bad-browse-id': [channel, 'channel_not_found'],
+  'channel-livestreams': [channel, 'named, with a handle'],
+  'channel-terminated-1': [channel, 'channel_not_found'],
+  'channel-terminated-2': [channel, 'channel_not_found'],
+  'channel-videos-creativecommons': [channel, 'named, with a handle'],
+  'channel-videos-creativecommons-page2': [uploads, '30 free, and more'],
+  'channel-videos-gronkh': [channel, 'named, with a handle'],
+  'html-consent-page': [page, 'upstream_blocked'],
+  'html-too-many-requests': [page, 'upstream_blocked'],
+  'player-android-age-restricted': [watched, 'video_age_restricted'],
+  'player-android-ok': [watched, 'ok'],
+  // The original language's track is the one that needs the token; the others are no replacement for it.
+  'player-android-po-token-required': [watched, 'upstream_blocked'],
+  // The text is the reel itself, which is no caption document.
+  'player-android-reel-cclicensed': [reel, 'upstream_failure'],
+  'player-android-reel-live': [reel, 'video_live'],
+  'player-android-reel-nonexistent': [reel, 'video_unavailable'],
+  'player-android-reel-paid': [reel, 'video_members_only'],
+  'player-android-reel-private': [reel, 'video_private'],
+  'player-android-request-blocked': [watched, 'upstream_blocked'],
+  'player-android-transcripts-disabled': [watched, 'transcript_unavailable'],
+  'player-visionos-audio-languages': [watched, 'ok'],
+  'player-visionos-cclicensed': [watched, 'ok'],
+  'player-visionos-live': [watched, 'video_live'],
+  // Made for its dates alone: it has no playability.
+  'player-web-microformat-cclicensed': [watched, 'upstream_failure, dated'],
+  'playlist-members-only-header': [uploads, 'upstream_failure'],
+  'playlist-members-only-page1': [uploads, '100 video_members_only, and more'],
+  // No list, so the channel is asked for; the same answer says nothing about it.
+  'playlist-unavailable': [uploads, 'upstream_failure'],
+  'resolve-c-name-jeffgeerling': [resolve, 'an ID'],
+  'resolve-handle-gronkh': [resolve, 'an ID'],
+  'resolve-handle-unknown': [resolve, 'channel_not_found'],
+  'resolve-user-creativecommons': [resolve, 'an ID'],
+  'timedtext-xml': [() => video('VISIONOS')('player-visionos-cclicensed'), 'ok'],
+  'uploads-playlist-header': [uploads, 'upstream_failure'],
+  'uploads-playlist-page1': [uploads, '100 free, and more'],
+  'uploads-playlist-page2': [uploads, '50 free'],
+};
+
+describe('every recording, read by the whole adapter', () => {
+  it('has its outcome in the table', () => {
+    expect([...recordings.keys()].sort()).toEqual(Object.keys(OUTCOMES).sort());
+  });
+
+  it.each(Object.entries(OUTCOMES))('%s', async (name, [read, outcome]) => {
+    await expect(read(name)).resolves.toBe(outcome);
+    expect(adapter?.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
+  });
+});

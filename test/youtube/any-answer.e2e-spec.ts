@@ -1,0 +1,251 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { DomainError } from '../../src/domain/errors.js';
+import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
+import { PLAYER_FIELDS } from '../../src/platform/youtube/partial-fields.js';
+import { mutationsOf } from '../pages/page-mutations.js';
+import {
+  captionTrack,
+  CHANNEL_ID,
+  channelPage,
+  lockup,
+  microformatResponse,
+  newToken,
+  oldPage,
+  oldToken,
+  playerResponse,
+  playlistPage,
+  playlistVideo,
+  VIDEO_ID,
+} from '../pages/youtube-pages.js';
+import { type Adapter, context, openAdapter } from './adapter.js';
+
+interface Given {
+  status: number;
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+const CAPTIONS = '<?xml version="1.0" encoding="utf-8" ?><transcript><text start="0" dur="1">word</text></transcript>';
+const READING_SECONDS_MAX = 5;
+
+let server: Server;
+let url: string;
+/** By the last part of the path. */
+let given: Record<string, Given | ((url: URL) => Given)> = {};
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const asked = new URL(request.url ?? '', 'http://any.invalid');
+    const answer = given[asked.pathname.split('/').at(-1) ?? ''] ?? given['else'] ?? json({});
+    const { status, headers, body } = typeof answer === 'function' ? answer(asked) : answer;
+    request.resume().on('end', () => response.writeHead(status, headers).end(body));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const json = (value: unknown): Given => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: bytes(JSON.stringify(value) ?? ''),
+});
+
+const status = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(200) },
+  fc.constantFrom(201, 301, 400, 403, 404, 429, 500, 503),
+);
+const headers = fc
+  .record(
+    {
+      'content-type': fc.constantFrom('application/json', 'text/html', 'text/xml; charset=UTF-16', 'x'),
+      'content-encoding': fc.constantFrom('gzip', 'br', 'zstd', 'identity'),
+      'retry-after': fc.constantFrom('1', '-1', 'soon', '99999999999', 'Wed, 21 Oct 2099 07:28:00 GMT'),
+      location: fc.constantFrom('/', '//', 'https://', 'https://www.google.com/sorry/x', 'https://example.invalid/'),
+    },
+    { requiredKeys: [] },
+  )
+  .map((some): Record<string, string> => ({ ...some }));
+const body = fc.oneof(
+  fc.uint8Array({ maxLength: 400 }),
+  fc.string({ unit: 'binary' }).map(bytes),
+  fc.jsonValue().map((value) => bytes(JSON.stringify(value))),
+  fc.nat(CAPTIONS.length).map((length) => bytes(CAPTIONS.slice(0, length))),
+);
+const anything: fc.Arbitrary<Given> = fc.record({ status, headers, body });
+
+const player = playerResponse({
+  captions: { captionTracks: [captionTrack('en'), captionTrack('de', { generated: true })] },
+});
+const pages = [
+  oldPage([playlistVideo('aaaaaaaaaaa'), playlistVideo('bbbbbbbbbbb'), oldToken('next')]),
+  playlistPage([lockup('aaaaaaaaaaa'), lockup('bbbbbbbbbbb'), newToken('next')]),
+  channelPage(),
+];
+const changed = (page: unknown) => mutationsOf(page).map(json);
+
+async function reading(work: (adapter: Adapter) => Promise<void>): Promise<void> {
+  // A new one each time: refusals of the runs before would shut it.
+  const adapter = openAdapter(url);
+  const begunAtMs = performance.now();
+  try {
+    await work(adapter);
+    expect(performance.now() - begunAtMs).toBeLessThan(READING_SECONDS_MAX * 1_000);
+    expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
+  } finally {
+    await adapter.close();
+  }
+}
+
+async function readVideo(languages: string[]): Promise<void> {
+  await reading(async ({ platform }) => {
+    const outcome = await platform.readVideo(VIDEO_ID, languages, context());
+    if (!outcome.ok) return void expect(VIDEO_FAILURE_CODES).toContain(outcome.failure.code);
+    const segments = [...outcome.transcript.values()].flat();
+    expect(segments.length).toBeGreaterThan(0);
+    for (const { text, start, duration } of segments) {
+      expect(text.trim()).not.toBe('');
+      expect([Number.isFinite(start), Number.isFinite(duration), start >= 0, duration >= 0]).not.toContain(false);
+    }
+  });
+}
+
+async function readChannel(): Promise<void> {
+  await reading(async ({ platform }) => {
+    const ends = await Promise.allSettled([
+      platform.listUploads(CHANNEL_ID, 3, context()),
+      platform.readChannel(CHANNEL_ID, context()),
+      platform.resolveChannel({ kind: 'handle', handle: 'somebody' }, context()),
+    ]);
+    for (const each of ends) if (each.status === 'rejected') expect(each.reason).toBeInstanceOf(DomainError);
+  });
+}
+
+const caption: Given = { status: 200, headers: { 'content-type': 'text/xml' }, body: bytes(CAPTIONS) };
+const withTracks = (...captionTracks: unknown[]) => playerResponse({ captions: { captionTracks } });
+const GATED = captionTrack('en', { query: '&exp=xpe' });
+
+describe('two languages, of which one needs a token on every client', () => {
+  async function read(languages: string[], reel: unknown = withTracks(GATED, captionTrack('de'))) {
+    given = {
+      player: json(withTracks(GATED, captionTrack('de'))),
+      reel_item_watch: json({ playerResponse: reel }),
+      timedtext: caption,
+    };
+    const adapter = openAdapter(url);
+    try {
+      return await adapter.platform.readVideo(VIDEO_ID, languages, context());
+    } finally {
+      await adapter.close();
+    }
+  }
+
+  it('the other one is read', async () => {
+    expect(await read(['de'])).toMatchObject({ ok: true, transcript: new Map([['de', [{ text: 'word' }]]]) });
+  });
+
+  it('the gated one is told as a block, with what can be had instead', async () => {
+    expect(await read(['en'])).toMatchObject({ failure: { code: 'upstream_blocked' } });
+    const both = await read(['en', 'de']);
+    expect(both).toMatchObject({ ok: false, failure: { code: 'upstream_blocked' } });
+    expect(both.ok ? '' : both.failure.message).toContain('ask for de alone');
+  });
+
+  it('is not told as missing because another client does not list it, or sees no captions or no video', async () => {
+    for (const reel of [withTracks(captionTrack('de')), playerResponse(), undefined]) {
+      expect(await read(['en'], reel)).toMatchObject({ failure: { code: 'upstream_blocked' } });
+    }
+  });
+});
+
+describe('a mask that is refused', () => {
+  it('for the exact date: it is asked for without, and without from then on', async () => {
+    const masks: boolean[] = [];
+    const dated = json({ ...player, ...microformatResponse() });
+    const refusal: Given = { ...json({ error: { code: 400 } }), status: 400 };
+    const ofVideo = (asked: URL): Given => {
+      const fields = asked.searchParams.get('$fields');
+      if (fields === PLAYER_FIELDS) return json({ ...player, responseContext: undefined });
+      masks.push(fields !== null);
+      return fields === null ? dated : refusal;
+    };
+    given = { player: ofVideo, timedtext: caption };
+    const adapter = openAdapter(url, { PUBLISH_DATES: 'exact', YOUTUBE_CLIENTS: ['ANDROID_VR'] });
+    for (let times = 0; times < 2; times += 1) {
+      const { ok, details } = await adapter.platform.readVideo(VIDEO_ID, [], context());
+      expect([ok, details.publishedAt]).toEqual([true, '2015-01-28T05:14:36Z']);
+    }
+    expect(masks).toEqual([true, false, false]);
+    await adapter.close();
+  });
+});
+
+describe('an age-gated channel', () => {
+  it.each([
+    ['A whisky', 'A whisky', '@a.whisky'],
+    [undefined, 'The tavern', '@a.whisky'],
+  ])('whose gate says %s is %s', async (channelTitle, name, handle) => {
+    const gate = { channelAgeGateRenderer: { mainText: {}, channelTitle } };
+    const content = { sectionListRenderer: { contents: [gate] } };
+    const page = { contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content } }] } } };
+    const link = { browseEndpoint: { browseId: CHANNEL_ID, canonicalBaseUrl: '/@a.whisky' } };
+    const byline = { runs: [{ text: 'The tavern', navigationEndpoint: link }] };
+    // The gate is asked for with a mask; the list, for its owner, without.
+    const browse = (asked: URL) =>
+      json(
+        asked.searchParams.has('$fields') ? page : oldPage([playlistVideo('aaaaaaaaaaa', { shortBylineText: byline })]),
+      );
+    given = { browse };
+    const adapter = openAdapter(url);
+    await expect(adapter.platform.readChannel(CHANNEL_ID, context())).resolves.toEqual({
+      id: CHANNEL_ID,
+      name,
+      handle,
+    });
+    await adapter.close();
+  });
+});
+
+describe('whatever the platform answers', () => {
+  it('to a request for a text: a transcript or a code, in time', async () => {
+    await fc.assert(
+      fc.asyncProperty(anything, async (timedtext) => {
+        given = { player: json(player), reel_item_watch: json({ playerResponse: player }), timedtext };
+        await readVideo([]);
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  it('to a request for a video: a transcript or a code, in time', async () => {
+    const language = fc.subarray(['en', 'de', 'fr']);
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anything, changed(player)), language, async (answer, languages) => {
+        given = { player: answer, reel_item_watch: answer, timedtext: caption };
+        await readVideo(languages);
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  it('to a request for a channel: its data or a coded error, in time', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anything, ...pages.map(changed)), async (answer) => {
+        given = { else: answer };
+        await readChannel();
+      }),
+      { numRuns: 120 },
+    );
+  });
+});

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { HARBOUR_LIGHT } from '../../stand-in/catalogue/harbour-light.js';
+import { FAULT_KINDS, type FaultKind } from '../../stand-in/faults/fault-book.js';
+import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
+import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
+import { type Adapter, context, end, openAdapter } from './adapter.js';
+
+/** What each fault is told as, when it hits and does not pass. */
+const TOLD_AS: Readonly<Record<FaultKind, 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure'>> = {
+  '429': 'upstream_blocked',
+  '429-retry-after': 'upstream_blocked',
+  '500': 'upstream_failure',
+  reset: 'upstream_failure',
+  cut: 'upstream_failure',
+  hang: 'upstream_timeout',
+  empty: 'upstream_blocked',
+  captcha: 'upstream_blocked',
+  consent: 'upstream_blocked',
+  'bot-check': 'upstream_blocked',
+  truncated: 'upstream_failure',
+  'wrong-charset': 'upstream_failure',
+  'not-json': 'upstream_failure',
+  'slow-drip': 'upstream_timeout',
+  huge: 'upstream_failure',
+  redirect: 'upstream_failure',
+};
+
+const DEADLINE_SECONDS = 6;
+const CHOICES = { UPSTREAM_RETRIES: 1, UPSTREAM_TIMEOUT_SECONDS: 0.25 };
+
+let standIn: StandIn;
+let adapter: Adapter;
+/** What is true of each video, read without any fault. */
+let truth: Map<string, string>;
+let listed: string[];
+const withToken = new Set(
+  HARBOUR_LIGHT.uploads()
+    .filter(({ tracks }) => tracks.some(({ tokenNeed }) => tokenNeed))
+    .map(({ id }) => id),
+);
+
+beforeAll(async () => {
+  standIn = await startStandIn({ seed: 11 });
+  adapter = openAdapter(standIn.url);
+  const { uploads } = await adapter.platform.listUploads(HARBOUR_LIGHT.id, 100, context());
+  listed = uploads.map(({ videoId }) => videoId);
+  truth = new Map(
+    (await readAll(HARBOUR_LIGHT.uploads().map(({ id }) => id))).map((video) => [video[0], tell(video[1])]),
+  );
+  await adapter.close();
+});
+
+afterEach(() => adapter.close());
+afterAll(() => standIn.close());
+
+/** The code, or the whole text, so that a wrong or a shortened one shows. */
+function tell(outcome: VideoOutcome): string {
+  return outcome.ok ? JSON.stringify([...outcome.transcript]) : end(outcome);
+}
+
+function readAll(ids: readonly string[]): Promise<[string, VideoOutcome][]> {
+  const call = context({ deadlineAtMs: performance.now() + DEADLINE_SECONDS * 1_000 });
+  return Promise.all(
+    ids.map(async (id): Promise<[string, VideoOutcome]> => [id, await adapter.platform.readVideo(id, [], call)]),
+  );
+}
+
+async function within<T>(work: Promise<T>): Promise<T> {
+  const begunAtMs = performance.now();
+  const result = await work;
+  expect(performance.now() - begunAtMs).toBeLessThan(DEADLINE_SECONDS * 1_000);
+  return result;
+}
+
+function begin(kind: FaultKind, rate: number): void {
+  standIn.reset();
+  standIn.setFaults({ kind, rate, retryAfterSeconds: 1 });
+  adapter = openAdapter(standIn.url, CHOICES);
+}
+
+// Sixteen megabytes a request: the rule is the same for three videos.
+const idsFor = (kind: FaultKind) => (kind === 'huge' ? [...truth.keys()].slice(0, 3) : [...truth.keys()]);
+
+/*
+ * An unhandled rejection fails the test that runs meanwhile: that is jest's own doing.
+ */
+describe.each(FAULT_KINDS.map((kind) => [kind, TOLD_AS[kind]] as const))('%s', (kind, code) => {
+  it(`on every request: every video is ${code}`, async () => {
+    begin(kind, 1);
+    const outcomes = await within(readAll(idsFor(kind)));
+    // Two bytes are soon there, also when they drip: what they say about a video that is gone is true.
+    const dripped = kind === 'slow-drip' ? ['video_unavailable'] : [];
+    for (const [id, outcome] of outcomes) {
+      if (dripped.includes(end(outcome))) expect(end(outcome)).toBe(truth.get(id));
+      else expect([id, end(outcome)]).toEqual([id, code]);
+    }
+    expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
+  });
+
+  it('on a fifth of the requests: every video is what it is, or the fault, and no text is cut or missing', async () => {
+    begin(kind, 0.2);
+    const outcomes = await within(readAll(idsFor(kind)));
+    const wrong = outcomes.filter(([id, outcome]) => {
+      const told = end(outcome);
+      // A text that one client withholds, and that the others could not be asked for, is blocked.
+      const gated = told === 'upstream_blocked' && withToken.has(id);
+      return told !== code && !gated && tell(outcome) !== truth.get(id);
+    });
+    expect(wrong).toEqual([]);
+    expect(outcomes.some(([, outcome]) => outcome.ok)).toBe(true);
+    expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
+  });
+
+  it.each([1, 0.2])(
+    'on %d of the requests: a channel is what it is, or the fault, within the deadline',
+    async (rate) => {
+      begin(kind, rate);
+      const { platform } = adapter;
+      const call = context({ deadlineAtMs: performance.now() + DEADLINE_SECONDS * 1_000 });
+      const ends = await within(
+        Promise.allSettled([
+          platform.resolveChannel({ kind: 'handle', handle: 'harbourlight' }, call),
+          platform.readChannel(HARBOUR_LIGHT.id, call).then(({ handle }) => handle),
+          platform
+            .listUploads(HARBOUR_LIGHT.id, 100, call)
+            .then(({ uploads }) => uploads.map((upload: Upload) => upload.videoId)),
+        ]),
+      );
+      const told = ends.map((each) =>
+        each.status === 'fulfilled' ? each.value : (each.reason as { code: string }).code,
+      );
+      const right = [HARBOUR_LIGHT.id, HARBOUR_LIGHT.handle, listed];
+      // Only what players answer asks whether we are a robot.
+      if (kind === 'bot-check') expect(told).toEqual(right);
+      else if (rate === 1) expect(told).toEqual([code, code, code]);
+      else told.forEach((each, index) => expect([code, right[index]]).toContainEqual(each));
+    },
+  );
+});
