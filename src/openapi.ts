@@ -20,7 +20,12 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('usage', 'What an organization has used of its quota')
     .addTag('health', 'Probes')
     .addBearerAuth(
-      { type: 'http', scheme: 'bearer', description: 'An API key of an organization: `ctk_…`.' },
+      {
+        type: 'http',
+        scheme: 'bearer',
+        bearerFormat: 'API key',
+        description: 'An API key of an organization: `ctk_…`.',
+      },
       API_KEY_SCHEME,
     );
   return SwaggerModule.createDocument(app, builder.build());

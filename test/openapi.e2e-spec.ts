@@ -122,7 +122,9 @@ describe('the OpenAPI document', () => {
   });
 
   it('has the Bearer scheme, which the operation asks for and the probes do not', () => {
-    expect(document.components.securitySchemes).toMatchObject({ apiKey: { type: 'http', scheme: 'bearer' } });
+    expect(document.components.securitySchemes).toMatchObject({
+      apiKey: { type: 'http', scheme: 'bearer', bearerFormat: 'API key' },
+    });
     expect(document.paths[TRANSCRIPTS]?.['get']?.security).toEqual([{ apiKey: [] }]);
     expect(document.paths['/health/live']?.['get']?.security).toBeUndefined();
   });

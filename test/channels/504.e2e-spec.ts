@@ -4,7 +4,7 @@ import { startService, type TestService } from '../service.js';
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 1, UPSTREAM_RETRIES: 0 } });
+  service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 2, UPSTREAM_RETRIES: 0 } });
 });
 afterAll(() => service.close());
 afterEach(() => service.standIn.reset());
