@@ -48,7 +48,7 @@ describe('the cache in memory', () => {
   });
 
   it('forgets the least recently used first', async () => {
-    const store = new MemoryStore(4_000);
+    const store = new MemoryStore(4_500);
     for (const key of ['a', 'b', 'c']) await store.set(key, { value: bytes(1_000) });
     await store.get('a');
     await store.set('d', { value: bytes(1_000) });

@@ -8,7 +8,7 @@ interface Stored {
 }
 
 /** Rough cost of an entry beside its key and value: the list nodes, the map slot, the Buffer object. */
-const OVERHEAD_BYTES = 250;
+const OVERHEAD_BYTES = 450;
 
 /** A Keyv store in the process's memory, bounded by the bytes of what it holds; the least recently used goes first. */
 export class MemoryStore implements KeyvStoreAdapter {

@@ -1,5 +1,5 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath } from '@nestjs/swagger';
-import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../domain/transcript.js';
+import { VIDEO_FAILURE_CODES, VIDEO_FAILURES, VIDEO_KINDS } from '../domain/transcript.js';
 
 // The answer as the OpenAPI document describes it. The body itself is written by answer-stream.ts, which never builds
 // these objects; a test holds every answer against the document.
@@ -119,7 +119,9 @@ export class SegmentSchema {
 export class EntryErrorSchema {
   @ApiProperty({
     enum: VIDEO_FAILURE_CODES,
-    description: 'Why this video has no transcript here.',
+    description: `Why this video has no transcript here. ${VIDEO_FAILURE_CODES.map(
+      (code) => `\`${code}\`: ${VIDEO_FAILURES[code].message}`,
+    ).join(' ')}`,
     example: 'transcript_unavailable',
   })
   code: string;

@@ -38,7 +38,10 @@ export class ChannelsController {
     description:
       'Takes the newest uploads of a YouTube channel (videos, Shorts and past live streams) and returns a transcript for ' +
       "each, with a status of its own: one video's failure never fails the call. Costs one count of the organization's " +
-      'monthly quota for each transcript that is successful and not cached; needs the Pro plan.',
+      'monthly quota for each transcript that is successful and not cached; needs the Pro plan. Before anything is ' +
+      'fetched the call reserves what it could cost at most, or is refused with 402. A call has a deadline: what has not ' +
+      'arrived by then is an entry with `upstream_timeout`, what arrived is kept. There is no cursor, page or offset, and ' +
+      'a parameter that is not named here is refused.',
   })
   @ApiParam({
     name: 'id',

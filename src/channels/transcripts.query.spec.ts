@@ -50,7 +50,9 @@ describe('the query of the operation', () => {
             expect(answer).toBeInstanceOf(InvalidRequestError);
             const fields = (answer as InvalidRequestError).details.map(({ field }) => field);
             expect(fields.length).toBeGreaterThan(0);
-            expect(fields.filter((field) => ![...given.keys()].some((key) => key.startsWith(field)))).toEqual([]);
+            // What cannot be the name of a parameter is not repeated.
+            const named = fields.filter((field) => field !== 'query');
+            expect(named.filter((field) => ![...given.keys()].some((key) => key.startsWith(field)))).toEqual([]);
             return;
           }
           expect(answer).toBeInstanceOf(TranscriptsQuery);

@@ -49,7 +49,7 @@ export class TranscriptsQuery {
 
   @ApiPropertyOptional({
     description:
-      'Language codes in order of preference, separated by commas, such as `en,de`. Each one that the video has is returned; `en` finds ' +
+      'Language codes in order of preference, separated by commas, such as `en,de`, 20 at the most. Each one that the video has is returned; `en` finds ' +
       '`en-GB` when there is no `en`. Without it the transcript is in the video’s original language. Never a machine translation.',
     type: 'string',
   })

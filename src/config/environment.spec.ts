@@ -64,6 +64,10 @@ describe('the configuration', () => {
     ['PUBLISH_DATES', 'never'],
     ['LOG_LEVEL', 'loud'],
     ['TRUST_PROXY', 'maybe'],
+    ['TRUST_PROXY', 'dead'],
+    ['TRUST_PROXY', '1.2.3.4/99'],
+    ['TRUST_PROXY', '999.1.1.1'],
+    ['TRUST_PROXY', '10.0.0.0/8,'],
     ['CORS_ORIGINS', 'app.example.com'],
     ['CORS_ORIGINS', 'https://app.example.com/path'],
   ])('%s=%j is refused in one line that names the variable', (name, value) => {
@@ -71,6 +75,13 @@ describe('the configuration', () => {
     expect(faults).toHaveLength(1);
     expect(faults[0]).toMatch(new RegExp(`^${name} must .+$`));
   });
+
+  it.each(['off', 'on', '2', 'loopback', 'loopback, 10.0.0.0/8', '::1', 'fd00::/8,192.168.1.1'])(
+    'takes TRUST_PROXY=%s',
+    (value) => {
+      expect(readEnvironment({ TRUST_PROXY: value }).TRUST_PROXY).toBe(value);
+    },
+  );
 
   it('names every fault at once', () => {
     expect(faultsOf({ PORT: 'x', REDIS_URL: 'x', LOG_LEVEL: 'x' }).map((fault) => fault.split(' ')[0])).toEqual([

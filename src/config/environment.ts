@@ -1,10 +1,10 @@
 import 'reflect-metadata';
+import { isIP } from 'node:net';
 import { plainToInstance, Transform } from 'class-transformer';
 import {
   IsIn,
   IsOptional,
   IsString,
-  Matches,
   Max,
   Min,
   MinLength,
@@ -84,6 +84,26 @@ class Origins implements ValidatorConstraintInterface {
 
   defaultMessage(): string {
     return 'must be * or origins such as https://app.example.com, separated by commas';
+  }
+}
+
+@ValidatorConstraint()
+class TrustedProxies implements ValidatorConstraintInterface {
+  validate(value: unknown): boolean {
+    if (typeof value !== 'string') return false;
+    return /^(off|on|[0-9]{1,2})$/.test(value) || value.split(',').every((range) => this.isRange(range.trim()));
+  }
+
+  defaultMessage(): string {
+    return 'must be off, on, a number of hops, or addresses, ranges and the names loopback, linklocal and uniquelocal, separated by commas';
+  }
+
+  private isRange(range: string): boolean {
+    if (['loopback', 'linklocal', 'uniquelocal'].includes(range)) return true;
+    const [address = '', bits, ...rest] = range.split('/');
+    const version = isIP(address);
+    if (version === 0 || rest.length > 0) return false;
+    return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
   }
 }
 
@@ -171,9 +191,7 @@ export class Environment {
   LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
 
   /** Whose `X-Forwarded-*` headers are believed: `off`, `on`, a number of hops, or addresses and ranges. */
-  @Matches(/^(off|on|[0-9]{1,2}|[0-9a-fA-F:.,/\s]+|loopback|linklocal|uniquelocal)$/, {
-    message: 'must be off, on, a number of hops, or a list of addresses and ranges',
-  })
+  @Validate(TrustedProxies)
   TRUST_PROXY: string = 'off';
 
   @IsOptional()

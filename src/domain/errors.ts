@@ -118,12 +118,10 @@ export class PlanLimitExceededError extends DomainError {
     readonly required: number,
     readonly limitThatFits: number,
   ) {
+    const left = Math.max(0, quota.limit - quota.used - quota.reserved);
     super(
-      `This call could cost ${required} transcripts and ${Math.max(0, quota.limit - quota.used - quota.reserved)} of ` +
-        `${quota.limit} are left this month. ` +
-        (limitThatFits > 0
-          ? `limit=${limitThatFits} would fit.`
-          : `No limit would fit before the quota starts again at ${quota.resetAt.toISOString()}.`),
+      `This call could cost ${required} ${required === 1 ? 'transcript' : 'transcripts'} and ${left} of ${quota.limit} are ` +
+        `left this month. ${advice(quota, limitThatFits)}`,
     );
   }
 
@@ -137,6 +135,12 @@ export class PlanLimitExceededError extends DomainError {
       scope: 'organization',
     };
   }
+}
+
+function advice({ reserved, resetAt }: QuotaState, limitThatFits: number): string {
+  if (limitThatFits > 0) return `limit=${limitThatFits} would fit.`;
+  if (reserved > 0) return `No limit would fit now; ${reserved} are held for calls that are under way.`;
+  return `No limit would fit before the quota starts again at ${resetAt.toISOString()}.`;
 }
 
 /** What stopped the reading of a channel as a whole; a single video's trouble is a `VideoFailure`, never an error. */

@@ -94,17 +94,8 @@ interface ErrorExample {
 const EXAMPLES: Record<ErrorCode, ErrorExample> = {
   invalid_request: {
     title: 'A parameter is wrong',
-    message:
-      'limit must be given once, as a whole number of at least 1 in decimal digits (more than 100 counts as 100).',
-    fields: {
-      details: [
-        {
-          field: 'limit',
-          message:
-            'limit must be given once, as a whole number of at least 1 in decimal digits (more than 100 counts as 100).',
-        },
-      ],
-    },
+    message: '"page" is not a parameter of this operation.',
+    fields: { details: [{ field: 'page', message: '"page" is not a parameter of this operation.' }] },
   },
   unauthorized: { title: 'No API key', message: 'Send your API key in the header "Authorization: Bearer <API_KEY>".' },
   invalid_api_key: {

@@ -44,8 +44,13 @@ function invalidFields({ property, constraints = {} }: ValidationError): Invalid
   );
 }
 
+/** A name that could be one of a parameter; anything else is a caller's mistake, perhaps a key, and is not repeated. */
+const PLAIN_NAME = /^[\w.-]{1,40}$/;
+
 /** `limit[]=1` is `limit` written in a way that is not understood, so that is the field named. */
 function unknownParameter(name: string): InvalidField {
   const field = name.replace(/\[.*$/s, '') || name;
+  if (!PLAIN_NAME.test(field))
+    return { field: 'query', message: 'The query has a parameter that this operation does not have.' };
   return { field, message: `${JSON.stringify(name.slice(0, 80))} is not a parameter of this operation.` };
 }
