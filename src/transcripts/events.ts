@@ -1,26 +1,14 @@
 import {
   VIDEO_FAILURES,
-  type CaptionTrack,
   type Channel,
   type Upload,
   type VideoDetails,
   type VideoFailure,
   type VideoFailureCode,
-  type VideoKind,
 } from '../domain/transcript.js';
 
 /** What an answer says of a video beside its transcript; null where the platform said nothing. */
-export interface VideoMetadata {
-  title: string | null;
-  url: string;
-  publishedAt: string | null;
-  publishedText: string | null;
-  durationSeconds: number | null;
-  viewCount: number | null;
-  thumbnailUrl: string | null;
-  kind: VideoKind | null;
-  captionTracks: readonly CaptionTrack[] | null;
-}
+export type VideoMetadata = Omit<Upload, 'videoId' | 'failure'> & Pick<VideoDetails, 'captionTracks'>;
 
 export interface EntryError {
   code: VideoFailureCode;
