@@ -181,7 +181,7 @@ describeWithRedis(`a service whose Redis goes away${suffix}`, () => {
     const startedAtMs = performance.now();
     expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
     // One answer is waited for in vain, for a second, or two when the absence is noticed in mid-call.
-    expect(performance.now() - startedAtMs).toBeLessThan(4_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(8_000);
     expect(await readiness(service)).toEqual(DEGRADED);
     expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
     expect(logged(service)).toEqual(['cache_away']);

@@ -120,10 +120,14 @@ describe('the service as a process', () => {
           call(urls[index % 2] ?? '', `/channels/@bench-1x${index + 30}/transcripts`, key),
         ),
       );
+      // A call is settled before its summary, which is the end of its body.
+      await Promise.all(answers.map((answer) => answer.text()));
       const statuses = answers.map((answer) => answer.status).sort();
       expect(statuses).toEqual([...Array<number>(7).fill(200), ...Array<number>(13).fill(402)]);
-      expect(await fresh.quota.usage(id)).toMatchObject({ used: 7, reserved: 0 });
+      await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+      // Nothing ends before it is settled.
       await Promise.all(services.map((service) => service.stop()));
+      expect(await fresh.quota.usage(id)).toMatchObject({ used: 7, reserved: 0 });
     } finally {
       await fresh.close();
     }
