@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { until } from '../until.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 import { Racer } from './racer.js';
 
@@ -47,6 +48,8 @@ describe('two processes that race for what is left of a quota', () => {
     for (const racer of two) racer.start();
     await Promise.all(two.map((racer) => racer.nextLine()));
     await Promise.all(two.map((racer) => racer.kill()));
+    // What the database had begun for them it brings to its end.
+    await until(async () => (await othersAtWork()) === 0);
 
     const { used, reserved } = await database.quota.usage(customer.organizationId);
     expect(used).toBeGreaterThanOrEqual(20);
@@ -84,6 +87,13 @@ describe('a session at a stricter isolation level', () => {
     ).rejects.toThrow('READ COMMITTED');
   });
 });
+
+async function othersAtWork(): Promise<number> {
+  const [row] = await database.dataSource.query<{ count: number }[]>(`
+    SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`);
+  return row?.count ?? 0;
+}
 
 async function untilSomebodyWaits(): Promise<void> {
   for (;;) {
