@@ -5,15 +5,17 @@ const ALLOWED = {
   logging: ['http', 'organizations'],
   cache: ['config'],
   database: ['config', 'domain'],
-  http: ['domain', 'database'],
+  // An error repeats what was sent, without the keys in it.
+  http: ['domain', 'database', 'organizations/api-key\\.ts$'],
   organizations: ['domain'],
   quota: ['organizations', 'config', 'domain'],
-  access: ['organizations', 'http', 'domain'],
+  // The limits count over all replicas in the server that the cache has a connection to.
+  access: ['organizations', 'cache', 'http', 'domain', 'config'],
   transcripts: ['platform/[^/]+\\.ts$', 'quota', 'domain', 'config'],
   channels: ['transcripts', 'access', 'http', 'domain', 'config'],
   usage: ['quota', 'access', 'http', 'domain'],
   health: ['cache', 'http'],
-  admin: ['organizations', 'quota', 'access', 'domain', 'config', 'database'],
+  admin: ['organizations', 'quota', 'http', 'domain', 'config', 'database'],
 };
 
 const folderRules = Object.entries(ALLOWED).map(([folder, allowed]) => ({

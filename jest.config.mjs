@@ -2,7 +2,10 @@ const shared = {
   testEnvironment: 'node',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^@nestjs/throttler$': '<rootDir>/test/throttler-in-jest.mjs',
+  },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
@@ -41,3 +44,11 @@ export default {
 
 /** @type {import('jest').Config} */
 export const recordings = { ...shared, testMatch: ['<rootDir>/test/**/*.recordings-spec.ts'] };
+
+/** @type {import('jest').Config} */
+export const crash = {
+  ...shared,
+  testMatch: ['<rootDir>/test/**/*.crash-spec.ts'],
+  globalSetup: '<rootDir>/test/global-setup.mjs',
+  globalTeardown: '<rootDir>/test/global-teardown.mjs',
+};

@@ -1,4 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { AdminModule } from './admin/admin.module.js';
 import { CacheModule } from './cache/cache.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
 import { ConfigModule } from './config/config.module.js';
@@ -26,6 +27,7 @@ export class AppModule {
         { module: YoutubeModule, global: true },
         ChannelsModule,
         UsageModule,
+        AdminModule,
         HealthModule,
       ],
     };

@@ -2,9 +2,11 @@ import type { Server } from 'node:http';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
+import { hideAdmin } from './admin/http/hide-admin.js';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
 import { Connections } from './http/connections.js';
+import { EXPOSED_HEADERS } from './http/limit-headers.js';
 import { readAddresses, readQuery, refuseOtherMethods, refuseUndecodablePath } from './http/paths.js';
 import { answerWhatNodeRefuses, refuseWrongHost } from './http/refused-by-node.js';
 import { assignRequestContext } from './http/request-context.js';
@@ -36,7 +38,8 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   const document = createDocument(app);
   app.use(assignRequestContext, logRequests(logger));
   allowOrigins(app, environment.CORS_ORIGINS);
-  app.use(refuseWrongHost, refuseUndecodablePath, app.get(ShutdownState).refuse, refuseOtherMethods(document));
+  app.use(refuseWrongHost, refuseUndecodablePath, app.get(ShutdownState).refuse);
+  app.use(hideAdmin(environment), refuseOtherMethods(document));
   app.useGlobalPipes(new StrictValidationPipe());
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
@@ -71,7 +74,7 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[] | 
   app.enableCors({
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET'],
-    exposedHeaders: ['X-Request-Id', 'Retry-After'],
+    exposedHeaders: EXPOSED_HEADERS,
   });
 }
 

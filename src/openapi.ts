@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './access/gates.js';
 
 /** The version of the interface; additions raise the second number. */
@@ -19,6 +20,10 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('channels', 'Transcripts by channel')
     .addTag('usage', 'What an organization has used of its quota')
     .addTag('health', 'Probes')
+    .addTag(
+      'admin',
+      'Organizations, keys and usage, for whoever runs the service; there only when `ADMIN_TOKEN` is set',
+    )
     .addBearerAuth(
       {
         type: 'http',
@@ -27,6 +32,10 @@ export function createDocument(app: INestApplication): OpenAPIObject {
         description: 'An API key of an organization: `ctk_…`.',
       },
       API_KEY_SCHEME,
+    )
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', description: 'The `ADMIN_TOKEN` of the service.' },
+      ADMIN_TOKEN_SCHEME,
     );
   return SwaggerModule.createDocument(app, builder.build());
 }

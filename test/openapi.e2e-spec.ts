@@ -16,6 +16,7 @@ interface Operation {
   operationId: string;
   summary: string;
   security?: object[];
+  tags?: string[];
   parameters?: { name: string; description?: string; example?: unknown; schema: Schema }[];
   responses: Record<string, { description: string; content?: Record<string, Media>; headers?: object }>;
 }
@@ -25,12 +26,14 @@ interface Document {
   components: { schemas: Record<string, Schema>; securitySchemes: Record<string, unknown> };
 }
 
+const ADMIN_TOKEN = 'an-admin-token-of-the-tests-0d3e';
+
 let service: TestService;
 let document: Document;
 let ajv: Ajv2020;
 
 beforeAll(async () => {
-  service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0, ADMIN_TOKEN } });
   document = (await service.request('GET', '/docs-json')).body as Document;
   ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
@@ -63,8 +66,8 @@ function mismatch(schema: Schema, value: unknown): unknown {
   return validate(value) ? null : validate.errors;
 }
 
-function described(path: string, status: number): Schema {
-  const schema = document.paths[path]?.['get']?.responses[status]?.content?.['application/json']?.schema;
+function described(path: string, status: number, method = 'get'): Schema {
+  const schema = document.paths[path]?.[method]?.responses[status]?.content?.['application/json']?.schema;
   if (!schema) throw new Error(`${status} of ${path} is not described.`);
   return schema;
 }
@@ -86,12 +89,53 @@ describe('the OpenAPI document', () => {
       operations()
         .map(([name]) => name)
         .sort(),
-    ).toEqual(['GET /channels/{id}/transcripts', 'GET /health/live', 'GET /health/ready', 'GET /usage']);
+    ).toEqual([
+      'DELETE /admin/keys/{id}',
+      'DELETE /admin/organizations/{id}',
+      'GET /admin/organizations',
+      'GET /admin/organizations/{id}',
+      'GET /admin/organizations/{id}/keys',
+      'GET /admin/organizations/{id}/usage',
+      'GET /channels/{id}/transcripts',
+      'GET /health/live',
+      'GET /health/ready',
+      'GET /usage',
+      'PATCH /admin/organizations/{id}',
+      'POST /admin/keys/{id}/rotate',
+      'POST /admin/organizations',
+      'POST /admin/organizations/{id}/keys',
+      'POST /admin/usage/prune',
+    ]);
   });
 
   it('describes every status of the operation', () => {
     const statuses = Object.keys(document.paths[TRANSCRIPTS]?.['get']?.responses ?? {});
-    expect(statuses.sort()).toEqual(['200', '400', '401', '402', '403', '404', '405', '500', '502', '503', '504']);
+    expect(statuses.sort()).toEqual([
+      '200',
+      '400',
+      '401',
+      '402',
+      '403',
+      '404',
+      '405',
+      '429',
+      '500',
+      '502',
+      '503',
+      '504',
+    ]);
+  });
+
+  it('describes the headers of the limits where they are sent', () => {
+    const rate = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+    const quota = ['X-Quota-Limit', 'X-Quota-Remaining', 'X-Quota-Reset'];
+    const headers = (path: string, status: number): string[] =>
+      Object.keys(document.paths[path]?.['get']?.responses[status]?.headers ?? {});
+    expect(headers(TRANSCRIPTS, 200)).toEqual(expect.arrayContaining([...rate, ...quota]));
+    expect(headers(TRANSCRIPTS, 402)).toEqual(expect.arrayContaining([...rate, ...quota]));
+    expect(headers(TRANSCRIPTS, 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
+    expect(headers('/usage', 200)).toEqual(rate);
+    expect(headers('/usage', 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
   });
 
   it('describes every field, parameter and response, with an example for each error that fits its schema', () => {
@@ -107,7 +151,7 @@ describe('the OpenAPI document', () => {
             ...Object.values(media.examples ?? {}),
             ...(media.example ? [{ value: media.example }] : []),
           ];
-          if (name.includes(TRANSCRIPTS)) expect(examples.length).toBeGreaterThan(0);
+          if (/transcripts|\/admin\//.test(name)) expect([name, status, examples.length]).not.toContain(0);
           for (const example of examples)
             expect([name, status, mismatch(media.schema, example.value)]).toEqual([name, status, null]);
         }
@@ -129,6 +173,16 @@ describe('the OpenAPI document', () => {
     expect(document.paths['/health/live']?.['get']?.security).toBeUndefined();
   });
 
+  it('has a scheme and a tag of their own for the admin routes, all of which ask for the admin token', () => {
+    expect(document.components.securitySchemes).toMatchObject({ adminToken: { type: 'http', scheme: 'bearer' } });
+    for (const [name, { security, tags, responses }] of operations().filter(([of]) => of.includes('/admin/'))) {
+      expect([name, security, tags]).toEqual([name, [{ adminToken: [] }], ['admin']]);
+      const expected = ['400', '401', '404', '405', '500', '503', ...(/^P/.test(name) ? ['413', '415'] : [])];
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(expected));
+      expect(Object.keys(responses)).toHaveLength(expected.length + (name.includes('rotate') ? 2 : 1));
+    }
+  });
+
   it('is served with a page to try it on', async () => {
     const page = await service.request('GET', '/docs');
     expect(page.status).toBe(200);
@@ -140,9 +194,15 @@ describe('the OpenAPI document', () => {
 });
 
 describe('an answer matches the document', () => {
-  async function expectMatch(status: number, path: string, ask: () => Promise<Answer>): Promise<void> {
+  async function expectMatch(
+    status: number,
+    path: string,
+    ask: () => Promise<Answer>,
+    method = 'get',
+  ): Promise<Answer> {
     const answer = await ask();
-    expect([answer.status, mismatch(described(path, status), answer.body)]).toEqual([status, null]);
+    expect([answer.status, mismatch(described(path, status, method), answer.body)]).toEqual([status, null]);
+    return answer;
   }
 
   it('for every status of the operation', async () => {
@@ -176,7 +236,42 @@ describe('an answer matches the document', () => {
     await expectMatch(200, '/usage', () => service.get('/usage', key));
     await expectMatch(401, '/usage', () => service.request('GET', '/usage'));
     await expectMatch(400, '/usage', () => service.get('/usage?month=5', key));
+    const failing = () => service.request('GET', '/usage');
+    for (let failures = 0; failures < 20; failures += 1) await failing();
+    await expectMatch(429, '/usage', failing);
+    await expectMatch(429, TRANSCRIPTS, () => service.request('GET', '/channels/@tidewater/transcripts'));
     await expectMatch(200, '/health/live', () => service.request('GET', '/health/live'));
     await expectMatch(200, '/health/ready', () => service.request('GET', '/health/ready'));
+  });
+
+  it('for the admin routes', async () => {
+    const json = { 'Content-Type': 'application/json', Authorization: `Bearer ${ADMIN_TOKEN}` };
+    const match = (status: number, method: string, template: string, path: string, body?: object): Promise<Answer> => {
+      const text = body && JSON.stringify(body);
+      return expectMatch(status, template, () => service.request(method, path, json, text), method.toLowerCase());
+    };
+    const all = '/admin/organizations';
+    const one = `${all}/{id}`;
+    const { id } = (await match(201, 'POST', all, all, { name: 'A', plan: 'pro', monthlyLimit: 5 })).body as {
+      id: string;
+    };
+    const mine = `${all}/${id}`;
+    await match(400, 'POST', all, all, { name: 'A', plan: 'gold' });
+    await match(413, 'POST', all, all, { name: 'A'.repeat(20_000) });
+    await match(200, 'GET', all, `${all}?limit=1`);
+    await match(200, 'GET', one, mine);
+    await match(404, 'GET', one, `${all}/org_none`);
+    await match(200, 'PATCH', one, mine, { monthlyLimit: null });
+    const key = (await match(201, 'POST', `${one}/keys`, `${mine}/keys`, { expiresInDays: 9 })).body as { id: string };
+    await match(201, 'POST', '/admin/keys/{id}/rotate', `/admin/keys/${key.id}/rotate`);
+    await match(409, 'POST', '/admin/keys/{id}/rotate', `/admin/keys/${key.id}/rotate`);
+    await match(200, 'DELETE', '/admin/keys/{id}', `/admin/keys/${key.id}`);
+    await match(200, 'GET', `${one}/keys`, `${mine}/keys`);
+    await match(200, 'GET', `${one}/usage`, `${mine}/usage`);
+    await match(200, 'GET', `${one}/usage`, `${mine}/usage?verify=true`);
+    await match(200, 'POST', '/admin/usage/prune', '/admin/usage/prune');
+    await match(200, 'DELETE', one, mine);
+    await expectMatch(401, one, () => service.request('GET', mine));
+    await expectMatch(405, one, () => service.request('PUT', mine, json));
   });
 });

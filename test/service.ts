@@ -10,6 +10,7 @@ import { OrganizationsService } from '../src/organizations/organizations.service
 import { startStandIn, type StandIn, type StandInOptions } from '../stand-in/stand-in.js';
 import { severableLink, type SeverableLink } from './database/severable-link.js';
 import { createTestDatabase, runQuery } from './database/test-database.js';
+import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 
 /** An answer over HTTP; `body` is the parsed JSON, undefined when it is none. */
 export interface Answer {
@@ -36,10 +37,18 @@ export interface TestService {
   logs: string[];
   organization(options?: { plan?: Plan; monthlyLimit?: number }): Promise<TestOrganization>;
   /** Sends a request; the path goes out exactly as it is given. */
-  request(method: string, path: string, headers?: Record<string, string | string[]>): Promise<Answer>;
+  request(
+    method: string,
+    path: string,
+    headers?: Record<string, string | string[]>,
+    body?: string | Buffer,
+  ): Promise<Answer>;
   /** GET with an API key. */
   get(path: string, key: string, headers?: Record<string, string>): Promise<Answer>;
+  /** Straight to the database, whatever the link does. */
+  databaseUrl: string;
   query(statement: string): Promise<Record<string, unknown>[]>;
+  /** Also throws when a key or the admin token stands in a line of the log, a row or the body of an error. */
   close(): Promise<void>;
 }
 
@@ -62,23 +71,37 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const app = await createHttpApp(environment, createLogger('debug', { write: (line) => void logs.push(line) }));
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
-  const request: TestService['request'] = (method, path, headers = {}) => send(port, method, path, headers);
+  const keys: string[] = [];
+  const errorBodies: string[] = [];
+  const request: TestService['request'] = async (method, path, headers = {}, body) => {
+    const answer = await send(port, method, path, headers, body);
+    if (answer.status >= 400) errorBodies.push(answer.text);
+    return answer;
+  };
   return {
     app,
     url: `http://127.0.0.1:${port}`,
     standIn,
     link,
     logs,
-    organization: (wanted) => createOrganization(app, wanted),
+    organization: async (wanted) => {
+      const organization = await createOrganization(app, wanted);
+      keys.push(organization.key);
+      return organization;
+    },
     request,
     get: (path, key, headers = {}) => request('GET', path, { ...headers, Authorization: `Bearer ${key}` }),
+    databaseUrl: database.url,
     query: (statement) => runQuery(database.url, statement),
     close: async () => {
       app.getHttpServer().closeAllConnections();
       await app.close();
       await standIn.close();
       await link.close();
+      const rows = await rowsAsText(database.url);
       await database.drop();
+      const secrets = [...keys.map(randomPart), ...(environment.ADMIN_TOKEN ? [environment.ADMIN_TOKEN] : [])];
+      refuseSecrets({ logs: logs.join(''), rows, 'bodies of errors': errorBodies.join('\n') }, secrets);
     },
   };
 }
@@ -94,7 +117,13 @@ async function createOrganization(
   return { id, keyId: issued.apiKey.id, key: issued.key };
 }
 
-function send(port: number, method: string, path: string, headers: Record<string, string | string[]>): Promise<Answer> {
+function send(
+  port: number,
+  method: string,
+  path: string,
+  headers: Record<string, string | string[]>,
+  body?: string | Buffer,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
@@ -106,7 +135,7 @@ function send(port: number, method: string, path: string, headers: Record<string
       });
     });
     request.once('error', reject);
-    request.end();
+    request.end(body);
   });
 }
 

@@ -4,25 +4,30 @@ import type { Request } from 'express';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan, type Feature } from '../domain/plan.js';
 import { callerOf } from './caller.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
 
 const FEATURE = 'access:feature';
 
 /** Names the feature that a route belongs to, for `PlanGuard`. */
 export const NeedsFeature = (feature: Feature): CustomDecorator => SetMetadata(FEATURE, feature);
 
-/** May they: refuses a caller whose organization's plan lacks the route's feature (403). */
+/** May they: refuses a caller whose organization's plan lacks the route's feature (403). That counts as a call too. */
 @Injectable()
 export class PlanGuard implements CanActivate {
-  constructor(private readonly reflector: Reflector) {}
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly rate: RateLimitGuard,
+  ) {}
 
-  canActivate(context: ExecutionContext): boolean {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
     const feature = this.reflector.getAllAndOverride<Feature | undefined>(FEATURE, [
       context.getHandler(),
       context.getClass(),
     ]);
     if (feature === undefined) throw new Error('PlanGuard guards a route that names no feature.');
     const { plan } = callerOf(context.switchToHttp().getRequest<Request>()).organization;
-    if (!planIncludes(plan, feature)) throw new FeatureNotInPlanError(feature, plan, requiredPlan(feature));
-    return true;
+    if (planIncludes(plan, feature)) return true;
+    await this.rate.count(context);
+    throw new FeatureNotInPlanError(feature, plan, requiredPlan(feature));
   }
 }

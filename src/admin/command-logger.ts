@@ -35,8 +35,12 @@ export class CommandLogger implements LoggerService {
   private write(level: LogLevel, message: unknown, rest: readonly unknown[]): void {
     if (LOG_LEVELS.indexOf(level) > LOG_LEVELS.indexOf(this.level) || this.level === 'silent') return;
     const context = rest.at(-1);
-    const text = message instanceof Error ? message.message : String(message);
+    const text = message instanceof Error ? message.message : inspected(message);
     const line = `${level}: ${typeof context === 'string' ? `${context}: ` : ''}${text}`;
     process.stderr.write(`${withoutKeys(line).replace(/\s+/g, ' ')}\n`);
   }
+}
+
+function inspected(message: unknown): string {
+  return typeof message === 'string' ? message : JSON.stringify(message);
 }

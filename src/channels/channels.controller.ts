@@ -11,8 +11,10 @@ import {
 import type { Request, Response } from 'express';
 import { callerOf } from '../access/caller.js';
 import { RequiresFeature } from '../access/gates.js';
+import { SERVICE_BUSY, TOO_MANY_AT_ONCE, TOO_MANY_FAILURES } from '../access/limit-docs.js';
 import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
+import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { Call } from '../transcripts/call.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
@@ -60,6 +62,8 @@ export class ChannelsController {
         description: '`Accept-Encoding`: the body is compressed for callers that accept gzip.',
         schema: { type: 'string' },
       },
+      ...RATE_LIMIT_HEADERS,
+      ...QUOTA_HEADERS,
     },
   })
   @ApiErrors(
@@ -70,10 +74,14 @@ export class ChannelsController {
     'feature_not_in_plan',
     'channel_not_found',
     'method_not_allowed',
+    'rate_limited',
+    TOO_MANY_AT_ONCE,
+    TOO_MANY_FAILURES,
     'internal_error',
     'upstream_failure',
     'upstream_blocked',
     'service_unavailable',
+    SERVICE_BUSY,
     'upstream_timeout',
   )
   async list(
@@ -102,6 +110,7 @@ export class ChannelsController {
     log['channelId'] = plan.channel.id;
     const delivery = this.transcripts.deliver(plan, call);
     log['counts'] = delivery.summary;
+    setQuotaHeaders(response, plan.quota);
     response.vary('Accept-Encoding');
     response.type('application/json');
     const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';

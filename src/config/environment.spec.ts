@@ -50,6 +50,9 @@ describe('the configuration', () => {
     ['PORT', '3e3'],
     ['PORT', ' 3000'],
     ['PORT', '0x10'],
+    ['CALLS_PER_KEY', '-1'],
+    ['CALLS_PER_PROCESS', '1.5'],
+    ['RATE_LIMIT_PER_MINUTE', '10001'],
     ['UPSTREAM_CONCURRENCY', '0'],
     ['TRANSCRIPT_TTL_SECONDS', '1.5'],
     ['REQUEST_DEADLINE_SECONDS', 'soon'],
@@ -62,6 +65,10 @@ describe('the configuration', () => {
     ['YOUTUBE_CLIENTS', 'WEB'],
     ['YOUTUBE_CLIENTS', 'ANDROID,ANDROID'],
     ['PUBLISH_DATES', 'never'],
+    ['USAGE_RETENTION_MONTHS', '0'],
+    ['ADMIN_TOKEN', 'fifteen-letters'],
+    ['ADMIN_TOKEN', 'long enough but with spaces'],
+    ['ADMIN_TOKEN', 'lang-genug-aber-mit-größe'],
     ['LOG_LEVEL', 'loud'],
     ['TRUST_PROXY', 'maybe'],
     ['TRUST_PROXY', 'dead'],
@@ -83,6 +90,13 @@ describe('the configuration', () => {
     },
   );
 
+  it.each(['CALLS_PER_KEY', 'CALLS_PER_PROCESS', 'RATE_LIMIT_PER_MINUTE'])(
+    '%s=0 is allowed: it turns the limit off',
+    (name) => {
+      expect(readEnvironment({ [name]: '0' })).toMatchObject({ [name]: 0 });
+    },
+  );
+
   it('names every fault at once', () => {
     expect(faultsOf({ PORT: 'x', REDIS_URL: 'x', LOG_LEVEL: 'x' }).map((fault) => fault.split(' ')[0])).toEqual([
       'PORT',
@@ -93,6 +107,10 @@ describe('the configuration', () => {
 
   it('never repeats a URL, which can hold a password', () => {
     expect(faultsOf({ DATABASE_URL: 'mysql://app:hunter2@db' }).join()).not.toContain('hunter2');
+  });
+
+  it('never repeats a token', () => {
+    expect(faultsOf({ ADMIN_TOKEN: 'hunter2' }).join()).not.toContain('hunter2');
   });
 
   it('of any text gives a value or faults, a line each', () => {

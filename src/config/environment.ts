@@ -5,6 +5,7 @@ import {
   IsIn,
   IsOptional,
   IsString,
+  Matches,
   Max,
   Min,
   MinLength,
@@ -154,6 +155,18 @@ export class Environment {
   @WholeNumber(0, 3_600)
   SHUTDOWN_GRACE_SECONDS: number = 50;
 
+  /** Calls of one key that may be in flight at once; 0 is no limit. */
+  @WholeNumber(0, 10_000)
+  CALLS_PER_KEY: number = 10;
+
+  /** Calls that this process answers at once; 0 is no limit. */
+  @WholeNumber(0, 100_000)
+  CALLS_PER_PROCESS: number = 200;
+
+  /** Calls of one key in a minute; 0 is no limit. */
+  @WholeNumber(0, 10_000)
+  RATE_LIMIT_PER_MINUTE: number = 60;
+
   @WholeNumber(1, 1_024)
   UPSTREAM_CONCURRENCY: number = 16;
 
@@ -186,6 +199,15 @@ export class Environment {
 
   @WholeNumber(0, 2_147_483_647)
   PLAN_PRO_MONTHLY: number = 5_000;
+
+  /** Whole months that settled calls are kept beside the current one. */
+  @WholeNumber(1, 1_200)
+  USAGE_RETENTION_MONTHS: number = 24;
+
+  /** Unset: there is no `/admin`. */
+  @IsOptional()
+  @Matches(/^[\x21-\x7e]{16,}$/, { message: 'must have at least 16 characters: letters, digits and signs, no spaces' })
+  ADMIN_TOKEN: string | undefined = undefined;
 
   @IsIn(LOG_LEVELS, { message: `must be one of ${LOG_LEVELS.join(', ')}` })
   LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';

@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'channel_not_found'
   | 'not_found'
   | 'method_not_allowed'
+  | 'conflict'
   | 'rate_limited'
   | 'internal_error'
   | 'upstream_failure'
@@ -161,6 +162,19 @@ export class UpstreamError extends DomainError {
     cause?: unknown,
   ) {
     super(UPSTREAM_MESSAGES[code], cause);
+  }
+}
+
+/** The caller's own limit, never the platform's. */
+export class RateLimitedError extends DomainError {
+  readonly code = 'rate_limited';
+  override readonly retryable = true;
+
+  constructor(
+    message: string,
+    override readonly retryAfterSeconds: number,
+  ) {
+    super(message);
   }
 }
 

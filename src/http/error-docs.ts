@@ -10,6 +10,7 @@ import {
 import type { ErrorCode, ErrorFields } from '../domain/errors.js';
 import { errorBody } from './error-body.js';
 import { ERROR_STATUS } from './error-status.js';
+import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
 
 @ApiSchema({ name: 'InvalidField' })
 class InvalidFieldSchema {
@@ -126,9 +127,13 @@ const EXAMPLES: Record<ErrorCode, ErrorExample> = {
   },
   not_found: { title: 'No such address', message: 'There is nothing at this address. See /docs for what there is.' },
   method_not_allowed: { title: 'Another method', message: 'This address answers GET only.' },
+  conflict: {
+    title: 'The key is at its end already',
+    message: 'The key "key_5b1f6a2c9d3e4f7081a2b3c4" is revoked, expired or replaced already; issue a new one.',
+  },
   rate_limited: {
     title: 'Too many calls by this key',
-    message: 'Too many calls; try again in 12 seconds.',
+    message: 'This key may call 60 times a minute and has. Try again in 12 seconds.',
     retryable: true,
   },
   internal_error: {
@@ -157,20 +162,32 @@ const EXAMPLES: Record<ErrorCode, ErrorExample> = {
   },
 };
 
+/** An error of a route that says something of its own; `status` when it is not the usual one of the code. */
+export type OwnError = { code: ErrorCode; status?: number } & ErrorExample;
+
 /** Documents the errors of a route: one response a status, with an example for each code. */
-export function ApiErrors(...codes: ErrorCode[]): MethodDecorator & ClassDecorator {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes) byStatus.set(ERROR_STATUS[code], [...(byStatus.get(ERROR_STATUS[code]) ?? []), code]);
+export function ApiErrors(...errors: (ErrorCode | OwnError)[]): MethodDecorator & ClassDecorator {
+  const byStatus = new Map<number, OwnError[]>();
+  for (const given of errors) {
+    const error = typeof given === 'string' ? { code: given, ...EXAMPLES[given] } : given;
+    const status = error.status ?? ERROR_STATUS[error.code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), error]);
+  }
   const responses = [...byStatus].map(([status, sameStatus]) =>
     ApiResponse({
       status,
-      description: sameStatus.map((code) => `\`${code}\`: ${EXAMPLES[code].title.toLowerCase()}`).join('; '),
+      description: sameStatus.map(({ code, title }) => `\`${code}\`: ${title.toLowerCase()}`).join('; '),
       headers: headersOf(status),
       content: {
         'application/json': {
           schema: { $ref: getSchemaPath(ErrorBodySchema) },
           examples: Object.fromEntries(
-            sameStatus.map((code) => [code, { summary: EXAMPLES[code].title, value: example(code) }]),
+            sameStatus.map((error, index) => [
+              sameStatus.findIndex(({ code }) => code === error.code) === index
+                ? error.code
+                : `${error.code}_${index + 1}`,
+              { summary: error.title, value: example(error) },
+            ]),
           ),
         },
       },
@@ -179,8 +196,7 @@ export function ApiErrors(...codes: ErrorCode[]): MethodDecorator & ClassDecorat
   return applyDecorators(ApiExtraModels(ErrorBodySchema), ...responses);
 }
 
-function example(code: ErrorCode): unknown {
-  const { message, retryable = false, fields = {} } = EXAMPLES[code];
+function example({ code, message, retryable = false, fields = {} }: OwnError): unknown {
   return errorBody({ code, message, retryable, fields }, '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21');
 }
 
@@ -189,8 +205,10 @@ function headersOf(status: number): Record<string, { description: string; schema
   if (status === 401) {
     return { ...requestId, 'WWW-Authenticate': { description: '`Bearer`', schema: { type: 'string' } } };
   }
+  if (status === 402) return { ...requestId, ...RATE_LIMIT_HEADERS, ...QUOTA_HEADERS };
   if (status === 429 || status === 503) {
-    return { ...requestId, 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } };
+    const retryAfter = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' as const } } };
+    return { ...requestId, ...retryAfter, ...(status === 429 && RATE_LIMIT_HEADERS) };
   }
   if (status === 405)
     return { ...requestId, Allow: { description: 'The methods there are.', schema: { type: 'string' } } };

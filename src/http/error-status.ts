@@ -11,6 +11,7 @@ export const ERROR_STATUS: Record<ErrorCode, HttpStatus> = {
   channel_not_found: HttpStatus.NOT_FOUND,
   not_found: HttpStatus.NOT_FOUND,
   method_not_allowed: HttpStatus.METHOD_NOT_ALLOWED,
+  conflict: HttpStatus.CONFLICT,
   rate_limited: HttpStatus.TOO_MANY_REQUESTS,
   internal_error: HttpStatus.INTERNAL_SERVER_ERROR,
   upstream_failure: HttpStatus.BAD_GATEWAY,

@@ -8,6 +8,7 @@ const refuse = refuseOtherMethods({
     '/channels/{id}/transcripts': { get: {} },
     '/things': { get: {}, post: {} },
     '/things/{id}': { delete: {} },
+    '/things/{id}/parts': { post: {} },
   },
 });
 
@@ -30,6 +31,7 @@ describe('the methods of an address', () => {
     ['HEAD', '/things', 'passed'],
     ['DELETE', '/things', 'GET, POST, HEAD'],
     ['GET', '/things/1', 'DELETE'],
+    ['DELETE', '/things/1/parts', 'POST'],
     ['POST', '/elsewhere', 'passed'],
     ['POST', '/things.', 'passed'],
   ])('%s %s: %s', (method, path, expected) => {

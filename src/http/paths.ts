@@ -13,6 +13,9 @@ const DOCUMENT_ROUTES = { pattern: /^\/docs(-json)?\/?$/i, methods: ['GET', 'HEA
 /** Stands for an address that cannot be read: `refuseUndecodablePath` refuses it. */
 const UNREADABLE = '/%';
 
+/** Here a parameter takes slashes too: a URL as the id of a channel may come with raw ones. */
+const WITH_RAW_URL = new Set(['/channels/{id}/transcripts']);
+
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
 interface DocumentedPaths {
@@ -72,8 +75,9 @@ export function refuseOtherMethods(document: DocumentedPaths) {
   };
 }
 
-/** A parameter takes slashes too: a URL as the id of a channel may come with raw ones. */
 function patternOf(path: string): RegExp {
-  const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]+\}/g, '.+');
+  const escaped = path
+    .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
+    .replace(/\{[^}]+\}/g, WITH_RAW_URL.has(path) ? '.+' : '[^/]+');
   return new RegExp(`^${escaped}/?$`, 'i');
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
+import { withoutKeys } from '../organizations/api-key.js';
 
 /** What is known of a request while it runs; `log` is added to its line in the log and never holds a secret. */
 export interface RequestContext {
@@ -10,11 +11,8 @@ export interface RequestContext {
 
 const contexts = new WeakMap<object, RequestContext>();
 
-/**
- * A caller's own id is echoed when it is short and made of harmless characters. It is logged and stored, so that an API
- * key sent here by mistake is not taken.
- */
-const SANE_REQUEST_ID = /^(?!.*ctk_[0-9A-Za-z]{7})[A-Za-z0-9._:/+=@-]{1,128}$/;
+/** A caller's own id is echoed and kept when it is short, made of harmless characters, and holds no key by mistake. */
+const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
 
 /** The context of a request that has passed `assignRequestContext`, which is the first thing that any request meets. */
 export function requestContext(request: object): RequestContext {
@@ -26,10 +24,14 @@ export function requestContext(request: object): RequestContext {
 /** First middleware: gives the request an id and the response the headers that every response carries. */
 export function assignRequestContext(request: Request, response: Response, next: NextFunction): void {
   const given = request.headers['x-request-id'];
-  const requestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
+  const requestId = typeof given === 'string' && isSane(given) ? given : randomUUID();
   contexts.set(request, { requestId, startedAtMs: performance.now(), log: {} });
   response.setHeader('X-Request-Id', requestId);
   response.setHeader('Cache-Control', 'private, no-store');
   response.setHeader('X-Content-Type-Options', 'nosniff');
   next();
+}
+
+function isSane(requestId: string): boolean {
+  return SANE_REQUEST_ID.test(requestId) && withoutKeys(requestId) === requestId;
 }

@@ -1,4 +1,5 @@
-import { DomainError } from '../domain/errors.js';
+import type { HttpStatus } from '@nestjs/common';
+import { DomainError, InvalidRequestError } from '../domain/errors.js';
 
 /** No such route. */
 export class RouteNotFoundError extends DomainError {
@@ -16,6 +17,16 @@ export class MethodNotAllowedError extends DomainError {
   /** @param allowed the methods that the address answers, e.g. `GET, HEAD` */
   constructor(readonly allowed: string) {
     super(`This address answers ${allowed} only.`);
+  }
+}
+
+/** A body that was not read to its end, or not understood; `status` tells why: 400, 413 or 415. */
+export class RefusedBodyError extends InvalidRequestError {
+  constructor(
+    readonly status: HttpStatus,
+    message: string,
+  ) {
+    super([{ field: 'body', message }]);
   }
 }
 

@@ -1,8 +1,11 @@
 import { ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
 import { getMetadataStorage } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
+import { withoutKeys } from '../organizations/api-key.js';
 
-/** The query of an operation that takes none. */
+const NAME_SHOWN_MAX = 80;
+
+/** The query or the body of an operation that takes none. */
 export class NoParameters {}
 
 /** Checks parameters against their class; what the class does not name is refused, not ignored. */
@@ -17,7 +20,8 @@ export class StrictValidationPipe extends ValidationPipe {
   }
 
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
-    if (metadata.type !== 'query' || !metadata.metatype || typeof value !== 'object' || value === null) {
+    const checked = metadata.type === 'query' || metadata.type === 'body';
+    if (!checked || !metadata.metatype || typeof value !== 'object' || value === null) {
       return super.transform(value, metadata);
     }
     // Told apart here and not by the validator, which overlooks names that every object has, such as __proto__.
@@ -25,11 +29,11 @@ export class StrictValidationPipe extends ValidationPipe {
     const unknown = Object.keys(value).filter((name) => !known.has(name));
     const rest = Object.fromEntries(Object.entries(value).filter(([name]) => known.has(name)));
     const faults = unknown.map(unknownParameter);
-    const checked: unknown = await Promise.resolve(super.transform(rest, metadata)).catch((error: unknown) => {
+    const valid: unknown = await Promise.resolve(super.transform(rest, metadata)).catch((error: unknown) => {
       throw error instanceof InvalidRequestError ? new InvalidRequestError([...error.details, ...faults]) : error;
     });
     if (faults.length > 0) throw new InvalidRequestError(faults);
-    return checked;
+    return valid;
   }
 }
 
@@ -44,13 +48,12 @@ function invalidFields({ property, constraints = {} }: ValidationError): Invalid
   );
 }
 
-/** A name that could be one of a parameter; anything else is a caller's mistake, perhaps a key, and is not repeated. */
-const PLAIN_NAME = /^[\w.-]{1,40}$/;
-
-/** `limit[]=1` is `limit` written in a way that is not understood, so that is the field named. */
+/**
+ * `limit[]=1` is `limit` written in a way that is not understood, so that is the field named. A key that was sent in the
+ * place of a name is not repeated.
+ */
 function unknownParameter(name: string): InvalidField {
-  const field = name.replace(/\[.*$/s, '') || name;
-  if (!PLAIN_NAME.test(field))
-    return { field: 'query', message: 'The query has a parameter that this operation does not have.' };
-  return { field, message: `${JSON.stringify(name.slice(0, 80))} is not a parameter of this operation.` };
+  const shown = withoutKeys(name).slice(0, NAME_SHOWN_MAX);
+  const field = shown.replace(/\[.*$/s, '') || shown;
+  return { field, message: `${JSON.stringify(shown)} is not a parameter of this operation.` };
 }

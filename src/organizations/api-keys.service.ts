@@ -6,8 +6,15 @@ import { ApiKeyUse } from './api-key-use.js';
 import { ApiKey } from './api-key.entity.js';
 import { displayPrefix, generateKey, hashKey, isWellFormedKey } from './api-key.js';
 import type { Caller } from './caller.js';
+import { DAYS_MAX, GRACE_HOURS_MAX } from './key-lifetime.js';
 import { readName } from './name.js';
-import { InactiveKeyError, InvalidLifetimeError, UnknownKeyError } from './organization-errors.js';
+import {
+  InactiveKeyError,
+  InvalidLifetimeError,
+  UnknownCursorError,
+  UnknownKeyError,
+  UnknownOrganizationError,
+} from './organization-errors.js';
 
 /** A key at the only moment when its plaintext exists. */
 export interface IssuedKey {
@@ -16,6 +23,9 @@ export interface IssuedKey {
   apiKey: ApiKey;
 }
 
+/** A new key and the one in whose place it was issued. */
+export type RotatedKey = IssuedKey & { replaced: ApiKey };
+
 export interface NewKey {
   organizationId: string;
   name?: string | undefined;
@@ -23,9 +33,13 @@ export interface NewKey {
   expiresInDays?: number | undefined;
 }
 
+export interface KeysPage {
+  keys: ApiKey[];
+  /** The `after` of the next page; null at the end. */
+  next: string | null;
+}
+
 const NAME_DEFAULT = 'default';
-const DAYS_MAX = 36_500;
-const HOURS_MAX = 24 * 365;
 const SECONDS_PER_DAY = 86_400;
 
 /** Issues, lists, rotates and revokes API keys, and tells who calls by one. */
@@ -48,7 +62,7 @@ export class ApiKeysService {
     return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };
   }
 
-  /** @throws InvalidNameError, InvalidLifetimeError; the organization must exist */
+  /** @throws InvalidNameError, InvalidLifetimeError, UnknownOrganizationError */
   async issue({ organizationId, name = NAME_DEFAULT, expiresInDays }: NewKey): Promise<IssuedKey> {
     if (expiresInDays !== undefined && !isWholeNumber(expiresInDays, 1, DAYS_MAX)) {
       throw new InvalidLifetimeError('expiresInDays', `A key lives for 1 to ${DAYS_MAX} whole days.`);
@@ -57,12 +71,32 @@ export class ApiKeysService {
     return insertKey(this.database.manager, organizationId, readName(name), lifetimeSeconds);
   }
 
-  /** All keys of an organization, revoked and expired ones included, the oldest first. */
-  async list(organizationId: string): Promise<ApiKey[]> {
-    return this.database.getRepository(ApiKey).find({
-      where: { organizationId },
-      order: { createdAt: 'ASC', id: 'ASC' },
-    });
+  /**
+   * The keys of an organization, revoked and expired ones included, the oldest first, `count` at most, those made after
+   * the key `after`.
+   *
+   * @throws UnknownCursorError
+   */
+  async list(
+    organizationId: string,
+    { count, after = null }: { count: number; after?: string | null | undefined },
+  ): Promise<KeysPage> {
+    const repository = this.database.getRepository(ApiKey);
+    const query = repository
+      .createQueryBuilder('key')
+      .where('key.organizationId = :organizationId', { organizationId })
+      .orderBy('key.createdAt')
+      .addOrderBy('key.id')
+      .limit(count + 1);
+    if (after !== null) {
+      if (after.includes('\0') || !(await repository.existsBy({ id: after, organizationId }))) {
+        throw new UnknownCursorError(after);
+      }
+      query.andWhere('(key.createdAt, key.id) > (SELECT created_at, id FROM api_keys WHERE id = :after)', { after });
+    }
+    const found = await query.getMany();
+    const keys = found.slice(0, count);
+    return { keys, next: found.length > count ? (keys.at(-1)?.id ?? null) : null };
   }
 
   /**
@@ -71,17 +105,17 @@ export class ApiKeysService {
    *
    * @throws UnknownKeyError, InactiveKeyError for a revoked, expired or already rotated key, InvalidLifetimeError
    */
-  async rotate(keyId: string, graceHours: number): Promise<IssuedKey & { replaced: ApiKey }> {
-    if (!isWholeNumber(graceHours, 0, HOURS_MAX)) {
-      throw new InvalidLifetimeError('graceHours', `The grace period is 0 to ${HOURS_MAX} whole hours.`);
+  async rotate(keyId: string, graceHours: number): Promise<RotatedKey> {
+    if (!isWholeNumber(graceHours, 0, GRACE_HOURS_MAX)) {
+      throw new InvalidLifetimeError('graceHours', `The grace period is 0 to ${GRACE_HOURS_MAX} whole hours.`);
     }
     return this.database.transaction(async (manager) => {
+      const { organizationId } = await findKey(manager, keyId);
+      // In the order in which deleting an organization locks: the organization, then its keys.
+      await manager.query('SELECT 1 FROM organizations WHERE id = $1 FOR SHARE', [organizationId]);
       const [old] = await manager.query<ActiveKey[]>(LOCK_ACTIVE, [keyId]);
-      if (!old) {
-        await findKey(manager, keyId);
-        throw new InactiveKeyError(keyId);
-      }
-      const issued = await insertKey(manager, old.organization_id, old.name, old.lifetime_seconds);
+      if (!old) throw new InactiveKeyError(keyId);
+      const issued = await insertKey(manager, organizationId, old.name, old.lifetime_seconds);
       await manager.query(RETIRE, [keyId, graceHours, issued.apiKey.id]);
       return { ...issued, replaced: await findKey(manager, keyId) };
     });
@@ -111,13 +145,12 @@ const AUTHENTICATE = `
       AND organization.deleted_at IS NULL`;
 
 interface ActiveKey {
-  organization_id: string;
   name: string;
   lifetime_seconds: number | null;
 }
 
 const LOCK_ACTIVE = `
-  SELECT organization_id, name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds
+  SELECT name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds
     FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > now())
     FOR NO KEY UPDATE`;
 
@@ -130,7 +163,9 @@ const RETIRE = `
 
 const INSERT = `
   INSERT INTO api_keys (id, organization_id, name, prefix, hash, created_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, now(), now() + make_interval(secs => $6))`;
+    SELECT $1, organization.id, $3, $4, $5, now(), now() + make_interval(secs => $6)
+      FROM organizations organization WHERE organization.id = $2 AND organization.deleted_at IS NULL FOR SHARE
+    RETURNING id`;
 
 async function insertKey(
   manager: EntityManager,
@@ -140,7 +175,9 @@ async function insertKey(
 ): Promise<IssuedKey> {
   const key = generateKey();
   const id = `key_${randomBytes(12).toString('hex')}`;
-  await manager.query(INSERT, [id, organizationId, name, displayPrefix(key), hashKey(key), lifetimeSeconds]);
+  const values = [id, organizationId, name, displayPrefix(key), hashKey(key), lifetimeSeconds];
+  const inserted = await manager.query<unknown[]>(INSERT, values);
+  if (inserted.length === 0) throw new UnknownOrganizationError(organizationId);
   return { key, apiKey: await findKey(manager, id) };
 }
 

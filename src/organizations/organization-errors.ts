@@ -35,11 +35,11 @@ export class UnknownKeyError extends DomainError {
 }
 
 /** A key that is at its end already was to be rotated. */
-export class InactiveKeyError extends InvalidRequestError {
+export class InactiveKeyError extends DomainError {
+  readonly code = 'conflict';
+
   constructor(id: string) {
-    super([
-      { field: 'key', message: `The key ${quoted(id)} is revoked, expired or replaced already; issue a new one.` },
-    ]);
+    super(`The key ${quoted(id)} is revoked, expired or replaced already; issue a new one.`);
   }
 }
 
@@ -50,16 +50,28 @@ export class UnknownPlanError extends InvalidRequestError {
 }
 
 export class InvalidNameError extends InvalidRequestError {
-  constructor() {
-    super([
-      { field: 'name', message: `A name has 1 to ${NAME_LENGTH_MAX} characters, none of them a control character.` },
-    ]);
+  constructor(message = `A name has 1 to ${NAME_LENGTH_MAX} characters, none of them a control character.`) {
+    super([{ field: 'name', message }]);
   }
 }
 
 export class InvalidLimitError extends InvalidRequestError {
   constructor() {
     super([{ field: 'monthlyLimit', message: `A monthly limit is a whole number from 0 to ${MONTHLY_LIMIT_MAX}.` }]);
+  }
+}
+
+/** A page was asked for that begins after something which is not in the list. */
+export class UnknownCursorError extends InvalidRequestError {
+  constructor(after: string) {
+    super([{ field: 'after', message: `after must be the "next" of a page of this list, not ${quoted(after)}.` }]);
+  }
+}
+
+/** A change that changes nothing was asked for. */
+export class EmptyChangeError extends InvalidRequestError {
+  constructor() {
+    super([{ field: 'body', message: 'Give plan, monthlyLimit or both.' }]);
   }
 }
 

@@ -5,8 +5,10 @@ import { PLANS, type Plan } from '../domain/plan.js';
 import { readName } from './name.js';
 import {
   AmbiguousOrganizationError,
+  EmptyChangeError,
   InvalidLimitError,
   MONTHLY_LIMIT_MAX,
+  UnknownCursorError,
   UnknownOrganizationError,
   UnknownPlanError,
 } from './organization-errors.js';
@@ -17,6 +19,20 @@ export interface NewOrganization {
   name: string;
   plan: string;
   monthlyLimit?: number | null;
+}
+
+/** What of an organization can be changed; what is undefined stays as it is. */
+export interface OrganizationChange {
+  plan?: string | undefined;
+  /** Null follows the plan. */
+  monthlyLimit?: number | null | undefined;
+}
+
+export interface DeletedOrganization {
+  organization: Organization;
+  deletedAt: Date;
+  /** How many keys were good until then. */
+  revokedKeys: number;
 }
 
 export interface OrganizationsPage {
@@ -45,8 +61,14 @@ export class OrganizationsService {
     return this.find(id);
   }
 
-  /** The oldest first, `count` at most, those made after the organization `after`. */
-  async list({ count, after = null }: { count: number; after?: string | null }): Promise<OrganizationsPage> {
+  /** The oldest first, `count` at most, those made after the organization `after`. @throws UnknownCursorError */
+  async list({
+    count,
+    after = null,
+  }: {
+    count: number;
+    after?: string | null | undefined;
+  }): Promise<OrganizationsPage> {
     const query = this.organizations()
       .createQueryBuilder('organization')
       .where('organization.deletedAt IS NULL')
@@ -54,6 +76,7 @@ export class OrganizationsService {
       .addOrderBy('organization.id')
       .limit(count + 1);
     if (after !== null) {
+      if (!(await this.isKnown(after))) throw new UnknownCursorError(after);
       query.andWhere(
         '(organization.createdAt, organization.id) > (SELECT created_at, id FROM organizations WHERE id = :after)',
         { after },
@@ -89,29 +112,78 @@ export class OrganizationsService {
     return first;
   }
 
+  /** By its id alone. @throws UnknownOrganizationError */
+  async get(id: string): Promise<Organization> {
+    const found = id.includes('\0') ? null : await this.organizations().findOneBy({ id, deletedAt: IsNull() });
+    if (!found) throw new UnknownOrganizationError(id);
+    return found;
+  }
+
   /** In force for the next reservation. @throws UnknownPlanError and what `find` throws */
   async setPlan(idOrName: string, plan: string): Promise<Organization> {
-    return this.change(idOrName, { plan: readPlan(plan) });
+    const change = { plan: readPlan(plan) };
+    return this.apply((await this.find(idOrName)).id, change);
   }
 
   /** In force for the next reservation; null follows the plan. @throws InvalidLimitError and what `find` throws */
   async setLimit(idOrName: string, monthlyLimit: number | null): Promise<Organization> {
-    return this.change(idOrName, { monthlyLimit: readLimit(monthlyLimit) });
+    const change = { monthlyLimit: readLimit(monthlyLimit) };
+    return this.apply((await this.find(idOrName)).id, change);
   }
 
-  private async change(
-    idOrName: string,
-    change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>,
-  ): Promise<Organization> {
-    const { id } = await this.find(idOrName);
+  /**
+   * Changes the plan, the limit or both at once, in force for the next reservation.
+   *
+   * @throws EmptyChangeError, UnknownPlanError, InvalidLimitError, UnknownOrganizationError
+   */
+  async change(id: string, { plan, monthlyLimit }: OrganizationChange): Promise<Organization> {
+    if (plan === undefined && monthlyLimit === undefined) throw new EmptyChangeError();
+    const change = {
+      ...(plan !== undefined && { plan: readPlan(plan) }),
+      ...(monthlyLimit !== undefined && { monthlyLimit: readLimit(monthlyLimit) }),
+    };
+    return this.apply((await this.get(id)).id, change);
+  }
+
+  /**
+   * Takes an organization out of use: its keys are refused from the next call on, and no list shows it. Calls that run
+   * are settled all the same, and its settled calls are kept.
+   *
+   * @throws UnknownOrganizationError
+   */
+  async delete(id: string): Promise<DeletedOrganization> {
+    const organization = await this.get(id);
+    return this.database.transaction(async (manager) => {
+      // First, because whoever issues a key or reserves waits for this row and then sees that it is over.
+      const [[deleted]] = await manager.query<[{ deleted_at: Date }[], number]>(DELETE, [id]);
+      if (!deleted) throw new UnknownOrganizationError(id);
+      const [, revokedKeys] = await manager.query<[unknown[], number]>(REVOKE_ALL, [id]);
+      return { organization, deletedAt: deleted.deleted_at, revokedKeys };
+    });
+  }
+
+  private async apply(id: string, change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>): Promise<Organization> {
     await this.organizations().update({ id, deletedAt: IsNull() }, change);
-    return this.find(id);
+    return this.get(id);
+  }
+
+  /** Whether there is or was one with this id. */
+  private async isKnown(id: string): Promise<boolean> {
+    return !id.includes('\0') && (await this.organizations().existsBy({ id }));
   }
 
   private organizations() {
     return this.database.getRepository(Organization);
   }
 }
+
+const DELETE = `
+  UPDATE organizations SET deleted_at = now() WHERE id = $1 AND deleted_at IS NULL RETURNING deleted_at`;
+
+// What had expired before was not revoked by this.
+const REVOKE_ALL = `
+  UPDATE api_keys SET revoked_at = now()
+    WHERE organization_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
 
 function readPlan(text: string): Plan {
   const plan = PLANS.find((known) => known === text);

@@ -14,6 +14,7 @@ import {
   type UsageRow,
   type VerifyRow,
 } from './ledger-queries.js';
+import { QuotaEvents } from './quota-events.js';
 import { retryDelayMs } from './retry-delay.js';
 import { UnknownReservationError } from './unknown-reservation-error.js';
 import type { Usage, Verification } from './usage.js';
@@ -46,6 +47,7 @@ export class QuotaService implements OnApplicationShutdown {
   constructor(
     private readonly database: DataSource,
     private readonly environment: Environment,
+    private readonly events: QuotaEvents,
   ) {}
 
   /**
@@ -89,12 +91,17 @@ export class QuotaService implements OnApplicationShutdown {
       this.environment.PLAN_PRO_MONTHLY,
     ]);
     if (!row) throw new UnknownReservationError(reservationId);
-    if (row.first && row.forfeited_count > 0) {
-      this.logger.warn(
-        `Reservation ${reservationId}: charged ${row.charged_count}, forfeited ${row.forfeited_count}, ` +
-          'because it was settled after its lease or fetched more than it reserved.',
-      );
-    }
+    if (!row.first) return;
+    this.events.count('settled');
+    if (row.forfeited_count === 0) return;
+    this.events.count('forfeited');
+    this.logger.warn({
+      event: 'settlement_forfeited',
+      message: 'Settled after its lease, or fetched more than was reserved.',
+      reservationId,
+      charged: row.charged_count,
+      forfeited: row.forfeited_count,
+    });
   }
 
   /**
@@ -110,14 +117,20 @@ export class QuotaService implements OnApplicationShutdown {
     return settling;
   }
 
+  /** What `reserve` would tell, for a call that has nothing to reserve. @throws UnknownOrganizationError */
+  async state(organizationId: string): Promise<QuotaState> {
+    const row = await this.usageRow(organizationId);
+    return {
+      limit: row.limit_in_force,
+      used: row.used_count,
+      reserved: row.reserved_count,
+      resetAt: row.period_end,
+    };
+  }
+
   /** This month's figures, all of one moment. @throws UnknownOrganizationError */
   async usage(organizationId: string): Promise<Usage> {
-    const [row] = await this.database.query<UsageRow[]>(USAGE, [
-      organizationId,
-      this.environment.PLAN_FREE_MONTHLY,
-      this.environment.PLAN_PRO_MONTHLY,
-    ]);
-    if (!row) throw new UnknownOrganizationError(organizationId);
+    const row = await this.usageRow(organizationId);
     return {
       organization: row.id,
       plan: row.plan,
@@ -150,6 +163,16 @@ export class QuotaService implements OnApplicationShutdown {
     await Promise.all(this.settling);
   }
 
+  private async usageRow(organizationId: string): Promise<UsageRow> {
+    const [row] = await this.database.query<UsageRow[]>(USAGE, [
+      organizationId,
+      this.environment.PLAN_FREE_MONTHLY,
+      this.environment.PLAN_PRO_MONTHLY,
+    ]);
+    if (!row) throw new UnknownOrganizationError(organizationId);
+    return row;
+  }
+
   private async settleUntil(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       const last = this.closing.signal.aborted;
@@ -159,13 +182,19 @@ export class QuotaService implements OnApplicationShutdown {
       } catch (error) {
         const leftMs = leaseEndsAtMs - performance.now();
         const giveUp = last || leftMs <= 0 || error instanceof UnknownReservationError;
-        const line = `Reservation ${reservationId} of ${fetched} fetched was not settled, attempt ${attempt}`;
+        const facts = { reservationId, fetched, attempt, cause: String(error) };
         if (giveUp) {
-          this.logger.error(`${line}; given up, the customer is not charged: ${String(error)}`);
+          this.events.count('given_up');
+          this.logger.error({
+            event: 'settlement_given_up',
+            message: 'The customer is not charged for what was fetched.',
+            ...facts,
+          });
           return false;
         }
+        this.events.count('retried');
         const delayMs = Math.min(retryDelayMs(attempt), Math.ceil(leftMs));
-        this.logger.warn(`${line}; next in ${delayMs} ms: ${String(error)}`);
+        this.logger.warn({ event: 'settlement_retried', ...facts, delayMs });
         await sleep(delayMs, undefined, { signal: this.closing.signal }).catch(() => undefined);
       }
     }

@@ -1,3 +1,4 @@
+import type { QuotaState } from '../domain/errors.js';
 import type { Channel, Upload } from '../domain/transcript.js';
 import type { Answer } from './transcript-cache.js';
 
@@ -15,6 +16,8 @@ export interface CallPlan {
   languages: readonly string[];
   /** Undefined when nothing has to be fetched. */
   reservation: { id: string; leaseEndsAtMs: number } | undefined;
+  /** How the quota stands, this reservation counted. */
+  quota: QuotaState;
 }
 
 /** How many videos a plan has to fetch at the most, each of which can cost one count. */

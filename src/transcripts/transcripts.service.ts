@@ -1,7 +1,13 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { parseChannelReference } from '../domain/channel-reference.js';
-import { ChannelNotFoundError, PlanLimitExceededError, UpstreamError } from '../domain/errors.js';
+import {
+  ChannelNotFoundError,
+  DomainError,
+  InvalidApiKeyError,
+  PlanLimitExceededError,
+  UpstreamError,
+} from '../domain/errors.js';
 import { NO_DETAILS, type Channel, type Upload } from '../domain/transcript.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { limitThatFits, requiredCount, type CallPlan, type PlannedVideo } from './call-plan.js';
@@ -29,7 +35,6 @@ const LEASE_MARGIN_SECONDS = 15;
 /** The use case: the transcripts of a channel's newest uploads. */
 @Injectable()
 export class TranscriptsService {
-  private readonly logger = new Logger(TranscriptsService.name);
   private readonly running = new Set<Promise<unknown>>();
 
   constructor(
@@ -44,7 +49,7 @@ export class TranscriptsService {
    * Everything that can refuse a call: finds the channel, lists its uploads, looks them up and reserves quota for what
    * is missing. Nothing is fetched and nothing charged when it throws.
    *
-   * @throws ChannelNotFoundError | PlanLimitExceededError | UpstreamError
+   * @throws ChannelNotFoundError | PlanLimitExceededError | UpstreamError | InvalidApiKeyError
    */
   async prepare(request: TranscriptsRequest, call: Call): Promise<CallPlan> {
     const reference = parseChannelReference(request.reference);
@@ -53,10 +58,12 @@ export class TranscriptsService {
       const channelId = await this.directory.resolve(reference, call);
       const [channel, uploads] = await this.readChannel(channelId, request.limit, call);
       const videos = await this.lookUp(uploads, request.languages);
-      const reservation = await this.reserve(request, channelId, videos);
-      return { channel, videos, languages: request.languages, reservation };
+      const reserved = await this.reserve(request, channelId, videos);
+      return { channel, videos, languages: request.languages, ...reserved };
     } catch (error) {
       if (error instanceof CallEnded) throw new UpstreamError('upstream_timeout', error);
+      // The organization was deleted since the key was looked at.
+      if (error instanceof DomainError && error.code === 'not_found') throw new InvalidApiKeyError();
       throw error;
     }
   }
@@ -111,9 +118,10 @@ export class TranscriptsService {
     request: TranscriptsRequest,
     channelId: string,
     videos: readonly PlannedVideo[],
-  ): Promise<CallPlan['reservation']> {
+  ): Promise<Pick<CallPlan, 'reservation' | 'quota'>> {
     const required = requiredCount(videos);
-    if (required === 0) return undefined;
+    // Nothing to hold: the state is read without waiting for the organization's lock and without leaving a row.
+    if (required === 0) return { reservation: undefined, quota: await this.quota.state(request.organizationId) };
     const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
     const { organizationId, keyId, requestId } = request;
@@ -125,15 +133,15 @@ export class TranscriptsService {
       required,
       leaseSeconds,
     });
-    if (reservation.granted) return { id: reservation.id, leaseEndsAtMs };
-    const { limit, used, reserved } = reservation.quota;
-    throw new PlanLimitExceededError(reservation.quota, required, limitThatFits(videos, limit - used - reserved));
+    const { quota } = reservation;
+    if (reservation.granted) return { reservation: { id: reservation.id, leaseEndsAtMs }, quota };
+    const { limit, used, reserved } = quota;
+    throw new PlanLimitExceededError(quota, required, limitThatFits(videos, limit - used - reserved));
   }
 
   private async settle(plan: CallPlan, fetched: number): Promise<void> {
     if (!plan.reservation) return;
     const { id, leaseEndsAtMs } = plan.reservation;
-    const settled = await this.quota.settleWithRetry(id, fetched, leaseEndsAtMs);
-    if (!settled) this.logger.error({ event: 'settlement_given_up', reservationId: id, fetched });
+    await this.quota.settleWithRetry(id, fetched, leaseEndsAtMs);
   }
 }

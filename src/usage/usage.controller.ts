@@ -3,7 +3,9 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { callerOf } from '../access/caller.js';
 import { RequiresApiKey } from '../access/gates.js';
+import { TOO_MANY_FAILURES } from '../access/limit-docs.js';
 import { ApiErrors } from '../http/error-docs.js';
+import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { NoParameters } from '../http/validation.js';
 import { QuotaService } from '../quota/quota.service.js';
 import type { Usage } from '../quota/usage.js';
@@ -18,12 +20,14 @@ export class UsageController {
 
   @Get()
   @ApiOperation({ operationId: 'getUsage', summary: "The organization's quota in the current month" })
-  @ApiOkResponse({ type: UsageSchema, description: 'The counts as of now.' })
+  @ApiOkResponse({ type: UsageSchema, description: 'The counts as of now.', headers: RATE_LIMIT_HEADERS })
   @ApiErrors(
     'invalid_request',
     'unauthorized',
     'invalid_api_key',
     'method_not_allowed',
+    'rate_limited',
+    TOO_MANY_FAILURES,
     'internal_error',
     'service_unavailable',
   )

@@ -87,6 +87,35 @@ describe('the admin commands', () => {
     );
   });
 
+  it('delete an organization, which is then unknown', async () => {
+    const id = await newOrganization('Leaving');
+    const { key } = await json('key', 'issue', id);
+    expect(await json('org', 'delete', 'Leaving')).toMatchObject({ id, name: 'Leaving', revokedKeys: 1 });
+    expect(await database.keys.authenticate(String(key))).toBeUndefined();
+    expect((await cli('org', 'list')).output).not.toContain(id);
+    expect(await cli('org', 'delete', id)).toEqual({
+      code: 1,
+      output: '',
+      errorOutput: `error: There is no organization with the id or name "${id}".\n`,
+    });
+  });
+
+  it('remove the usage that is older than the retention', async () => {
+    const customer = await database.newCustomer(10);
+    await database.quota.settle(await database.reserved(customer, 5), 4);
+    await database.dataSource.query(
+      "UPDATE quota_reservations SET period_start = '2020-01-01' WHERE organization_id = $1",
+      [customer.organizationId],
+    );
+    await database.dataSource.query("UPDATE quota_periods SET period_start = '2020-01-01' WHERE organization_id = $1", [
+      customer.organizationId,
+    ]);
+    expect(await json('usage', 'prune')).toMatchObject({ retentionMonths: 24, periods: 1, calls: 1 });
+    expect((await cli('usage', 'prune')).output).toMatch(
+      /^Kept from \d{4}-\d\d on; removed 0 months of organizations with 0 calls\.\n$/,
+    );
+  });
+
   it('log to standard error only', async () => {
     const { output, errorOutput } = await runCli(['org', 'list', '--json'], {
       DATABASE_URL: database.url,

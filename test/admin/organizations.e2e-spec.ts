@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   AmbiguousOrganizationError,
+  EmptyChangeError,
   InvalidLimitError,
   InvalidNameError,
+  UnknownCursorError,
   UnknownOrganizationError,
   UnknownPlanError,
 } from '../../src/organizations/organization-errors.js';
@@ -56,10 +58,71 @@ describe('organizations', () => {
 
   it('that were deleted are found no more', async () => {
     const { id } = await organizations.create({ name: 'Gone', plan: 'pro' });
-    await database.dataSource.query('UPDATE organizations SET deleted_at = now() WHERE id = $1', [id]);
+    await organizations.delete(id);
     await expect(organizations.find(id)).rejects.toBeInstanceOf(UnknownOrganizationError);
     await expect(organizations.find('Gone')).rejects.toBeInstanceOf(UnknownOrganizationError);
     expect((await organizations.list({ count: 100 })).organizations.map((one) => one.id)).not.toContain(id);
+  });
+
+  it('that are deleted lose their keys at once and keep their settled calls, and calls that run are settled', async () => {
+    const customer = await database.newCustomer(10);
+    const { organizationId } = customer;
+    const { key } = await database.keys.issue({ organizationId });
+    await database.quota.settle(await database.reserved(customer, 3), 3);
+    const running = await database.reserved(customer, 5);
+    expect(await organizations.delete(organizationId)).toMatchObject({
+      organization: { id: organizationId },
+      revokedKeys: 2,
+    });
+    expect(await database.keys.authenticate(key)).toBeUndefined();
+    await expect(database.reserve(customer, 0)).rejects.toBeInstanceOf(UnknownOrganizationError);
+    await expect(organizations.delete(organizationId)).rejects.toBeInstanceOf(UnknownOrganizationError);
+    await expect(organizations.setLimit(organizationId, 5)).rejects.toBeInstanceOf(UnknownOrganizationError);
+    await database.quota.settle(running, 4);
+    expect(await database.quota.verify(organizationId)).toMatchObject({
+      exact: true,
+      periods: [{ used: 7, recomputed: 7, settledCalls: 2 }],
+    });
+  });
+
+  it('that are deleted while keys are issued and rotated are left without a good key', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { organizationId, keyId } = await database.newCustomer();
+      const made = await Promise.allSettled([
+        database.keys.issue({ organizationId }),
+        database.keys.rotate(keyId, 1),
+        organizations.delete(organizationId),
+        database.keys.issue({ organizationId }),
+      ]);
+      expect(made[2].status).toBe('fulfilled');
+      const [{ good } = { good: -1 }] = await database.dataSource.query<{ good: number }[]>(
+        'SELECT count(*)::integer AS good FROM api_keys WHERE organization_id = $1 AND revoked_at IS NULL',
+        [organizationId],
+      );
+      expect(good).toBe(0);
+      for (const one of made) {
+        if (one.status === 'rejected') expect(String(one.reason)).toMatch(/UnknownOrganization|InactiveKey/);
+      }
+    }
+  });
+
+  it('are listed after one that exists or existed, and after no other', async () => {
+    const { id } = await organizations.create({ name: 'Cursor', plan: 'pro' });
+    const { id: later } = await organizations.create({ name: 'Later', plan: 'pro' });
+    await organizations.delete(id);
+    expect((await organizations.list({ count: 1, after: id })).organizations).toMatchObject([{ id: later }]);
+    await expect(organizations.list({ count: 1, after: 'org_none' })).rejects.toBeInstanceOf(UnknownCursorError);
+  });
+
+  it('are changed in whole or not at all', async () => {
+    const { id } = await organizations.create({ name: 'Whole', plan: 'free' });
+    await expect(organizations.change(id, { plan: 'pro', monthlyLimit: -1 })).rejects.toBeInstanceOf(InvalidLimitError);
+    await expect(organizations.change(id, {})).rejects.toBeInstanceOf(EmptyChangeError);
+    expect(await organizations.get(id)).toMatchObject({ plan: 'free', monthlyLimit: null });
+    expect(await organizations.change(id, { plan: 'pro', monthlyLimit: 4 })).toMatchObject({
+      plan: 'pro',
+      monthlyLimit: 4,
+    });
   });
 
   it('that nobody made are unknown, and a key given by mistake is not repeated', async () => {

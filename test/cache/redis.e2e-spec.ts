@@ -45,10 +45,11 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
 
   beforeAll(async () => {
     redis = await RedisServer.start();
-    [one, other] = (await Promise.all([1, 2].map(() => startService({ environment: { REDIS_URL: redis.url } })))) as [
-      TestService,
-      TestService,
-    ];
+    [one, other] = (await Promise.all(
+      [1, 2].map(() =>
+        startService({ environment: { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0 } }),
+      ),
+    )) as [TestService, TestService];
     await Promise.all([one, other].map((service) => untilReadinessIs(service, OK)));
   });
   afterAll(async () => {

@@ -53,3 +53,25 @@ describe('while the database is away', () => {
     });
   });
 });
+
+describe('while the process has as many calls in flight as it takes on', () => {
+  it('a call of any key is 503 with Retry-After and leaves no trace, and granted when one has ended', async () => {
+    const busy = await startService({ environment: { CALLS_PER_PROCESS: 1, CALLS_PER_KEY: 1 } });
+    try {
+      const [one, other] = [await busy.organization(), await busy.organization()];
+      const hold = busy.standIn.hold({ kind: 'timedtext' });
+      const running = busy.get('/channels/@bench-1x1/transcripts', one.key);
+      await hold.arrived;
+      const answer = await busy.get('/channels/@bench-1x2/transcripts', other.key);
+      expect(answer.status).toBe(503);
+      expect(answer.body.error).toMatchObject({ code: 'service_unavailable', retryable: true });
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+      expect((await busy.get('/usage', other.key)).body).toMatchObject({ used: 0, reserved: 0 });
+      hold.release();
+      expect((await running).status).toBe(200);
+      expect((await busy.get('/channels/@bench-1x2/transcripts', other.key)).status).toBe(200);
+    } finally {
+      await busy.close();
+    }
+  });
+});

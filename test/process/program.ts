@@ -2,20 +2,37 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { refuseSecrets } from '../plaintext-keys.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const START_MS = 20_000;
+
+export interface ProgramEnd {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
 
 /** A program of the built service in a process of its own. */
 export class Program {
   stdout = '';
   stderr = '';
-  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** Rejects when the service has shown a key. */
+  readonly exited: Promise<ProgramEnd>;
 
-  private constructor(readonly child: ChildProcess) {
+  private constructor(
+    readonly child: ChildProcess,
+    file: string,
+  ) {
     child.stdout?.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
-    this.exited = new Promise((resolve) => child.once('close', (code, signal) => resolve({ code, signal })));
+    const exited = new Promise<ProgramEnd>((resolve) =>
+      child.once('close', (code, signal) => resolve({ code, signal })),
+    );
+    this.exited = exited.then((end) => {
+      // A command shows the key that it makes; the service never shows one.
+      if (file === 'main.js') refuseSecrets({ output: this.stdout + this.stderr });
+      return end;
+    });
   }
 
   /** Runs `dist/<file>` with these variables and no others of the service's. */
@@ -25,7 +42,7 @@ export class Program {
       env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    return new Program(child);
+    return new Program(child, file);
   }
 
   /** Where the service listens, once it does; rejects when it ends before. */
@@ -46,7 +63,7 @@ export class Program {
     return Promise.race([listening, ended]).finally(() => clearTimeout(timer));
   }
 
-  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<ProgramEnd> {
     this.child.kill(signal);
     return this.exited;
   }

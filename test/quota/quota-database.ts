@@ -8,8 +8,11 @@ import { ApiKey } from '../../src/organizations/api-key.entity.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { Organization } from '../../src/organizations/organization.entity.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { QuotaEvents } from '../../src/quota/quota-events.js';
 import { QuotaService, type Reservation } from '../../src/quota/quota.service.js';
+import { UsageRetention } from '../../src/quota/usage-retention.js';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
+import { refuseSecrets, rowsAsText } from '../plaintext-keys.js';
 
 export const PLAN_FREE_MONTHLY = 50;
 export const PLAN_PRO_MONTHLY = 5_000;
@@ -26,6 +29,7 @@ export class QuotaDatabase {
   readonly keyUse: ApiKeyUse;
   readonly keys: ApiKeysService;
   readonly quota: QuotaService;
+  readonly retention: UsageRetention;
 
   private constructor(
     readonly url: string,
@@ -37,6 +41,7 @@ export class QuotaDatabase {
     this.keyUse = new ApiKeyUse(dataSource);
     this.keys = new ApiKeysService(dataSource, this.keyUse);
     this.quota = this.newQuotaService();
+    this.retention = new UsageRetention(dataSource, environment);
   }
 
   /** @param existing a database that is there already; `close` drops it all the same */
@@ -52,12 +57,14 @@ export class QuotaDatabase {
     });
     return new QuotaDatabase(url, database.dataSource, environment, async () => {
       await database.close();
+      const rows = await rowsAsText(url);
       await testDatabase.drop();
+      refuseSecrets({ rows });
     });
   }
 
-  newQuotaService(): QuotaService {
-    return new QuotaService(this.dataSource, this.environment);
+  newQuotaService(events = new QuotaEvents()): QuotaService {
+    return new QuotaService(this.dataSource, this.environment, events);
   }
 
   async newCustomer(monthlyLimit: number | null = null, plan = 'pro'): Promise<Customer> {

@@ -3,12 +3,13 @@
 import { once } from 'node:events';
 import { Environment } from '../../dist/config/environment.js';
 import { openDatabase } from '../../dist/database/data-source.js';
+import { QuotaEvents } from '../../dist/quota/quota-events.js';
 import { QuotaService } from '../../dist/quota/quota.service.js';
 
 const [url, organizationId, keyId, attempts] = process.argv.slice(2);
 const environment = Object.assign(new Environment(), { DATABASE_URL: url });
 const { dataSource, close } = await openDatabase(environment, { as: 'service', entities: [], migrations: [] });
-const quota = new QuotaService(dataSource, environment);
+const quota = new QuotaService(dataSource, environment, new QuotaEvents());
 const request = { organizationId, keyId, requestId: 'race', channelId: 'UC', required: 1, leaseSeconds: 60 };
 
 // Every connection is open before the start, so that they arrive at once.

@@ -3,6 +3,7 @@ import { readEnvironment } from '../../config/environment.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
+import { UsageRetention } from '../../quota/usage-retention.js';
 import { CliModule } from '../cli.module.js';
 import { CommandLogger } from '../command-logger.js';
 
@@ -10,6 +11,7 @@ export interface AdminServices {
   organizations: OrganizationsService;
   keys: ApiKeysService;
   quota: QuotaService;
+  retention: UsageRetention;
 }
 
 /**
@@ -30,6 +32,7 @@ export async function withAdminServices(work: (services: AdminServices) => Promi
       organizations: context.get(OrganizationsService),
       keys: context.get(ApiKeysService),
       quota: context.get(QuotaService),
+      retention: context.get(UsageRetention),
     });
   } finally {
     await context.close();

@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
-import type { IssuedKey } from '../../organizations/api-keys.service.js';
-import { issuedKeyDocument, keyDocument, type KeyDocument } from '../documents.js';
+import type { ApiKey } from '../../organizations/api-key.entity.js';
+import type { IssuedKey, KeysPage } from '../../organizations/api-keys.service.js';
+import { GRACE_HOURS_DEFAULT } from '../../organizations/key-lifetime.js';
+import { issuedKeyDocument, keyDocument, rotatedKeyDocument, type KeyDocument } from '../documents.js';
+import type { AdminServices } from './admin-services.js';
 import { answer } from './answer.js';
 import { facts, table } from './table.js';
 import { wholeNumber } from './whole-number.js';
 
-const GRACE_HOURS_DEFAULT = 24;
+const PAGE_COUNT = 500;
 const SHOWN_ONCE = 'This is the only time the key is shown. Keep it somewhere safe.';
 
 /** Adds `key issue`, `key list`, `key rotate` and `key revoke`. */
@@ -31,9 +34,9 @@ export function addKeyCommands(program: Command): void {
     .description('list the keys of an organization, the oldest first')
     .argument('<org>', 'id or name')
     .action((idOrName: string, _options: object, command: Command) =>
-      answer(command, async ({ organizations, keys }) => {
-        const { id } = await organizations.find(idOrName);
-        const documents = (await keys.list(id)).map(keyDocument);
+      answer(command, async (services) => {
+        const { id } = await services.organizations.find(idOrName);
+        const documents = (await listAll(services, id)).map(keyDocument);
         return { document: documents, text: keysText(documents) };
       }),
     );
@@ -45,9 +48,9 @@ export function addKeyCommands(program: Command): void {
     .option('--grace-hours <count>', 'how long the old key lives on', wholeNumber, GRACE_HOURS_DEFAULT)
     .action((keyId: string, options: { graceHours: number }, command: Command) =>
       answer(command, async ({ keys }) => {
-        const { replaced, ...issued } = await keys.rotate(keyId, options.graceHours);
-        const document = { ...issuedKeyDocument(issued), replaced: keyDocument(replaced) };
-        return { document, text: `${issuedText(issued)}\n${replacedText(document.replaced)}` };
+        const rotated = await keys.rotate(keyId, options.graceHours);
+        const document = rotatedKeyDocument(rotated);
+        return { document, text: `${issuedText(rotated)}\n${replacedText(document.replaced)}` };
       }),
     );
 
@@ -61,6 +64,17 @@ export function addKeyCommands(program: Command): void {
         return { document, text: `Key ${document.id} (${document.name}) was revoked at ${document.revokedAt}.` };
       }),
     );
+}
+
+async function listAll({ keys }: AdminServices, organizationId: string): Promise<ApiKey[]> {
+  const all: ApiKey[] = [];
+  let after: string | null = null;
+  do {
+    const page: KeysPage = await keys.list(organizationId, { count: PAGE_COUNT, after });
+    all.push(...page.keys);
+    after = page.next;
+  } while (after !== null);
+  return all;
 }
 
 function issuedText({ key, apiKey }: IssuedKey): string {

@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from 'commander';
 import { PLANS } from '../../domain/plan.js';
 import type { Organization } from '../../organizations/organization.entity.js';
 import type { OrganizationsPage } from '../../organizations/organizations.service.js';
-import { organizationDocument } from '../documents.js';
+import { deletedOrganizationDocument, organizationDocument } from '../documents.js';
 import type { AdminServices } from './admin-services.js';
 import { answer, type Answer } from './answer.js';
 import { facts, table } from './table.js';
@@ -10,9 +10,9 @@ import { wholeNumber } from './whole-number.js';
 
 const PAGE_COUNT = 500;
 
-/** Adds `org create`, `org list`, `org set-plan` and `org set-limit`. */
+/** Adds `org create`, `org list`, `org set-plan`, `org set-limit` and `org delete`. */
 export function addOrganizationCommands(program: Command): void {
-  const org = program.command('org').description('make and change organizations');
+  const org = program.command('org').description('make, change and delete organizations');
 
   org
     .command('create')
@@ -45,6 +45,22 @@ export function addOrganizationCommands(program: Command): void {
     .argument('<count>', 'transcripts a month, or "default"', readLimit)
     .action((idOrName: string, limit: number | null, _options: object, command: Command) =>
       answer(command, async ({ organizations }) => shown(await organizations.setLimit(idOrName, limit))),
+    );
+
+  org
+    .command('delete')
+    .description('delete an organization: revokes its keys and keeps its settled calls')
+    .argument('<org>', 'id or name')
+    .action((idOrName: string, _options: object, command: Command) =>
+      answer(command, async ({ organizations }) => {
+        const { id } = await organizations.find(idOrName);
+        const document = deletedOrganizationDocument(await organizations.delete(id));
+        const { name, deletedAt, revokedKeys } = document;
+        return {
+          document,
+          text: `Organization ${id} (${name}) was deleted at ${deletedAt}; keys revoked: ${revokedKeys}.`,
+        };
+      }),
     );
 }
 

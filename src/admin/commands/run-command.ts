@@ -3,7 +3,7 @@ import { EnvironmentError } from '../../config/environment.js';
 import { withoutKeys } from '../../organizations/api-key.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
-import { addUsageCommand } from './usage-command.js';
+import { addUsageCommands } from './usage-commands.js';
 
 /**
  * Runs one admin command. Its answer goes to standard output; whatever goes wrong becomes a line on standard error (a
@@ -32,7 +32,7 @@ function program(): Command {
     .exitOverride();
   addOrganizationCommands(root);
   addKeyCommands(root);
-  addUsageCommand(root);
+  addUsageCommands(root);
   return root;
 }
 

@@ -1,6 +1,7 @@
 import { CreateOrganizations1763683200000 } from './create-organizations.js';
 import { CreateQuotaClock1763683202000 } from './create-quota-clock.js';
 import { CreateQuotaLedger1763683203000 } from './create-quota-ledger.js';
+import { CreateQuotaPrune1763683204000 } from './create-quota-prune.js';
 import { CreateQuotaTables1763683201000 } from './create-quota-tables.js';
 
 /** Every migration, the oldest first; one that was released is never edited. */
@@ -9,4 +10,5 @@ export const MIGRATIONS = [
   CreateQuotaTables1763683201000,
   CreateQuotaClock1763683202000,
   CreateQuotaLedger1763683203000,
+  CreateQuotaPrune1763683204000,
 ];

@@ -11,9 +11,9 @@ export class InexactUsageError extends Error {
   }
 }
 
-/** Adds `usage`. With `--verify` it fails when a month's count is not the sum of its settled calls. */
-export function addUsageCommand(program: Command): void {
-  program
+/** Adds `usage` and `usage prune`. With `--verify` it fails when a month's count is not the sum of its settled calls. */
+export function addUsageCommands(program: Command): void {
+  const usage = program
     .command('usage')
     .description("show an organization's quota in this month")
     .argument('<org>', 'id or name')
@@ -38,6 +38,20 @@ export function addUsageCommand(program: Command): void {
           wrong.map(({ period }) => period),
         );
     });
+
+  usage
+    .command('prune')
+    .description('remove the months that are older than USAGE_RETENTION_MONTHS')
+    .action((_options: object, command: Command) =>
+      answer(command, async ({ retention }) => {
+        const document = await retention.prune();
+        const { keptFrom, periods, calls } = document;
+        return {
+          document,
+          text: `Kept from ${keptFrom} on; removed ${periods} months of organizations with ${calls} calls.`,
+        };
+      }),
+    );
 }
 
 function usageText(usage: Usage): string {

@@ -1,0 +1,1 @@
+export { crash as default } from './jest.config.mjs';

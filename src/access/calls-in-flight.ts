@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { SharedCounts } from '../cache/shared-counts.js';
+import { Environment } from '../config/environment.js';
+import { RateLimitedError, ServiceUnavailableError } from '../domain/errors.js';
+
+/** Nobody knows when a call that runs will end; this is a pause that does not hammer. */
+const RETRY_AFTER_SECONDS = 2;
+/** Seconds that a call's place outlives its deadline, for the reader; then a process that was killed is forgotten. */
+const LEASE_MARGIN_SECONDS = 15;
+const LEAVE_RETRY_MS = 1_000;
+
+const ENTER = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+  if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[1]) then return { 0 } end
+  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return { 1 }`;
+
+const LEAVE = `return { redis.call('ZREM', KEYS[1], ARGV[1]) }`;
+
+/**
+ * Counts the calls that run: those of the process, and those of each key over all replicas while Redis counts. The
+ * process's own count is always kept and always holds, so that nothing has to be carried over when Redis goes away.
+ */
+@Injectable()
+export class CallsInFlight implements BeforeApplicationShutdown {
+  private total = 0;
+  private readonly byKey = new Map<string, number>();
+  private readonly leaving = new Set<Promise<void>>();
+  private readonly closing = new AbortController();
+
+  constructor(
+    private readonly shared: SharedCounts,
+    private readonly environment: Environment,
+  ) {}
+
+  /**
+   * Takes a place for a call until `ended` resolves.
+   *
+   * @throws RateLimitedError when the key has too many calls in flight, ServiceUnavailableError when the process has
+   */
+  async enter(keyId: string, ended: Promise<void>): Promise<void> {
+    const { CALLS_PER_KEY, CALLS_PER_PROCESS } = this.environment;
+    if (CALLS_PER_KEY > 0 && (this.byKey.get(keyId) ?? 0) >= CALLS_PER_KEY) throw tooManyOfKey(CALLS_PER_KEY);
+    if (CALLS_PER_PROCESS > 0 && this.total >= CALLS_PER_PROCESS) throw tooManyOfProcess();
+    // Taken before anything is waited for, so that no two calls see the same last place.
+    this.change(keyId, 1);
+    const leave = (): void => this.change(keyId, -1);
+    if (CALLS_PER_KEY === 0 || !this.shared.configured) {
+      void ended.then(leave);
+      return;
+    }
+    const callId = randomUUID();
+    const leaseMs = (this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS) * 1000;
+    const [granted] = (await this.shared.run(ENTER, nameOf(keyId), [CALLS_PER_KEY, leaseMs, callId])) ?? [];
+    if (granted === 0) {
+      leave();
+      throw tooManyOfKey(CALLS_PER_KEY);
+    }
+    const leaseEndsAtMs = performance.now() + leaseMs;
+    // Also when there was no answer: the place may have been taken all the same.
+    void ended.then(() => {
+      leave();
+      const leaving = this.leaveShared(keyId, callId, leaseEndsAtMs).finally(() => this.leaving.delete(leaving));
+      this.leaving.add(leaving);
+    });
+  }
+
+  /** Places are given back before the connection is closed. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.closing.abort();
+    await Promise.all(this.leaving);
+  }
+
+  /** Tries until the place's lease ends, so that it is not lost to its key when Redis was away for a moment. */
+  private async leaveShared(keyId: string, callId: string, leaseEndsAtMs: number): Promise<void> {
+    while (!(await this.shared.run(LEAVE, nameOf(keyId), [callId]))) {
+      if (this.closing.signal.aborted || performance.now() > leaseEndsAtMs) return;
+      await sleep(LEAVE_RETRY_MS, undefined, { ref: false, signal: this.closing.signal }).catch(() => undefined);
+    }
+  }
+
+  private change(keyId: string, by: 1 | -1): void {
+    this.total += by;
+    const count = (this.byKey.get(keyId) ?? 0) + by;
+    if (count > 0) this.byKey.set(keyId, count);
+    else this.byKey.delete(keyId);
+  }
+}
+
+function nameOf(keyId: string): string {
+  return `ct:calls:${keyId}`;
+}
+
+function tooManyOfKey(max: number): RateLimitedError {
+  const calls = max === 1 ? '1 call' : `${max} calls`;
+  return new RateLimitedError(
+    `This key has ${calls} in flight, which is as many as it may have at once. Try again when one of them has ended.`,
+    RETRY_AFTER_SECONDS,
+  );
+}
+
+function tooManyOfProcess(): ServiceUnavailableError {
+  return new ServiceUnavailableError(
+    'The service has as many calls in flight as it takes on. Nothing was charged. Try again.',
+    RETRY_AFTER_SECONDS,
+  );
+}

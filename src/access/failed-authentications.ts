@@ -1,0 +1,47 @@
+import { isIP } from 'node:net';
+import { Injectable } from '@nestjs/common';
+import { normalizeIp } from '@nestjs/throttler';
+import type { Request, Response } from 'express';
+import { SharedCounts } from '../cache/shared-counts.js';
+import { RateLimitedError } from '../domain/errors.js';
+import { setRateLimitHeaders } from '../http/limit-headers.js';
+import { RateCounts } from './rate-counts.js';
+
+/** More than a person who mistypes a key needs, and nothing to somebody who guesses. */
+const FAILURES_MAX = 20;
+const WINDOW_MS = 60_000;
+/** What one household or one rented machine is given. */
+const IPV6_PREFIX_BITS = 64;
+
+/**
+ * Counts requests that failed to authenticate, by address. It is asked only when one has failed, so that a valid key is
+ * never held back by what others at its address do.
+ */
+@Injectable()
+export class FailedAuthentications {
+  private readonly counts: RateCounts;
+
+  constructor(shared: SharedCounts) {
+    this.counts = new RateCounts(shared);
+  }
+
+  /** @throws RateLimitedError when the address has failed too often in the last minute */
+  async note(request: Request, response: Response): Promise<void> {
+    const { isBlocked, timeToBlockExpire } = await this.counts.increment(
+      `ct:failed:${networkOf(request.ip)}`,
+      WINDOW_MS,
+      FAILURES_MAX,
+    );
+    if (!isBlocked) return;
+    setRateLimitHeaders(response, FAILURES_MAX, timeToBlockExpire);
+    throw new RateLimitedError(
+      'Too many requests from this address had no valid API key. With one, a request is answered at once.',
+      timeToBlockExpire,
+    );
+  }
+}
+
+/** Where a proxy is trusted it can be any text, as long as a header may be; all of that is one caller. */
+function networkOf(address = ''): string {
+  return isIP(address) === 0 ? 'unknown' : normalizeIp(address, IPV6_PREFIX_BITS);
+}

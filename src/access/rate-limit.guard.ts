@@ -1,0 +1,43 @@
+import { Injectable, type ExecutionContext } from '@nestjs/common';
+import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
+import type { Request, Response } from 'express';
+import { RateLimitedError } from '../domain/errors.js';
+import { setRateLimitHeaders } from '../http/limit-headers.js';
+import { callerOf } from './caller.js';
+
+/** How often: refuses a call by a key that has called too often in the last minute (429). One count over all routes. */
+@Injectable()
+export class RateLimitGuard extends ThrottlerGuard {
+  /** Counts a call that is refused for another reason, which is the one that it is told. */
+  async count(context: ExecutionContext): Promise<void> {
+    await this.canActivate(context).catch((error: unknown) => {
+      if (!(error instanceof RateLimitedError)) throw error;
+    });
+  }
+
+  protected override getTracker(request: Request): Promise<string> {
+    return Promise.resolve(callerOf(request).keyId);
+  }
+
+  protected override generateKey(_context: ExecutionContext, keyId: string): string {
+    return `ct:rate:${keyId}`;
+  }
+
+  /** The error brings its own; the base would send it with a call that is refused for another reason too. */
+  protected override setResponseHeader(response: Response, name: string, value: string | number): void {
+    if (name !== 'Retry-After') super.setResponseHeader(response, name, value);
+  }
+
+  protected override throwThrottlingException(context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
+    const { limit, timeToBlockExpire: waitSeconds } = detail;
+    setRateLimitHeaders(context.switchToHttp().getResponse<Response>(), limit, waitSeconds);
+    throw new RateLimitedError(
+      `This key may call ${limit} times a minute and has. Try again in ${inSeconds(waitSeconds)}.`,
+      waitSeconds,
+    );
+  }
+}
+
+export function inSeconds(seconds: number): string {
+  return seconds === 1 ? '1 second' : `${seconds} seconds`;
+}

@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import { OrganizationsModule } from '../organizations/organizations.module.js';
+import { QuotaModule } from '../quota/quota.module.js';
+import { AdminKeysController } from './http/keys.controller.js';
+import { AdminOrganizationsController } from './http/organizations.controller.js';
+import { AdminUsageController } from './http/usage.controller.js';
+
+/** `/admin`: what the commands do, over HTTP. */
+@Module({
+  imports: [OrganizationsModule, QuotaModule],
+  controllers: [AdminOrganizationsController, AdminKeysController, AdminUsageController],
+})
+export class AdminModule {}

@@ -1,0 +1,83 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { createClient } from '@redis/client';
+
+const CONNECT_TIMEOUT_MS = 1_000;
+/** Whoever waits longer than this does better without the server, which then counts as away. */
+const COMMAND_TIMEOUT_MS = 1_000;
+/** How often the server is asked whether it is there: its answer is what ends an absence on a living connection. */
+const PING_INTERVAL_MS = 1_000;
+/** A connection on which nothing moves for this long is made anew. */
+const SILENCE_MAX_MS = 5_000;
+const RECONNECT_DELAY_MAX_MS = 2_000;
+
+function connect(url: string) {
+  return createClient({
+    url,
+    // Away means a miss at once: commands are never queued for a server that may come back.
+    disableOfflineQueue: true,
+    pingInterval: PING_INTERVAL_MS,
+    socket: {
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      socketTimeout: SILENCE_MAX_MS,
+      reconnectStrategy: (retries) => Math.min(50 * 2 ** retries, RECONNECT_DELAY_MAX_MS),
+    },
+  });
+}
+
+export type RedisClient = ReturnType<typeof connect>;
+
+/** The one connection of the process to Redis or Valkey. While the server is away, or silent, every command rejects at once. */
+@Injectable()
+export class RedisConnection implements OnApplicationShutdown {
+  private readonly logger = new Logger(RedisConnection.name);
+  private readonly client: RedisClient;
+  private away = false;
+
+  constructor(url: string) {
+    this.client = connect(url);
+    this.client.on('error', (error: Error) => this.report(error));
+    this.client.on('ready', () => this.reportBack());
+    this.client.on('ping-interval', () => this.reportBack());
+    // Reconnecting is the client's own affair; the service starts and works without the server meanwhile.
+    this.client.connect().catch((error: Error) => this.report(error));
+  }
+
+  /**
+   * Runs a command within its time. The client cannot do that: its own limit ends when a command is written, so that a
+   * server that is connected and silent would hold up every call.
+   */
+  async run<T>(command: (client: RedisClient) => Promise<T>, timeoutMs = COMMAND_TIMEOUT_MS): Promise<T> {
+    if (this.away) throw new Error('Redis is away.');
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const error = new Error(`no answer within ${timeoutMs} ms`);
+        this.report(error);
+        reject(error);
+      }, timeoutMs);
+    });
+    return Promise.race([command(this.client), late]).finally(() => clearTimeout(timer));
+  }
+
+  onApplicationShutdown(): void {
+    // What is cut off now is no absence to report.
+    this.away = true;
+    this.client.destroy();
+  }
+
+  private report(error: Error): void {
+    if (this.away) return;
+    this.away = true;
+    this.logger.warn({
+      event: 'cache_away',
+      message: 'Redis is away; until it is back answers are not cached and calls are counted by each process alone.',
+      cause: error.message || error.name,
+    });
+  }
+
+  private reportBack(): void {
+    if (!this.away) return;
+    this.away = false;
+    this.logger.log({ event: 'cache_back', message: 'Redis is back.' });
+  }
+}

@@ -1,0 +1,41 @@
+import type { Response } from 'express';
+import type { QuotaState } from '../domain/errors.js';
+
+const seconds = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
+const count = seconds;
+
+/** Absent while the limit is turned off. */
+export const RATE_LIMIT_HEADERS = {
+  'X-RateLimit-Limit': count('Calls that the key may make in a minute.'),
+  'X-RateLimit-Remaining': count('How many of them are left.'),
+  'X-RateLimit-Reset': seconds(
+    'Seconds until the oldest call of the last minute counts no more, and one more is left.',
+  ),
+};
+
+export const QUOTA_HEADERS = {
+  'X-Quota-Limit': count('Transcripts a month that the organization has.'),
+  'X-Quota-Remaining': count('How many are left when this call has reserved what it could cost.'),
+  'X-Quota-Reset': seconds('Seconds until the next calendar month (UTC) begins.'),
+};
+
+/** What a page on another origin may read beside the body. */
+export const EXPOSED_HEADERS = [
+  'X-Request-Id',
+  'Retry-After',
+  ...Object.keys(RATE_LIMIT_HEADERS),
+  ...Object.keys(QUOTA_HEADERS),
+];
+
+/** For a call that is one too many. */
+export function setRateLimitHeaders(response: Response, limit: number, resetSeconds: number): void {
+  response.setHeader('X-RateLimit-Limit', limit);
+  response.setHeader('X-RateLimit-Remaining', 0);
+  response.setHeader('X-RateLimit-Reset', resetSeconds);
+}
+
+export function setQuotaHeaders(response: Response, { limit, used, reserved, resetAt }: QuotaState): void {
+  response.setHeader('X-Quota-Limit', limit);
+  response.setHeader('X-Quota-Remaining', Math.max(0, limit - used - reserved));
+  response.setHeader('X-Quota-Reset', Math.max(0, Math.ceil((resetAt.getTime() - Date.now()) / 1000)));
+}

@@ -1,0 +1,330 @@
+import { connect, type AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startService, type Answer, type TestService } from '../service.js';
+
+const ADMIN_TOKEN = 'an-admin-token-of-the-tests-1f8a';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ environment: { ADMIN_TOKEN } });
+});
+afterAll(() => service.close());
+
+const TOKEN = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+const JSON_BODY = { ...TOKEN, 'Content-Type': 'application/json' };
+
+/** Calls as the admin; an object goes out as JSON, a text as it is. */
+function admin(method: string, path: string, body?: object | string): Promise<Answer> {
+  const text = typeof body === 'object' ? JSON.stringify(body) : body;
+  return service.request(method, `/admin${path}`, text === undefined ? TOKEN : JSON_BODY, text);
+}
+
+async function created(body: object = { name: 'Acme', plan: 'pro' }): Promise<string> {
+  const answer = await admin('POST', '/organizations', body);
+  expect(answer.status).toBe(201);
+  return String(answer.body.id);
+}
+
+async function issued(organizationId: string): Promise<{ id: string; key: string }> {
+  const answer = await admin('POST', `/organizations/${organizationId}/keys`);
+  expect(answer.status).toBe(201);
+  return answer.body as { id: string; key: string };
+}
+
+/** The last change that was logged. */
+function lastChange(): Record<string, unknown> {
+  const line = service.logs.filter((one) => one.includes('"admin_change"')).at(-1);
+  return JSON.parse(line ?? '{}') as Record<string, unknown>;
+}
+
+describe('organizations over HTTP', () => {
+  it('are made, looked at, changed and deleted, each change in a line of the log with the request and the address', async () => {
+    const made = await admin('POST', '/organizations', { name: ' Acme ', plan: 'free', monthlyLimit: 7 });
+    expect([made.status, made.body]).toEqual([
+      201,
+      { id: made.body.id, name: 'Acme', plan: 'free', monthlyLimit: 7, createdAt: made.body.createdAt },
+    ]);
+    const id = String(made.body.id);
+    expect(lastChange()).toMatchObject({
+      level: 'info',
+      event: 'admin_change',
+      action: 'organization_created',
+      organizationId: id,
+      requestId: made.headers['x-request-id'],
+      address: '127.0.0.1',
+    });
+    expect((await admin('GET', `/organizations/${id}`)).body).toEqual(made.body);
+    const changed = await admin('PATCH', `/organizations/${id}`, { plan: 'pro', monthlyLimit: null });
+    expect([changed.status, changed.body]).toEqual([200, { ...made.body, plan: 'pro', monthlyLimit: null }]);
+    expect(lastChange()).toMatchObject({ action: 'organization_changed', organizationId: id, plan: 'pro' });
+    const limited = await admin('PATCH', `/organizations/${id}`, { monthlyLimit: 0 });
+    expect(limited.body).toMatchObject({ plan: 'pro', monthlyLimit: 0 });
+
+    await issued(id);
+    const deleted = await admin('DELETE', `/organizations/${id}`);
+    expect([deleted.status, deleted.body]).toMatchObject([200, { id, revokedKeys: 1 }]);
+    expect(lastChange()).toMatchObject({ action: 'organization_deleted', organizationId: id });
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['GET', '/keys'],
+      ['POST', '/keys'],
+      ['GET', '/usage'],
+    ]) {
+      const answer = await admin(method ?? '', `/organizations/${id}${path}`);
+      expect([method, path, answer.status, answer.body.error.message]).toEqual([
+        method,
+        path,
+        404,
+        `There is no organization with the id or name "${id}".`,
+      ]);
+    }
+  });
+
+  it('are listed by pages, each once, the oldest first', async () => {
+    const made: string[] = [];
+    for (let count = 0; count < 5; count += 1) made.push(await created());
+    const listed: string[] = [];
+    for (let next: string | null = ''; next !== null;) {
+      const page: Answer = await admin('GET', `/organizations?limit=2${next && `&after=${next}`}`);
+      expect(page.body.organizations.length).toBeLessThanOrEqual(2);
+      listed.push(...(page.body.organizations as { id: string }[]).map(({ id }) => id));
+      next = page.body.next as string | null;
+    }
+    expect(new Set(listed).size).toBe(listed.length);
+    expect(listed.slice(-5)).toEqual(made);
+    expect((await admin('GET', '/organizations?limit=1000')).body.next).toBeNull();
+  });
+
+  it('are meant by their id alone: a name is unknown', async () => {
+    await created({ name: 'Named', plan: 'pro' });
+    expect((await admin('GET', '/organizations/Named')).status).toBe(404);
+  });
+});
+
+describe('keys over HTTP', () => {
+  it('are issued, used, listed without the key, rotated with a grace period and revoked', async () => {
+    const id = await created();
+    const first = await admin('POST', `/organizations/${id}/keys`, { name: 'server', expiresInDays: 30 });
+    expect([first.status, first.body.name, first.body.organizationId]).toEqual([201, 'server', id]);
+    expect(first.body.key).toMatch(/^ctk_[0-9A-Za-z]{49}$/);
+    expect((await service.get('/usage', first.body.key as string)).status).toBe(200);
+
+    const rotated = await admin('POST', `/keys/${first.body.id}/rotate`, { graceHours: 0 });
+    expect([rotated.status, rotated.body.replaced.id]).toEqual([201, first.body.id]);
+    expect(lastChange()).toMatchObject({ action: 'key_rotated', keyId: rotated.body.id, replacedKeyId: first.body.id });
+    expect((await service.get('/usage', first.body.key as string)).status).toBe(401);
+    const again = await admin('POST', `/keys/${rotated.body.id}/rotate`);
+    expect([again.status, again.body.replaced.revokedAt]).toEqual([201, null]);
+    for (const key of [rotated.body.key, again.body.key] as string[]) {
+      expect((await service.get('/usage', key)).status).toBe(200);
+    }
+
+    const revoked = await admin('DELETE', `/keys/${again.body.id}`);
+    expect(revoked.status).toBe(200);
+    expect((await admin('DELETE', `/keys/${again.body.id}`)).body).toEqual(revoked.body);
+    expect((await service.get('/usage', again.body.key as string)).status).toBe(401);
+
+    const page = await admin('GET', `/organizations/${id}/keys?limit=2`);
+    expect([page.body.keys.length, page.body.next, page.text.includes('"key"')]).toEqual([2, rotated.body.id, false]);
+    const rest = await admin('GET', `/organizations/${id}/keys?after=${page.body.next}`);
+    expect([rest.body.keys.length, rest.body.keys[0].id, rest.body.next]).toEqual([1, again.body.id, null]);
+    expect(service.logs.join('')).not.toContain(String(again.body.key).slice(10));
+  });
+
+  it('that are revoked cannot be rotated: 409, and nothing is issued', async () => {
+    const id = await created();
+    const { id: keyId } = await issued(id);
+    await admin('DELETE', `/keys/${keyId}`);
+    const answer = await admin('POST', `/keys/${keyId}/rotate`);
+    expect([answer.status, answer.body.error]).toMatchObject([409, { code: 'conflict', retryable: false }]);
+    expect((await admin('GET', `/organizations/${id}/keys`)).body.keys).toHaveLength(1);
+  });
+
+  it('that nobody issued are 404, a key that was given by mistake is not repeated', async () => {
+    const { key } = await issued(await created());
+    for (const [method, path] of [
+      ['POST', '/keys/key_none/rotate'],
+      ['DELETE', '/keys/key_none'],
+      ['DELETE', `/keys/${key}`],
+      ['DELETE', '/keys/key_%00'],
+      ['POST', '/keys/key_%00/rotate'],
+      ['POST', '/organizations/org_none/keys'],
+      ['PATCH', '/organizations/%00'],
+    ] as const) {
+      const answer = await admin(method, path, method === 'PATCH' ? { plan: 'pro' } : undefined);
+      expect([path, answer.status, answer.body.error.code]).toEqual([path, 404, 'not_found']);
+      expect(answer.text).not.toContain(key.slice(10));
+    }
+  });
+});
+
+describe('usage over HTTP', () => {
+  it('is that of GET /usage, and recomputed when asked for', async () => {
+    const id = await created();
+    const { key } = await issued(id);
+    await service.get('/channels/@tidewater/transcripts?limit=2', key);
+    const usage = await admin('GET', `/organizations/${id}/usage`);
+    expect(usage.body).toEqual((await service.get('/usage', key)).body);
+    const verified = await admin('GET', `/organizations/${id}/usage?verify=true`);
+    expect(verified.body).toMatchObject({
+      ...(usage.body as object),
+      used: 2,
+      verification: { exact: true, periods: [{ used: 2, recomputed: 2, settledCalls: 1 }] },
+    });
+  });
+
+  it('that is old is removed, and what was removed is told', async () => {
+    const answer = await admin('POST', '/usage/prune');
+    expect([answer.status, answer.body]).toMatchObject([200, { retentionMonths: 24, periods: 0, calls: 0 }]);
+    expect(lastChange()).toMatchObject({ action: 'usage_pruned', periods: 0 });
+  });
+});
+
+describe('a request that is wrong changes nothing', () => {
+  const long = 'x'.repeat(101);
+  it.each<[string, string, object | string, string]>([
+    ['POST', '/organizations', {}, 'name'],
+    ['POST', '/organizations', { name: '', plan: 'pro' }, 'name'],
+    ['POST', '/organizations', { name: long, plan: 'pro' }, 'name'],
+    ['POST', '/organizations', { name: 'a\nb', plan: 'pro' }, 'name'],
+    ['POST', '/organizations', { name: 5, plan: 'pro' }, 'name'],
+    ['POST', '/organizations', { name: ['A'], plan: 'pro' }, 'name'],
+    ['POST', '/organizations', { name: 'A', plan: 'gold' }, 'plan'],
+    ['POST', '/organizations', { name: 'A', plan: { $ne: null } }, 'plan'],
+    ['POST', '/organizations', { name: 'A', plan: 'pro', monthlyLimit: -1 }, 'monthlyLimit'],
+    ['POST', '/organizations', { name: 'A', plan: 'pro', monthlyLimit: 1.5 }, 'monthlyLimit'],
+    ['POST', '/organizations', { name: 'A', plan: 'pro', monthlyLimit: '5' }, 'monthlyLimit'],
+    ['POST', '/organizations', { name: 'A', plan: 'pro', monthlyLimit: 2 ** 31 }, 'monthlyLimit'],
+    ['POST', '/organizations', { name: 'A', plan: 'pro', id: 'org_mine' }, 'id'],
+    ['POST', '/organizations', '{"name":"A","plan":"pro","__proto__":{"x":1}}', '__proto__'],
+    ['POST', '/organizations', '{"name":"A","plan":"pro","constructor":1}', 'constructor'],
+    ['POST', '/organizations', '{"name":"A"', 'body'],
+    ['POST', '/organizations', '[]', 'body'],
+    ['POST', '/organizations', '"A"', 'body'],
+    ['POST', '/organizations', 'null', 'body'],
+    ['POST', '/organizations?dry=1', { name: 'A', plan: 'pro' }, 'dry'],
+    ['PATCH', '/organizations/ID', {}, 'body'],
+    ['PATCH', '/organizations/ID', { plan: null }, 'plan'],
+    ['PATCH', '/organizations/ID', { plan: 'free', monthlyLimit: -1 }, 'monthlyLimit'],
+    ['PATCH', '/organizations/ID', { name: 'New' }, 'name'],
+    ['POST', '/organizations/ID/keys', { expiresInDays: 0 }, 'expiresInDays'],
+    ['POST', '/organizations/ID/keys', { expiresInDays: -1 }, 'expiresInDays'],
+    ['POST', '/organizations/ID/keys', { expiresInDays: 1e9 }, 'expiresInDays'],
+    ['POST', '/organizations/ID/keys', { name: '\u0000' }, 'name'],
+    ['POST', '/organizations/ID/keys', { name: null }, 'name'],
+    ['POST', '/keys/KEY/rotate', { graceHours: -1 }, 'graceHours'],
+    ['POST', '/keys/KEY/rotate', { graceHours: 'soon' }, 'graceHours'],
+    ['POST', '/usage/prune', { before: '2020-01' }, 'before'],
+    ['DELETE', '/organizations/ID?force=1', '', 'force'],
+    ['DELETE', '/keys/KEY?force=1', '', 'force'],
+    ['GET', '/organizations?limit=0', '', 'limit'],
+    ['GET', '/organizations?limit=1&limit=2', '', 'limit'],
+    ['GET', '/organizations?page=2', '', 'page'],
+    ['GET', '/organizations?after=org_none', '', 'after'],
+    ['GET', '/organizations?after=%00', '', 'after'],
+    ['GET', '/organizations/ID/keys?after=key_none', '', 'after'],
+    ['GET', '/organizations/ID/usage?verify=yes', '', 'verify'],
+  ])('%s %s %j', async (method, path, body, field) => {
+    const id = await created();
+    const { id: keyId } = await issued(id);
+    const before = await state();
+    const answer = await admin(method, path.replace('ID', id).replace('KEY', keyId), body === '' ? undefined : body);
+    expect([answer.status, answer.body?.error.code]).toEqual([400, 'invalid_request']);
+    expect((answer.body.error.details as { field: string }[]).map((detail) => detail.field)).toContain(field);
+    expect(await state()).toEqual(before);
+  });
+
+  it.each<[number, string, Record<string, string>, string | Buffer]>([
+    [413, 'too large', {}, JSON.stringify({ name: 'x'.repeat(20_000), plan: 'pro' })],
+    [413, 'too large in chunks', { 'Transfer-Encoding': 'chunked' }, JSON.stringify({ name: 'x'.repeat(200_000) })],
+    [415, 'not JSON', { 'Content-Type': 'text/plain' }, '{"name":"A","plan":"pro"}'],
+    [415, 'a form', { 'Content-Type': 'application/x-www-form-urlencoded' }, 'name=A&plan=pro'],
+    [415, 'compressed', { 'Content-Encoding': 'gzip' }, Buffer.from([31, 139])],
+    [415, 'in another charset', { 'Content-Type': 'application/json; charset=latin1' }, '{}'],
+    [400, 'not UTF-8', {}, Buffer.from([123, 34, 255, 34, 125])],
+  ])('%i for a body that is %s', async (status, _what, headers, body) => {
+    const before = await state();
+    const answer = await service.request('POST', '/admin/organizations', { ...JSON_BODY, ...headers }, body);
+    expect([answer.status, answer.body?.error]).toMatchObject([
+      status,
+      { code: 'invalid_request', retryable: false, requestId: answer.headers['x-request-id'] },
+    ]);
+    expect(await state()).toEqual(before);
+  });
+
+  it('and the text of a body that cannot be read is not repeated', async () => {
+    const { key } = await issued(await created());
+    const answer = await admin('POST', '/organizations', `{"name": ${key}}`);
+    expect([answer.status, answer.text.includes(key.slice(4, 20))]).toEqual([400, false]);
+  });
+
+  it('and a body that never comes whole is the end of it', async () => {
+    const before = await state();
+    const socket = connect((service.app.getHttpServer().address() as AddressInfo).port, '127.0.0.1');
+    socket.write(
+      `POST /admin/organizations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"name":',
+    );
+    await new Promise((resolve) => socket.write(' ', resolve));
+    socket.destroy();
+    expect((await admin('GET', '/organizations?limit=1')).status).toBe(200);
+    expect(await state()).toEqual(before);
+    expect(service.logs.join('')).not.toContain('database_away');
+  });
+
+  async function state(): Promise<unknown> {
+    return service.query(`
+      SELECT (SELECT json_agg(o ORDER BY id) FROM organizations o)::text AS organizations,
+             (SELECT json_agg(k ORDER BY id) FROM api_keys k)::text AS keys`);
+  }
+});
+
+describe('without the right token', () => {
+  it.each<[string, Record<string, string>]>([
+    ['no header', {}],
+    ['a wrong token', { Authorization: 'Bearer an-admin-token-of-the-tests-1f8b' }],
+    ['the start of the token', { Authorization: `Bearer ${ADMIN_TOKEN.slice(0, -1)}` }],
+    ['more than the token', { Authorization: `Bearer ${ADMIN_TOKEN}x` }],
+    ['another scheme', { Authorization: `Basic ${ADMIN_TOKEN}` }],
+  ])('%s is 401, whatever else is wrong', async (_what, headers) => {
+    const json = { 'Content-Type': 'application/json' };
+    for (const answer of [
+      await service.request('GET', '/admin/organizations', headers),
+      await service.request('GET', '/admin/organizations/org_none?x=1', headers),
+      await service.request('POST', '/admin/organizations', { ...headers, ...json }, '{"name"'),
+      await service.request('POST', '/admin/organizations', { ...headers, ...json }, 'x'.repeat(50_000)),
+    ]) {
+      expect([answer.status, answer.body.error.code, answer.headers['www-authenticate']]).toEqual([
+        401,
+        'unauthorized',
+        'Bearer',
+      ]);
+    }
+  });
+
+  it('an API key is none, and the token is no API key', async () => {
+    const { key } = await issued(await created());
+    expect((await service.get('/admin/organizations', key)).status).toBe(401);
+    expect((await service.get('/usage', ADMIN_TOKEN)).body.error.code).toBe('invalid_api_key');
+  });
+
+  it('the scheme is matched without case', async () => {
+    const answer = await service.request('GET', '/admin/organizations', { Authorization: `bEARER ${ADMIN_TOKEN}` });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('another method', () => {
+  it.each([
+    ['PUT', '/organizations', 'GET, POST, HEAD'],
+    ['POST', '/organizations/org_x', 'GET, PATCH, DELETE, HEAD'],
+    ['DELETE', '/organizations/org_x/keys', 'GET, POST, HEAD'],
+    ['GET', '/keys/key_x', 'DELETE'],
+    ['GET', '/keys/key_x/rotate', 'POST'],
+    ['GET', '/usage/prune', 'POST'],
+  ])('%s %s is 405 with Allow', async (method, path, allowed) => {
+    const answer = await admin(method, path);
+    expect([answer.status, answer.headers.allow?.split(', ').sort()]).toEqual([405, allowed.split(', ').sort()]);
+  });
+});

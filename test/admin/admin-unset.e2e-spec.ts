@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+describe('while no admin token is set', () => {
+  it.each([
+    ['GET', '/admin'],
+    ['GET', '/admin/organizations'],
+    ['POST', '/admin/organizations'],
+    ['PUT', '/admin/organizations'],
+    ['OPTIONS', '/admin/organizations'],
+    ['HEAD', '/admin/organizations'],
+    ['GET', '/ADMIN/organizations/'],
+    ['DELETE', '/admin/organizations/org_x'],
+    ['GET', '/admin/keys/key_x'],
+    ['POST', '/admin/usage/prune'],
+    ['GET', '/admin/nothing'],
+    ['GET', '/%61dmin/organizations'],
+    ['GET', '/x/../admin/organizations'],
+  ])('%s %s answers as an address that nobody made', async (method, path) => {
+    for (const headers of [{}, { Authorization: 'Bearer undefined' }, { Authorization: 'Bearer ' }]) {
+      const body = method === 'POST' ? '{"name"' : undefined;
+      const answer = await service.request(method, path, { ...headers, 'Content-Type': 'application/json' }, body);
+      const unknown = await service.request(method, '/nowhere', headers);
+      expect([answer.status, answer.headers.allow]).toEqual([404, undefined]);
+      expect(answer.body?.error.message).toEqual(unknown.body?.error.message);
+      expect(Object.keys(answer.headers)).toEqual(Object.keys(unknown.headers));
+    }
+  });
+
+  it('the document describes it all the same', async () => {
+    const { paths } = (await service.request('GET', '/docs-json')).body as { paths: object };
+    expect(Object.keys(paths)).toContain('/admin/organizations');
+  });
+});

@@ -1,0 +1,185 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
+import { startService, type Answer, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+const RATE = 12;
+const AT_ONCE = 3;
+const ADDRESS_FAILURES = 20;
+
+let redis: RedisServer;
+let replicas: [TestService, TestService];
+
+// Where there is no Redis this cannot be shown; continuous integration installs it.
+(redisIsInstalled ? describe : describe.skip)('two replicas with one Redis', () => {
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+    const limits = { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: RATE, CALLS_PER_KEY: AT_ONCE };
+    const first = await startService({ environment: limits });
+    const shared = { DATABASE_URL: first.link.url, YOUTUBE_BASE_URL: first.standIn.url };
+    replicas = [first, await startService({ environment: { ...limits, ...shared } })];
+    await until(async () => (await Promise.all(replicas.map(ready))).every((status) => status === 'ok'));
+  });
+  afterAll(async () => {
+    await Promise.all(replicas.map((replica) => replica.close()));
+    await redis.close();
+  });
+  afterEach(async () => {
+    replicas[0].standIn.reset();
+    await redis.kill();
+    await redis.start();
+    await until(async () => (await Promise.all(replicas.map(ready))).every((status) => status === 'ok'));
+  });
+
+  it('grant a key exactly what it may call in a minute, however its calls are spread', async () => {
+    const { key } = await replicas[0].organization();
+    const answers = await spread(40, (replica) => replica.get('/usage', key));
+    expect(statuses(answers)).toEqual([...Array<number>(RATE).fill(200), ...Array<number>(40 - RATE).fill(429)]);
+    const left = answers.filter(({ status }) => status === 200).map(({ headers }) => headers['x-ratelimit-remaining']);
+    expect(left.map(Number).sort((a, b) => a - b)).toEqual([...Array(RATE).keys()]);
+  });
+
+  it('grant it the next call after Retry-After, and none before', async () => {
+    const { key, keyId } = await replicas[0].organization();
+    await spread(RATE, (replica) => replica.get('/usage', key));
+    const refused = await replicas[1].get('/usage', key);
+    expect(refused.status).toBe(429);
+    const waitSeconds = Number(refused.headers['retry-after']);
+    await shift(`ct:rate:${keyId}`, waitSeconds - 2);
+    expect((await replicas[0].get('/usage', key)).status).toBe(429);
+    await shift(`ct:rate:${keyId}`, 2);
+    expect((await replicas[0].get('/usage', key)).status).toBe(200);
+  });
+
+  it('let a key have exactly so many calls in flight over both', async () => {
+    const { key } = await replicas[0].organization();
+    const hold = replicas[0].standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+    const calls = spread(9, (replica, index) => replica.get(`/channels/@bench-1x${index + 20}/transcripts`, key));
+    await hold.arrived;
+    const refused = await Promise.all(replicas.map((replica) => replica.get('/channels/x!/transcripts', key)));
+    expect(statuses(refused)).toEqual([429, 429]);
+    expect(refused[0]?.body.error.message).toContain('in flight');
+    hold.release();
+    expect(statuses(await calls)).toEqual([...Array<number>(AT_ONCE).fill(200), ...Array<number>(6).fill(429)]);
+    // The response is whole before its place is given back.
+    await until(async () => (await namesLike('ct:calls:*')).length === 0);
+  });
+
+  it('forget the calls of a process that was killed when their lease ends', async () => {
+    const { key, keyId } = await replicas[0].organization();
+    const name = `ct:calls:${keyId}`;
+    const hold = replicas[0].standIn.hold({ kind: 'timedtext' });
+    const running = replicas[0].get('/channels/@bench-1x40/transcripts', key);
+    await hold.arrived;
+    const [lease] = await entriesOf(name);
+    const leaseSeconds = ((lease?.atMs ?? 0) - Date.now()) / 1000;
+    expect(leaseSeconds).toBeGreaterThan(55);
+    expect(leaseSeconds).toBeLessThanOrEqual(60);
+    expect(await redis.command('PTTL', name)).toBeGreaterThan(0);
+    for (const killed of ['a', 'b']) await redis.command('ZADD', name, String(lease?.atMs), killed);
+    expect((await replicas[1].get('/channels/x!/transcripts', key)).status).toBe(429);
+    await shift(name, leaseSeconds);
+    expect((await replicas[1].get('/channels/x!/transcripts', key)).status).toBe(404);
+    hold.release();
+    expect((await running).status).toBe(200);
+  });
+
+  it('count the failures of an address together', async () => {
+    const failures = await spread(ADDRESS_FAILURES, (replica) => replica.request('GET', '/usage'));
+    expect(new Set(statuses(failures))).toEqual(new Set([401]));
+    expect(statuses(await spread(2, (replica) => replica.request('GET', '/usage')))).toEqual([429, 429]);
+  });
+
+  it('keep no key and no count for good in Redis', async () => {
+    const { key } = await replicas[0].organization();
+    await replicas[0].get('/usage', key);
+    await replicas[0].request('GET', '/usage');
+    const names = await namesLike('*');
+    expect(names).toHaveLength(2);
+    for (const name of names) {
+      expect(name).not.toContain('ctk_');
+      expect(await redis.command('PTTL', name)).toBeGreaterThan(0);
+    }
+  });
+
+  it('go on by their own counts when Redis is killed, and each says so once', async () => {
+    const { key } = await replicas[0].organization();
+    await spread(RATE - 2, (replica) => replica.get('/usage', key));
+    const before = warnings().length;
+    await redis.kill();
+    // Half of the calls so far were this replica's, and still count.
+    const answers = await Promise.all(Array.from({ length: 20 }, () => replicas[0].get('/usage', key)));
+    const granted = RATE - (RATE - 2) / 2;
+    expect(statuses(answers)).toEqual([...Array<number>(granted).fill(200), ...Array<number>(20 - granted).fill(429)]);
+    await until(() => warnings().length > before + 1);
+    const lines = warnings().slice(before);
+    expect(lines.map((line) => (JSON.parse(line) as { event: string }).event)).toEqual(['cache_away', 'cache_away']);
+
+    const other = await replicas[0].organization();
+    const hold = replicas[0].standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+    const calls = Array.from({ length: 5 }, (_, index) =>
+      replicas[0].get(`/channels/@bench-1x${index + 50}/transcripts`, other.key),
+    );
+    await hold.arrived;
+    hold.release();
+    expect(statuses(await Promise.all(calls))).toEqual([200, 200, 200, 429, 429]);
+  });
+
+  it('keep no call waiting for longer than a second when Redis is silent, and lose no place to it', async () => {
+    const { key } = await replicas[0].organization();
+    const hold = replicas[0].standIn.hold({ kind: 'timedtext' });
+    const running = replicas[0].get('/channels/@bench-1x60/transcripts', key);
+    await hold.arrived;
+    redis.freeze();
+    const startedMs = performance.now();
+    expect((await replicas[0].get('/channels/x!/transcripts', key)).status).toBe(404);
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    hold.release();
+    expect((await running).status).toBe(200);
+    redis.thaw();
+    await until(async () => (await namesLike('ct:calls:*')).length === 0);
+  });
+
+  it('say once that Redis refuses to count, and count by themselves meanwhile', async () => {
+    const { key } = await replicas[0].organization();
+    // As after a failover, when the connection still leads to the server that is a replica now.
+    await redis.command('REPLICAOF', '127.0.0.1', '1');
+    const answers = await Promise.all(Array.from({ length: 20 }, () => replicas[0].get('/usage', key)));
+    expect(statuses(answers)).toEqual([...Array<number>(RATE).fill(200), ...Array<number>(20 - RATE).fill(429)]);
+    expect(warnings().filter((line) => line.includes('limits_by_process'))).toHaveLength(1);
+  });
+});
+
+/** Of both: in one process they share a logger. */
+function warnings(): string[] {
+  return replicas.flatMap(({ logs }) => logs).filter((line) => line.includes('"level":"warn"'));
+}
+
+async function ready(replica: TestService): Promise<unknown> {
+  return (await replica.request('GET', '/health/ready')).body?.status;
+}
+
+/** Asks all at once, each replica in turn. */
+function spread(count: number, ask: (replica: TestService, index: number) => Promise<Answer>): Promise<Answer[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => ask(replicas[index % 2 === 0 ? 0 : 1], index)));
+}
+
+function statuses(answers: readonly Answer[]): number[] {
+  return answers.map(({ status }) => status).sort((a, b) => a - b);
+}
+
+async function namesLike(pattern: string): Promise<string[]> {
+  return (await redis.command('KEYS', pattern)) as string[];
+}
+
+async function entriesOf(name: string): Promise<{ entry: string; atMs: number }[]> {
+  const reply = (await redis.command('ZRANGE', name, '0', '-1', 'WITHSCORES')) as string[];
+  return reply.flatMap((entry, index) => (index % 2 === 0 ? [{ entry, atMs: Number(reply[index + 1]) }] : []));
+}
+
+/** Makes every entry of a sorted set older, as if the time had passed. */
+async function shift(name: string, seconds: number): Promise<void> {
+  for (const { entry, atMs } of await entriesOf(name)) {
+    await redis.command('ZADD', name, String(atMs - seconds * 1000), entry);
+  }
+}

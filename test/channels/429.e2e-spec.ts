@@ -1,0 +1,207 @@
+import { request as httpRequest } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
+import { startService, type Answer, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+const PATH = '/channels/@tidewater/transcripts?limit=1';
+const RATE = 4;
+const AT_ONCE = 2;
+const FAILURES = 20;
+
+/** Limited by rate. */
+let service: TestService;
+/** Limited by calls in flight. */
+let narrow: TestService;
+
+beforeAll(async () => {
+  [service, narrow] = await Promise.all([
+    startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE, TRUST_PROXY: 'on' } }),
+    startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: AT_ONCE } }),
+  ]);
+});
+afterAll(() => Promise.all([service.close(), narrow.close()]));
+afterEach(() => {
+  jest.restoreAllMocks();
+  narrow.standIn.reset();
+});
+
+const now = performance.now.bind(performance);
+
+/** Moves the service's clock ahead of the true one. */
+function pass(seconds: number): void {
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + seconds * 1000);
+}
+
+function rateOf({ headers }: Answer): (number | undefined)[] {
+  return ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].map((name) =>
+    headers[name] === undefined ? undefined : Number(headers[name]),
+  );
+}
+
+async function times<T>(count: number, ask: () => Promise<T>): Promise<T[]> {
+  const answers: T[] = [];
+  while (answers.length < count) answers.push(await ask());
+  return answers;
+}
+
+describe('a key that calls too often', () => {
+  it('sees its calls count down over all routes, and then is refused and told for how long', async () => {
+    const { key } = await service.organization();
+    expect(rateOf(await service.get(PATH, key))).toEqual([RATE, 3, 60]);
+    const usage = await service.get('/usage', key);
+    expect([usage.status, ...rateOf(usage).slice(0, 2)]).toEqual([200, RATE, 2]);
+    await times(2, () => service.get('/usage', key));
+    const answer = await service.get(PATH, key);
+    expect(answer.status).toBe(429);
+    const waitSeconds = Number(answer.headers['retry-after']);
+    expect(answer.body.error).toEqual({
+      code: 'rate_limited',
+      message: `This key may call ${RATE} times a minute and has. Try again in ${waitSeconds} seconds.`,
+      retryable: true,
+      requestId: answer.headers['x-request-id'],
+    });
+    expect(waitSeconds).toBeGreaterThan(50);
+    expect(waitSeconds).toBeLessThanOrEqual(60);
+    expect(rateOf(answer)).toEqual([RATE, 0, waitSeconds]);
+    expect((await service.get('/usage', key)).status).toBe(429);
+  });
+
+  it('is granted a call after Retry-After, and not two seconds before, however often it asked in between', async () => {
+    const { key } = await service.organization();
+    await times(RATE, () => service.get('/usage', key));
+    const [refused] = await times(RATE, () => service.get('/usage', key));
+    const waitSeconds = Number(refused?.headers['retry-after']);
+    pass(waitSeconds - 2);
+    expect((await service.get('/usage', key)).status).toBe(429);
+    pass(waitSeconds);
+    expect((await service.get('/usage', key)).status).toBe(200);
+  });
+
+  it('leaves the other keys of its organization alone', async () => {
+    const { id, key } = await service.organization();
+    await times(RATE, () => service.get('/usage', key));
+    expect((await service.get('/usage', key)).status).toBe(429);
+    const other = await service.app.get(ApiKeysService).issue({ organizationId: id });
+    expect((await service.get('/usage', other.key)).status).toBe(200);
+  });
+
+  it('is told so after its plan, which counts, and before its parameters and the channel', async () => {
+    const free = await service.organization({ plan: 'free' });
+    const refusals = await times(RATE + 1, () => service.get(PATH, free.key));
+    expect(refusals.map(({ status }) => status)).toEqual(Array(RATE + 1).fill(403));
+    expect(refusals.map((answer) => rateOf(answer)[1])).toEqual([3, 2, 1, 0, 0]);
+    expect(refusals.at(-1)?.headers['retry-after']).toBeUndefined();
+    expect((await service.get('/usage', free.key)).status).toBe(429);
+
+    const { key } = await service.organization();
+    const wrong = await times(RATE, () => service.get('/channels/x!/transcripts?limit=0', key));
+    expect(wrong.map(({ status }) => status)).toEqual(Array(RATE).fill(400));
+    expect((await service.get('/channels/x!/transcripts?limit=0', key)).status).toBe(429);
+  });
+});
+
+describe('a key with too many calls in flight', () => {
+  it('is refused one more, on the operation only and before its parameters, until one of them ends', async () => {
+    const { id, key } = await narrow.organization();
+    const hold = narrow.standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+    const running = [1, 2].map((seed) => narrow.get(`/channels/@bench-1x${seed}/transcripts`, key));
+    await hold.arrived;
+    const refused = await narrow.get('/channels/x!/transcripts?limit=0', key);
+    expect(refused.status).toBe(429);
+    expect(refused.body.error).toEqual({
+      code: 'rate_limited',
+      message:
+        'This key has 2 calls in flight, which is as many as it may have at once. Try again when one of them has ended.',
+      retryable: true,
+      requestId: refused.headers['x-request-id'],
+    });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await narrow.get('/usage', key)).status).toBe(200);
+    const other = await narrow.app.get(ApiKeysService).issue({ organizationId: id });
+    expect((await narrow.get('/channels/x!/transcripts', other.key)).status).toBe(404);
+    hold.release();
+    expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await narrow.get('/channels/@bench-1x1/transcripts', key)).status).toBe(200);
+  });
+
+  it('gets its place back from a call that is refused later or that fails', async () => {
+    const { key } = await narrow.organization({ monthlyLimit: 0 });
+    const refusals = [
+      ['/channels/@tidewater/transcripts?limit=0', 400],
+      ['/channels/x!/transcripts', 404],
+      ['/channels/@fogsignalradio/transcripts', 402],
+    ] as const;
+    for (const [path, status] of refusals) expect((await narrow.get(path, key)).status).toBe(status);
+    narrow.standIn.setFaults({ kind: 'captcha' });
+    await times(AT_ONCE, async () =>
+      expect((await narrow.get('/channels/@bench-1x9/transcripts', key)).status).toBe(502),
+    );
+  });
+
+  it('gets its place back when a caller leaves', async () => {
+    const { key } = await narrow.organization();
+    const hold = narrow.standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+    const leaving = [3, 4].map((seed) => begin(`${narrow.url}/channels/@bench-1x${seed}/transcripts`, key));
+    await hold.arrived;
+    expect((await narrow.get('/channels/x!/transcripts', key)).status).toBe(429);
+    leaving.forEach((leave) => leave());
+    await until(async () => (await narrow.get('/channels/x!/transcripts', key)).status === 404);
+  });
+});
+
+describe('an address that keeps failing to authenticate', () => {
+  const from = (address: string, headers: Record<string, string> = {}) =>
+    service.request('GET', '/usage', { 'X-Forwarded-For': address, ...headers });
+
+  it('is refused with 429 instead of 401 after a while, and never with a valid key', async () => {
+    const { key } = await service.organization();
+    const failures = await times(FAILURES, () => from('192.0.2.1'));
+    expect(new Set(failures.map(({ status }) => status))).toEqual(new Set([401]));
+    const refused = await from('192.0.2.1', { Authorization: 'Bearer wrong' });
+    expect([refused.status, refused.body.error.code, refused.body.error.retryable]).toEqual([
+      429,
+      'rate_limited',
+      true,
+    ]);
+    const waitSeconds = Number(refused.headers['retry-after']);
+    expect(rateOf(refused)).toEqual([FAILURES, 0, waitSeconds]);
+    expect((await from('192.0.2.1', { Authorization: `Bearer ${key}` })).status).toBe(200);
+    expect((await from('192.0.2.2')).status).toBe(401);
+    pass(waitSeconds);
+    expect((await from('192.0.2.1')).status).toBe(401);
+  });
+
+  it('by IPv6 is the network of 64 bits that it is in', async () => {
+    await times(FAILURES, () => from('2001:db8:0:1::1'));
+    expect((await from('2001:db8:0:1:ffff::2')).status).toBe(429);
+    expect((await from('2001:db8:0:2::1')).status).toBe(401);
+  });
+});
+
+describe('a limit of 0', () => {
+  it('is none', async () => {
+    const unlimited = await startService({
+      environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, CALLS_PER_PROCESS: 0 },
+    });
+    try {
+      const { key } = await unlimited.organization();
+      const hold = unlimited.standIn.hold({ kind: 'timedtext' });
+      const running = Array.from({ length: 70 }, () => unlimited.get(PATH, key));
+      await hold.arrived;
+      hold.release();
+      const answers = await Promise.all(running);
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(rateOf(answers[0] as Answer)).toEqual([undefined, undefined, undefined]);
+    } finally {
+      await unlimited.close();
+    }
+  });
+});
+
+/** Sends a request and answers how to leave it. */
+function begin(url: string, key: string): () => void {
+  const request = httpRequest(url, { headers: { Authorization: `Bearer ${key}` } });
+  request.on('error', () => undefined).end();
+  return () => void request.destroy();
+}

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { QuotaEvents } from '../../src/quota/quota-events.js';
+import { QuotaService } from '../../src/quota/quota.service.js';
+import { startService, type Answer, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+let service: TestService;
+let organizations: OrganizationsService;
+let quota: QuotaService;
+
+beforeAll(async () => {
+  service = await startService();
+  organizations = service.app.get(OrganizationsService);
+  quota = service.app.get(QuotaService);
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  service.standIn.reset();
+  await setClock('clock_timestamp()');
+});
+
+let channels = 0;
+
+/** A channel of four videos that nothing is cached of. */
+const newChannel = (): string => `/channels/@bench-4x${(channels += 1)}/transcripts`;
+
+/** What the quota takes for the time, as an SQL expression. */
+async function setClock(expression: string): Promise<void> {
+  await service.query(
+    `CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT ${expression} $$`,
+  );
+}
+
+/** Makes a call of four counts, does the change when it has reserved and fetches, and lets it end. */
+async function whileCalling({ key }: TestOrganization, change: () => Promise<unknown>): Promise<Answer> {
+  const hold = service.standIn.hold({ kind: 'timedtext' });
+  const running = service.get(newChannel(), key);
+  await hold.arrived;
+  await change();
+  hold.release();
+  const answer = await running;
+  expect([answer.status, answer.body.summary.fetched]).toEqual([200, 4]);
+  return answer;
+}
+
+describe('in the middle of a call', () => {
+  it('a month that begins leaves the charge in the month of the reservation', async () => {
+    await setClock("timestamptz '2026-05-31T23:59:50Z'");
+    const organization = await service.organization({ monthlyLimit: 4 });
+    await whileCalling(organization, async () => {
+      await setClock("timestamptz '2026-06-01T00:00:10Z'");
+      const june = (await service.get('/usage', organization.key)).body;
+      expect(june).toMatchObject({ used: 0, reserved: 0, remaining: 4, period: { start: '2026-06-01T00:00:00.000Z' } });
+    });
+    expect((await service.get('/usage', organization.key)).body).toMatchObject({ used: 0, reserved: 0 });
+    expect(await quota.verify(organization.id)).toMatchObject({
+      exact: true,
+      periods: [{ period: '2026-05', used: 4, recomputed: 4 }],
+    });
+    const next = await service.get(newChannel(), organization.key);
+    expect(next.body.summary.fetched).toBe(4);
+    expect(await quota.verify(organization.id)).toMatchObject({
+      exact: true,
+      periods: [
+        { period: '2026-05', used: 4 },
+        { period: '2026-06', used: 4 },
+      ],
+    });
+  });
+
+  it('a limit that is lowered lets the call end and be charged in full, and holds for the next', async () => {
+    const organization = await service.organization({ monthlyLimit: 10 });
+    await whileCalling(organization, async () => {
+      await organizations.setLimit(organization.id, 1);
+      expect((await service.get(newChannel(), organization.key)).body.error).toMatchObject({ limit: 1, reserved: 4 });
+    });
+    expect((await service.get('/usage', organization.key)).body).toMatchObject({ limit: 1, used: 4, remaining: 0 });
+    expect((await service.get(`${newChannel()}?limit=1`, organization.key)).status).toBe(402);
+    await organizations.setLimit(organization.id, 5);
+    expect((await service.get(`${newChannel()}?limit=1`, organization.key)).status).toBe(200);
+  });
+
+  it('a plan that is lowered lets the call end and be charged in full, and holds for the next', async () => {
+    const organization = await service.organization();
+    await whileCalling(organization, async () => {
+      await organizations.setPlan(organization.id, 'free');
+      expect((await service.get(newChannel(), organization.key)).status).toBe(403);
+    });
+    expect((await service.get('/usage', organization.key)).body).toMatchObject({ plan: 'free', limit: 50, used: 4 });
+    await organizations.setPlan(organization.id, 'pro');
+    expect((await service.get(newChannel(), organization.key)).status).toBe(200);
+  });
+
+  it('a key that is revoked lets the call end and be charged, and is refused from the next on', async () => {
+    const organization = await service.organization();
+    await whileCalling(organization, async () => {
+      await service.app.get(ApiKeysService).revoke(organization.keyId);
+      expect((await service.get(newChannel(), organization.key)).status).toBe(401);
+    });
+    expect(await quota.usage(organization.id)).toMatchObject({ used: 4, reserved: 0 });
+  });
+
+  it('an organization that is deleted lets the call end and be charged, and is refused from the next on', async () => {
+    const organization = await service.organization();
+    await whileCalling(organization, async () => {
+      await organizations.delete(organization.id);
+      expect((await service.get(newChannel(), organization.key)).status).toBe(401);
+    });
+    expect(await quota.verify(organization.id)).toMatchObject({
+      exact: true,
+      periods: [{ used: 4, recomputed: 4, settledCalls: 1 }],
+    });
+  });
+
+  it('a lease that ends gives its room away; the late settlement charges what still fits', async () => {
+    const organization = await service.organization({ monthlyLimit: 6 });
+    const before = service.app.get(QuotaEvents).snapshot().forfeited;
+    await whileCalling(organization, async () => {
+      await setClock("clock_timestamp() + interval '61 seconds'");
+      expect((await service.get('/usage', organization.key)).body).toMatchObject({ used: 0, reserved: 0 });
+      // Its own room is used by another call in the meantime, which leaves 2.
+      const reserved = await quota.reserve({
+        organizationId: organization.id,
+        keyId: organization.keyId,
+        requestId: 'other',
+        channelId: 'UC',
+        required: 4,
+        leaseSeconds: 60,
+      });
+      if (!reserved.granted) throw new Error('The room was not given away.');
+      await quota.settle(reserved.id, 4);
+    });
+    expect(await quota.verify(organization.id)).toMatchObject({ exact: true, periods: [{ used: 6, forfeited: 2 }] });
+    expect(service.app.get(QuotaEvents).snapshot().forfeited).toBe(before + 1);
+    await until(() => service.logs.some((line) => line.includes('"settlement_forfeited"')));
+  });
+});
+
+describe('a call that an organization is deleted under before it has reserved', () => {
+  it('is refused like any call with a key that is not valid, and costs nothing', async () => {
+    const organization = await service.organization();
+    const hold = service.standIn.hold({ kind: 'browse-uploads' });
+    const running = service.get(newChannel(), organization.key);
+    await hold.arrived;
+    await organizations.delete(organization.id);
+    hold.release();
+    const answer = await running;
+    expect([answer.status, answer.body.error.code]).toEqual([401, 'invalid_api_key']);
+    expect(service.standIn.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
+  });
+});

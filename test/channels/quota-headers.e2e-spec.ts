@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { startService, type Answer, type TestService } from '../service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ environment: { CORS_ORIGINS: ['https://app.example.com'] } });
+});
+afterAll(() => service.close());
+
+function quotaOf({ headers }: Answer): (number | undefined)[] {
+  return ['x-quota-limit', 'x-quota-remaining'].map((name) =>
+    headers[name] === undefined ? undefined : Number(headers[name]),
+  );
+}
+
+describe('the quota headers', () => {
+  it('of a call that was granted count what it has reserved', async () => {
+    const { key } = await service.organization({ monthlyLimit: 20 });
+    const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=6', key);
+    expect([answer.status, ...quotaOf(answer)]).toEqual([200, 20, 14]);
+    const now = new Date();
+    const monthEndMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
+    const resetSeconds = Number(answer.headers['x-quota-reset']);
+    expect(Math.abs(resetSeconds - (monthEndMs - now.getTime()) / 1000)).toBeLessThan(5);
+  });
+
+  it('of a call that costs nothing are there too, and it leaves no row behind', async () => {
+    const { id, key } = await service.organization({ monthlyLimit: 9 });
+    await service.get('/channels/@bench-4x1/transcripts', key);
+    const answer = await service.get('/channels/@bench-4x1/transcripts', key);
+    expect(answer.body.summary).toMatchObject({ total: 4, cached: 4, fetched: 0 });
+    expect(quotaOf(answer)).toEqual([9, 5]);
+    expect(Number(answer.headers['x-quota-reset'])).toBeGreaterThan(0);
+    const rows = await service.query(`SELECT id FROM quota_reservations WHERE organization_id = '${id}'`);
+    expect(rows).toHaveLength(1);
+  });
+
+  it('of a call that was refused tell what there was', async () => {
+    const { key } = await service.organization({ monthlyLimit: 3 });
+    const answer = await service.get('/channels/@bench-4x2/transcripts', key);
+    expect([answer.status, ...quotaOf(answer)]).toEqual([402, 3, 3]);
+    expect(Number(answer.headers['x-quota-reset'])).toBeGreaterThan(0);
+  });
+
+  it('never count below 0, as when the limit was lowered', async () => {
+    const { id, key } = await service.organization({ monthlyLimit: 9 });
+    await service.get('/channels/@bench-4x3/transcripts', key);
+    await service.app.get(OrganizationsService).setLimit(id, 1);
+    expect(quotaOf(await service.get('/channels/@bench-4x3/transcripts', key))).toEqual([1, 0]);
+    expect(quotaOf(await service.get('/channels/@bench-4x4/transcripts', key))).toEqual([1, 0]);
+  });
+
+  it('are absent where nothing was reserved or refused', async () => {
+    const { key } = await service.organization();
+    for (const path of ['/channels/x!/transcripts', '/channels/@bench-4x1/transcripts?limit=0']) {
+      expect(quotaOf(await service.get(path, key))).toEqual([undefined, undefined]);
+    }
+  });
+
+  it('may be read by a page on an allowed origin, as the other limits may', async () => {
+    const { key } = await service.organization();
+    const answer = await service.get('/usage', key, { Origin: 'https://app.example.com' });
+    expect(String(answer.headers['access-control-expose-headers']).split(',')).toEqual([
+      'X-Request-Id',
+      'Retry-After',
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset',
+      'X-Quota-Limit',
+      'X-Quota-Remaining',
+      'X-Quota-Reset',
+    ]);
+  });
+});

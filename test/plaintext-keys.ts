@@ -1,0 +1,35 @@
+import { runQuery } from './database/test-database.js';
+
+/** More of a key than its display prefix. */
+const KEY = /ctk_[0-9A-Za-z]{7,}/;
+
+/** Every row of every table of a database, as text. */
+export async function rowsAsText(url: string): Promise<string> {
+  const [{ text } = { text: '' }] = await runQuery(
+    url,
+    `SELECT coalesce(string_agg(query_to_xml(format('SELECT * FROM %I.%I', schemaname, tablename), true, true, '')::text, ''), '') AS text
+       FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+  );
+  return String(text);
+}
+
+/**
+ * Throws when a text holds an API key, or one of the given secrets, without repeating it.
+ *
+ * @param texts what was written, by what it is
+ */
+export function refuseSecrets(texts: Readonly<Record<string, string>>, secrets: readonly string[] = []): void {
+  for (const [what, text] of Object.entries(texts)) {
+    const at = text.search(KEY);
+    if (at >= 0) throw new Error(`An API key stands in ${what}: …${text.slice(Math.max(0, at - 80), at + 10)}…`);
+    for (const secret of secrets) {
+      const place = text.indexOf(secret);
+      if (place >= 0) throw new Error(`A secret stands in ${what}: ${text.slice(Math.max(0, place - 80), place)}…`);
+    }
+  }
+}
+
+/** The random part of a key: where it stands, the key is known. */
+export function randomPart(key: string): string {
+  return key.slice('ctk_'.length + 6);
+}

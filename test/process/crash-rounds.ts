@@ -1,0 +1,159 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { runCli } from '../admin/run-cli.js';
+import { type Customer, QuotaDatabase } from '../quota/quota-database.js';
+import { Program } from './program.js';
+
+const CALLS_AT_ONCE = 4;
+const VIDEOS_PER_CALL = 6;
+const REQUIRED = CALLS_AT_ONCE * VIDEOS_PER_CALL;
+/** Makes a call take some hundred milliseconds, so that there is a middle to be killed in. */
+const UPSTREAM_LATENCY_MS = 20;
+const UPSTREAM_CONCURRENCY = 4;
+const DEADLINE_SECONDS = 5;
+/** The deadline, the 15 seconds that a lease lasts longer, and one more. */
+const LEASE_OVER_SECONDS = DEADLINE_SECONDS + 15 + 1;
+
+/** What one kill -9 left behind. */
+export interface CrashRound {
+  /** How long after the calls were sent. */
+  killedAfterMs: number;
+  /** Transcripts that calls had fetched and answered in full before the kill. */
+  answered: number;
+  /** Charged in this round. */
+  charged: number;
+  /** Transcripts that the stand-in was asked for in this round: nothing beyond it can have been fetched. */
+  askedFor: number;
+  /** Held by reservations that the killed process left, before and after their leases. */
+  reservedAfterKill: number;
+  reservedAfterLease: number;
+  /** What `usage ORG --verify` ended with, and what it said. */
+  verifyExitCode: unknown;
+  exact: boolean;
+}
+
+/** Kills the service with kill -9 at random points of its calls, over and over on one database. */
+export class CrashRounds {
+  private channels = 0;
+  private clockSeconds = 0;
+  /** How long the calls take when nobody kills anything. */
+  private undisturbedMs = 0;
+
+  private constructor(
+    private readonly database: QuotaDatabase,
+    private readonly standIn: StandIn,
+    private readonly customer: Customer,
+    private readonly key: string,
+  ) {}
+
+  /** Measures how long the calls take, and then kills the service in the middle of them, so many times. */
+  static async run(rounds: number): Promise<CrashRound[]> {
+    const database = await QuotaDatabase.open();
+    const standIn = await startStandIn({ latencyMs: UPSTREAM_LATENCY_MS });
+    try {
+      const customer = await database.newCustomer(1_000_000);
+      const { key } = await database.keys.issue(customer);
+      const crashes = new CrashRounds(database, standIn, customer, key);
+      await crashes.measure();
+      const done: CrashRound[] = [];
+      while (done.length < rounds) done.push(await crashes.round());
+      return done;
+    } finally {
+      await standIn.close();
+      await database.close();
+    }
+  }
+
+  private async round(): Promise<CrashRound> {
+    const before = await this.charged();
+    const askedBefore = this.standIn.requests.count({ kind: 'timedtext' });
+    const killedAfterMs = randomInt(Math.ceil(this.undisturbedMs));
+    const { service, url } = await this.start();
+    const calls = this.call(url);
+    await sleep(killedAfterMs);
+    await service.stop('SIGKILL');
+    const answered = (await calls).reduce((sum, fetched) => sum + fetched, 0);
+    const { reserved: reservedAfterKill } = await this.database.quota.usage(this.customer.organizationId);
+    await this.passLeases();
+    const verified = await runCli(['usage', this.customer.organizationId, '--verify', '--json'], {
+      DATABASE_URL: this.database.url,
+    });
+    const { reserved, verification } = JSON.parse(verified.output) as {
+      reserved: number;
+      verification: { exact: boolean };
+    };
+    return {
+      killedAfterMs,
+      answered,
+      charged: (await this.charged()) - before,
+      askedFor: this.standIn.requests.count({ kind: 'timedtext' }) - askedBefore,
+      reservedAfterKill,
+      reservedAfterLease: reserved,
+      verifyExitCode: verified.code,
+      exact: verification.exact,
+    };
+  }
+
+  private async measure(): Promise<void> {
+    const { service, url } = await this.start();
+    const begunAtMs = performance.now();
+    const fetched = await this.call(url);
+    this.undisturbedMs = performance.now() - begunAtMs;
+    await service.stop();
+    const total = fetched.reduce((sum, count) => sum + count, 0);
+    if (total !== REQUIRED) throw new Error(`The undisturbed calls fetched ${total} of ${REQUIRED}.`);
+  }
+
+  private async start(): Promise<{ service: Program; url: string }> {
+    const service = Program.run('main.js', {
+      DATABASE_URL: this.database.url,
+      YOUTUBE_BASE_URL: this.standIn.url,
+      REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
+      UPSTREAM_CONCURRENCY: String(UPSTREAM_CONCURRENCY),
+      RATE_LIMIT_PER_MINUTE: '0',
+    });
+    return { service, url: await service.url() };
+  }
+
+  /** What each of several calls at once has fetched; 0 for one that was cut off. */
+  private call(url: string): Promise<number[]> {
+    return Promise.all(
+      Array.from({ length: CALLS_AT_ONCE }, async () => {
+        const path = `/channels/@bench-${VIDEOS_PER_CALL}x${(this.channels += 1)}/transcripts`;
+        try {
+          const answer = await fetch(url + path, { headers: { Authorization: `Bearer ${this.key}` } });
+          return ((await answer.json()) as { summary: { fetched: number } }).summary.fetched;
+        } catch {
+          return 0;
+        }
+      }),
+    );
+  }
+
+  /** Over all months, since one can end in between. */
+  private async charged(): Promise<number> {
+    const { periods } = await this.database.quota.verify(this.customer.organizationId);
+    return periods.reduce((sum, { used }) => sum + used, 0);
+  }
+
+  /** Puts the quota's clock forward, so that nobody has to wait for the leases. */
+  private async passLeases(): Promise<void> {
+    this.clockSeconds += LEASE_OVER_SECONDS;
+    await this.database.dataSource.query(`
+      CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+        'SELECT clock_timestamp() + make_interval(secs => ${this.clockSeconds})'`);
+  }
+}
+
+/** The faults of a round, in words; none when the service kept its promise. */
+export function faultsOf(round: CrashRound): string[] {
+  const rules: [boolean, string][] = [
+    [round.verifyExitCode === 0 && round.exact, 'usage --verify does not agree'],
+    [round.reservedAfterLease === 0, 'a reservation outlives its lease'],
+    [round.charged >= round.answered, 'an answer that was given was not charged'],
+    [round.charged <= round.askedFor, 'more was charged than was fetched'],
+    [round.charged + round.reservedAfterKill <= REQUIRED, 'more is charged or held than was asked for'],
+  ];
+  return rules.flatMap(([kept, fault]) => (kept ? [] : [`${fault}: ${JSON.stringify(round)}`]));
+}

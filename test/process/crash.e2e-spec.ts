@@ -1,0 +1,11 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { CrashRounds, faultsOf } from './crash-rounds.js';
+
+// Every round starts the service and kills it; fifty of them are `npm run crash`.
+jest.setTimeout(180_000);
+
+describe('kill -9 at a random point of several calls', () => {
+  it('ten times leaves a book that adds up, no charge without a fetch, and nothing reserved after the lease', async () => {
+    expect((await CrashRounds.run(10)).flatMap(faultsOf)).toEqual([]);
+  });
+});

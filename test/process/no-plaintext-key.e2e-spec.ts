@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { generateKey, hashKey } from '../../src/organizations/api-key.js';
+import { runCli } from '../admin/run-cli.js';
+import { randomPart, refuseSecrets, rowsAsText } from '../plaintext-keys.js';
+import { startService, type Answer, type TestService } from '../service.js';
+
+// Commands are started, one after another.
+jest.setTimeout(120_000);
+
+const ADMIN_TOKEN = 'an-admin-token-of-the-tests-77c2';
+const TRANSCRIPTS = '/channels/@tidewater/transcripts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ environment: { ADMIN_TOKEN, UPSTREAM_RETRIES: 0, REQUEST_DEADLINE_SECONDS: 2 } });
+});
+afterAll(() => service.close());
+
+/** Every key that was shown, and every text that must hold none of them. */
+const keys: string[] = [];
+const bodies: string[] = [];
+const outputs: string[] = [];
+
+/** Keeps what was answered for the search. */
+async function kept(answering: Promise<Answer>): Promise<Answer> {
+  const answer = await answering;
+  bodies.push(answer.text, JSON.stringify(answer.headers));
+  return answer;
+}
+
+const admin = (method: string, path: string, body?: string): Promise<Answer> =>
+  service.request(
+    method,
+    `/admin${path}`,
+    { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
+    body,
+  );
+
+/** Issues a key over HTTP, which shows it this once. */
+async function issued(organizationId: string): Promise<{ id: string; key: string }> {
+  const { body } = await admin('POST', `/organizations/${organizationId}/keys`);
+  keys.push(String(body.key));
+  return body as { id: string; key: string };
+}
+
+/** Runs a command that shows no key. */
+async function cli(...args: string[]): Promise<string> {
+  const { output, errorOutput } = await runCli(args, { DATABASE_URL: service.databaseUrl, LOG_LEVEL: 'trace' });
+  outputs.push(output, errorOutput);
+  return output;
+}
+
+/** Runs a command that shows a key. */
+async function cliKey(...args: string[]): Promise<{ id: string; key: string }> {
+  const { output, errorOutput } = await runCli([...args, '--json'], {
+    DATABASE_URL: service.databaseUrl,
+    LOG_LEVEL: 'trace',
+  });
+  outputs.push(errorOutput);
+  const shown = JSON.parse(output) as { id: string; key: string };
+  keys.push(shown.key);
+  return shown;
+}
+
+describe('no API key and no admin token is in plain text', () => {
+  it('after calls that succeed and calls that fail in every way', async () => {
+    const pro = await service.organization();
+    const free = await service.organization({ plan: 'free' });
+    const poor = await service.organization({ monthlyLimit: 0 });
+    keys.push(pro.key, free.key, poor.key);
+    const statuses: number[] = [];
+    const call = async (path: string, key: string): Promise<void> => {
+      statuses.push((await kept(service.get(path, key))).status);
+    };
+    await call(`${TRANSCRIPTS}?limit=2`, pro.key);
+    await call('/usage', free.key);
+    await call(`${TRANSCRIPTS}?limit=0`, pro.key);
+    await call(TRANSCRIPTS, `${pro.key}x`);
+    await call('/channels/@fogsignalradio/transcripts', poor.key);
+    await call(TRANSCRIPTS, free.key);
+    await call('/channels/@no-such-channel/transcripts', pro.key);
+    statuses.push((await kept(service.request('POST', TRANSCRIPTS, { Authorization: `Bearer ${pro.key}` }))).status);
+    service.standIn.setFaults({ kind: 'captcha' });
+    await call('/channels/@bench-2x3/transcripts', pro.key);
+    service.standIn.setFaults({ kind: 'hang' });
+    await call('/channels/@bench-2x4/transcripts', pro.key);
+    service.standIn.reset();
+    service.link.cut();
+    await call(TRANSCRIPTS, pro.key);
+    service.link.join();
+    // What a bug of ours would look like, in the gates and after them.
+    for (const [break_, mend] of [
+      ['ALTER TABLE api_keys RENAME TO api_keys_away', 'ALTER TABLE api_keys_away RENAME TO api_keys'],
+      ['ALTER FUNCTION quota_reserve RENAME TO q_away', 'ALTER FUNCTION q_away RENAME TO quota_reserve'],
+    ] as const) {
+      await service.query(break_);
+      await call('/channels/@bench-2x5/transcripts', pro.key);
+      await service.query(mend);
+    }
+    expect(statuses).toEqual([200, 200, 400, 401, 402, 403, 404, 405, 502, 504, 503, 500, 500]);
+  });
+
+  it('after a key was sent where none belongs', async () => {
+    const { key, id } = await service.organization();
+    keys.push(key);
+    const bearer = { Authorization: `Bearer ${key}` };
+    for (const [path, headers] of [
+      [`/usage?api_key=${key}`, bearer],
+      [`${TRANSCRIPTS}?limit=${key}`, bearer],
+      [`${TRANSCRIPTS}?languages=${key}`, bearer],
+      [`${TRANSCRIPTS}?${key}=1`, bearer],
+      [`/channels/${key}/transcripts`, bearer],
+      [`/channels/https://www.youtube.com/${key}/transcripts`, bearer],
+      [`/${key}`, {}],
+      [`/%zz${key}`, {}],
+      ['/usage', { Authorization: key }],
+      ['/usage', { Authorization: `Basic ${key}` }],
+      ['/usage', { Authorization: `Bearer ${key} ${key}` }],
+      [
+        '/usage',
+        { ...bearer, 'X-Request-Id': key, 'User-Agent': key, Cookie: `key=${key}`, Referer: `http://${key}/` },
+      ],
+      [`/usage?${'x'.repeat(20_000)}`, bearer],
+      [`/admin/organizations/${key}`, { Authorization: `Bearer ${ADMIN_TOKEN}` }],
+      [`/admin/organizations?after=${key}`, { Authorization: `Bearer ${ADMIN_TOKEN}` }],
+      ['/admin/organizations', bearer],
+    ] as [string, Record<string, string>][]) {
+      await kept(service.request('GET', path, headers));
+    }
+    for (const body of [
+      JSON.stringify({ name: key, plan: 'pro' }),
+      JSON.stringify({ name: 'A', plan: key }),
+      JSON.stringify({ name: 'A', plan: 'pro', [key]: 1 }),
+      `{"name": ${key}}`,
+      key,
+    ]) {
+      expect((await kept(admin('POST', '/organizations', body))).status).toBe(400);
+    }
+    await kept(admin('POST', `/organizations/${id}/keys`, JSON.stringify({ name: `my key ${key}` })));
+    await kept(admin('POST', `/keys/${key}/rotate`));
+    await kept(admin('DELETE', `/keys/${key}`));
+    await kept(service.request('GET', '/admin/organizations', { Authorization: 'Bearer not-the-admin-token' }));
+  });
+
+  it('after keys were issued, used, rotated, revoked and deleted over HTTP', async () => {
+    const { id } = (await admin('POST', '/organizations', '{"name":"Grep","plan":"pro"}')).body as { id: string };
+    for (let count = 0; count < 20; count += 1) {
+      const { id: keyId, key } = await issued(id);
+      await kept(service.get('/usage', key));
+      if (count % 3 === 0) keys.push(String((await admin('POST', `/keys/${keyId}/rotate`)).body.key));
+      if (count % 3 === 1) await kept(admin('DELETE', `/keys/${keyId}`));
+      if (count % 5 === 0) await kept(service.get('/usage', key));
+    }
+    await kept(admin('GET', `/organizations/${id}/keys`));
+    await kept(admin('GET', `/organizations/${id}/usage?verify=true`));
+    await kept(admin('DELETE', `/organizations/${id}`));
+  });
+
+  it('after the commands', async () => {
+    const { id } = JSON.parse(await cli('org', 'create', '--name', 'Commands', '--plan', 'pro', '--json')) as {
+      id: string;
+    };
+    const { id: keyId, key } = await cliKey('key', 'issue', id);
+    await cliKey('key', 'rotate', keyId);
+    await kept(service.get('/usage', key));
+    await cli('key', 'list', id);
+    await cli('key', 'list', id, '--json');
+    await cli('org', 'list');
+    await cli('usage', key);
+    await cli('key', 'revoke', key);
+    await cli('org', 'create', '--name', key, '--plan', 'pro');
+    await cli('key', 'issue', id, '--name', key);
+    await cli(key);
+  });
+
+  it('neither in a line of the log, nor in a row, nor in an answer, nor in what a command says', async () => {
+    expect(keys.length).toBeGreaterThan(30);
+    expect(new Set(keys).size).toBeGreaterThan(30);
+    const texts = {
+      logs: service.logs.join(''),
+      rows: await rowsAsText(service.databaseUrl),
+      answers: bodies.join('\n'),
+      commands: outputs.join('\n'),
+    };
+    // What is searched is there: display prefixes, and the hashes in the rows.
+    for (const text of Object.values(texts)) expect(text).toContain('ctk_');
+    expect(texts.rows).toContain(hashKey(keys[0] ?? '').toString('base64'));
+    refuseSecrets(texts, [...new Set(keys.map(randomPart)), ADMIN_TOKEN]);
+  });
+
+  it('and the search finds what it looks for', () => {
+    const key = generateKey();
+    expect(() => refuseSecrets({ log: `x ${key} y` })).toThrow('An API key stands in log');
+    expect(() => refuseSecrets({ log: randomPart(key) }, [randomPart(key)])).toThrow('A secret stands in log');
+    expect(() => refuseSecrets({ log: key.slice(0, 10) }, [randomPart(key)])).not.toThrow();
+  });
+});

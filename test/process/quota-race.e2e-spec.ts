@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { type Customer, QuotaDatabase } from '../quota/quota-database.js';
+import { Program } from './program.js';
+
+// Two services are started and called hundreds of times.
+jest.setTimeout(120_000);
+
+const CALLS = 200;
+const USED_BEFORE = 5;
+
+let database: QuotaDatabase;
+let standIn: StandIn;
+const services: Program[] = [];
+const urls: string[] = [];
+beforeAll(async () => {
+  database = await QuotaDatabase.open();
+  standIn = await startStandIn();
+  const variables = {
+    DATABASE_URL: database.url,
+    YOUTUBE_BASE_URL: standIn.url,
+    RATE_LIMIT_PER_MINUTE: '0',
+    CALLS_PER_KEY: '0',
+    CALLS_PER_PROCESS: '0',
+    UPSTREAM_CONCURRENCY: String(CALLS),
+  };
+  services.push(Program.run('main.js', variables), Program.run('main.js', variables));
+  urls.push(...(await Promise.all(services.map((service) => service.url()))));
+});
+afterAll(async () => {
+  await Promise.all(services.map((service) => service.stop('SIGKILL')));
+  await standIn.close();
+  await database.close();
+});
+
+let channels = 0;
+
+/** A call that needs one count: the channel has one video, and nobody has asked for it before. */
+async function call(index: number, key: string): Promise<{ status: number; fetched: number }> {
+  const path = `/channels/@bench-1x${(channels += 1)}/transcripts`;
+  const answer = await fetch(`${urls[index % 2]}${path}`, { headers: { Authorization: `Bearer ${key}` } });
+  const body = (await answer.json()) as { summary?: { fetched: number } };
+  return { status: answer.status, fetched: body.summary?.fetched ?? 0 };
+}
+
+async function customerWithKey(monthlyLimit: number): Promise<Customer & { key: string }> {
+  const customer = await database.newCustomer(monthlyLimit);
+  const { key } = await database.keys.issue(customer);
+  return { ...customer, key };
+}
+
+describe(`${CALLS} calls at once over two processes`, () => {
+  it.each([0, 1, 37])(
+    'with %i left of the quota: exactly that many are served and charged, the rest is 402',
+    async (left) => {
+      const customer = await customerWithKey(USED_BEFORE + left);
+      await database.quota.settle(await database.reserved(customer, USED_BEFORE), USED_BEFORE);
+      // All of them are held where the channel is listed, so that they come to the reservation at once.
+      const hold = standIn.hold({ kind: 'browse-uploads' }, CALLS);
+      const calls = Array.from({ length: CALLS }, (_, index) => call(index, customer.key));
+      await hold.arrived;
+      hold.release();
+      const answers = await Promise.all(calls);
+      const served = answers.filter(({ status }) => status === 200);
+      expect(served).toEqual(Array<unknown>(left).fill({ status: 200, fetched: 1 }));
+      expect(answers.filter(({ status }) => status === 402)).toHaveLength(CALLS - left);
+      expect(await database.quota.usage(customer.organizationId)).toMatchObject({
+        used: USED_BEFORE + left,
+        reserved: 0,
+        remaining: 0,
+      });
+      expect(await database.quota.verify(customer.organizationId)).toMatchObject({
+        exact: true,
+        periods: [{ used: USED_BEFORE + left, settledCalls: 1 + left }],
+      });
+    },
+  );
+});

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Customer, QuotaDatabase } from './quota-database.js';
+
+let database: QuotaDatabase;
+beforeEach(async () => {
+  database = await QuotaDatabase.open();
+});
+afterEach(() => database.close());
+
+async function spend(customer: Customer, at: string, fetched: number): Promise<void> {
+  await database.setClock(new Date(at));
+  await database.quota.settle(await database.reserved(customer, fetched + 1), fetched);
+}
+
+const months = async ({ organizationId }: Customer): Promise<string[]> =>
+  (await database.quota.verify(organizationId)).periods.map(({ period }) => period);
+
+describe('pruning the usage', () => {
+  it('removes the months before the retention with their calls, keeps the rest, and all adds up', async () => {
+    const [one, other] = [await database.newCustomer(100), await database.newCustomer(100)];
+    for (const at of ['2024-03-31T23:59:59Z', '2024-04-30T23:59:59Z', '2024-05-01T00:00:00Z', '2026-05-02T00:00:00Z']) {
+      await spend(one, at, 3);
+      await spend(one, at, 0);
+    }
+    await spend(other, '2024-04-15T00:00:00Z', 2);
+    await database.setClock(new Date('2026-05-15T12:00:00Z'));
+
+    expect(await database.retention.prune()).toEqual({
+      retentionMonths: 24,
+      keptFrom: '2024-05',
+      periods: 3,
+      calls: 5,
+    });
+    expect(await months(one)).toEqual(['2024-05', '2026-05']);
+    expect(await months(other)).toEqual([]);
+    expect(await database.quota.verify(one.organizationId)).toMatchObject({ exact: true });
+    expect(await database.quota.usage(one.organizationId)).toMatchObject({ used: 3, remaining: 97 });
+    expect(await database.retention.prune()).toMatchObject({ periods: 0, calls: 0 });
+  });
+
+  it('removes what lapsed without a settlement, and leaves a call that still runs, which can be settled', async () => {
+    const customer = await database.newCustomer(100);
+    await database.setClock(new Date('2026-04-30T23:59:30Z'));
+    await database.reserved(customer, 5, 10);
+    const running = await database.reserved(customer, 7, 60);
+    await spend(customer, '2026-04-30T23:59:31Z', 1);
+    Object.assign(database.environment, { USAGE_RETENTION_MONTHS: 1 });
+    await database.setClock(new Date('2026-06-01T00:00:00Z'));
+    await database.dataSource.query('UPDATE quota_reservations SET leased_until = $2 WHERE id = $1', [
+      running,
+      new Date('2026-06-01T00:01:00Z'),
+    ]);
+    expect(await database.retention.prune()).toMatchObject({ keptFrom: '2026-05', calls: 2 });
+    await database.quota.settle(running, 6);
+    expect(await database.quota.verify(customer.organizationId)).toMatchObject({
+      exact: true,
+      periods: [{ period: '2026-04', used: 6, recomputed: 6, settledCalls: 1 }],
+    });
+  });
+
+  it('while settlements come in never leaves a month that does not add up', async () => {
+    const customer = await database.newCustomer(10_000);
+    await database.setClock(new Date('2026-01-10T00:00:00Z'));
+    const ids: string[] = [];
+    for (let count = 0; count < 40; count += 1) ids.push(await database.reserved(customer, 5, 60));
+    Object.assign(database.environment, { USAGE_RETENTION_MONTHS: 1 });
+    // The months are long over, and the calls still have their leases: nobody's clock jumps like this but the test's.
+    await database.dataSource.query(
+      "UPDATE quota_reservations SET leased_until = '2027-01-01' WHERE settled_at IS NULL",
+    );
+    await database.setClock(new Date('2026-06-15T00:00:00Z'));
+    let settling = true;
+    const settled = Promise.all(ids.map((id) => database.quota.settle(id, 3))).finally(() => (settling = false));
+    do {
+      await database.retention.prune();
+      expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
+    } while (settling);
+    await settled;
+    expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
+  });
+
+  it('of a deleted organization works too', async () => {
+    const customer = await database.newCustomer(100);
+    await spend(customer, '2020-01-10T00:00:00Z', 4);
+    await database.organizations.delete(customer.organizationId);
+    await database.setClock(new Date('2026-06-15T00:00:00Z'));
+    expect(await database.retention.prune()).toMatchObject({ periods: 1, calls: 1 });
+  });
+});
