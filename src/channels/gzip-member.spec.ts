@@ -1,0 +1,54 @@
+import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { joinedCrc32 } from './crc32.js';
+import { GzipMember } from './gzip-member.js';
+
+type Part = { literal: string } | { text: string };
+
+function member(parts: readonly Part[]): Buffer {
+  const gzip = new GzipMember();
+  const pieces = [gzip.begin()];
+  for (const part of parts) {
+    if ('literal' in part) {
+      pieces.push(...gzip.literal(part.literal));
+      continue;
+    }
+    const bytes = Buffer.from(part.text);
+    const deflated = deflateRawSync(bytes, { finishFlush: constants.Z_FULL_FLUSH });
+    pieces.push(gzip.piece({ deflated, crc32: crc32(bytes), textBytes: bytes.length }));
+  }
+  return Buffer.concat([...pieces, gzip.end()]);
+}
+
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 300 }),
+  fc.nat(200_000).map((length) => 'transcript '.repeat(Math.ceil(length / 11)).slice(0, length)),
+);
+
+describe('a gzip member put together from pieces', () => {
+  it('unpacks to its texts, in order, whatever they are', () => {
+    const part: fc.Arbitrary<Part> = fc.oneof(fc.record({ literal: text }), fc.record({ text }));
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+        const expected = parts.map((one) => ('literal' in one ? one.literal : one.text)).join('');
+        expect(gunzipSync(member(parts)).toString()).toBe(Buffer.from(expected).toString());
+      }),
+    );
+  });
+
+  it('of nothing is a valid member of nothing', () => {
+    expect(gunzipSync(member([]))).toHaveLength(0);
+  });
+});
+
+describe('the CRC-32 of a whole', () => {
+  it('follows from those of its parts', () => {
+    const bytes = fc.uint8Array({ maxLength: 5_000 });
+    fc.assert(
+      fc.property(bytes, bytes, (first, second) => {
+        expect(joinedCrc32(crc32(first), crc32(second), second.length)).toBe(crc32(Buffer.concat([first, second])));
+      }),
+    );
+  });
+});
