@@ -1,5 +1,6 @@
 import type { Segment } from '../../domain/transcript.js';
 import { asArray, asNumber, at, isObject } from './json-reading.js';
+import { readPlainCues } from './plain-cues.js';
 import { decodeEntities, plainText } from './plain-text.js';
 import { UnreadableError } from './unreadable.js';
 import { attributeOf, nextTag, type XmlTag } from './xml-tags.js';
@@ -18,6 +19,11 @@ export function isEmptyBody(text: string): boolean {
  * @throws UnreadableError for a body that is empty, cut in the middle or something else
  */
 export function readCaptionXml(text: string): Segment[] {
+  return readPlainCues(text) ?? readCaptionDocument(text);
+}
+
+/** The same for any form and any layout, at twice the cost. @throws UnreadableError */
+export function readCaptionDocument(text: string): Segment[] {
   const document = new CaptionDocument();
   let position = 0;
   for (let tag = nextTag(text, 0); tag !== null; tag = nextTag(text, position)) {

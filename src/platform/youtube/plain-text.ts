@@ -1,18 +1,28 @@
 /** Entities that the platform writes into captions, and the two that people write into theirs most. */
-const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0' };
+const KNOWN: ReadonlyMap<string, string> = new Map([
+  ['&amp;', '&'],
+  ['&#39;', "'"],
+  ['&quot;', '"'],
+  ['&lt;', '<'],
+  ['&gt;', '>'],
+  ['&apos;', "'"],
+  ['&nbsp;', '\u00a0'],
+]);
 
-const ENTITY = /&(?:#(\d{1,10})|#[xX]([0-9a-fA-F]{1,8})|(amp|lt|gt|quot|apos|nbsp));/g;
+const ENTITY = /&(?:#\d{1,10}|#[xX][0-9a-fA-F]{1,8}|amp|lt|gt|quot|apos|nbsp);/g;
+const HEX = /^&#x/i;
 
 /**
  * Decodes entities once. A number that is no code point becomes U+FFFD; halves of a surrogate pair, which some encoders
  * write one by one, join again; an unknown name stays as it is.
  */
 export function decodeEntities(text: string): string {
-  if (!text.includes('&')) return text;
-  return text.replace(ENTITY, (_, decimal?: string, hex?: string, name?: string) =>
-    name === undefined
-      ? character(decimal === undefined ? parseInt(hex ?? '', 16) : Number(decimal))
-      : (NAMED[name] ?? ''),
+  return text.includes('&') ? text.replace(ENTITY, decodeEntity) : text;
+}
+
+function decodeEntity(entity: string): string {
+  return (
+    KNOWN.get(entity) ?? character(HEX.test(entity) ? parseInt(entity.slice(3, -1), 16) : Number(entity.slice(2, -1)))
   );
 }
 
