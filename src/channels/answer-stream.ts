@@ -1,85 +1,119 @@
-import { once } from 'node:events';
-import { constants, createGzip, type Gzip } from 'node:zlib';
 import type { Response } from 'express';
-import type { Entry, TranscriptsEvent } from '../transcripts/events.js';
+import type { SentText } from '../transcripts/transcript-text.js';
+import type { Piece } from './answer-text.js';
+import { GzipMember } from './gzip-member.js';
 
 /** A reader who takes nothing for this long is gone or as good as gone; the connection is closed under it. */
 const STALLED_READER_MS = 30_000;
-
-/** The answer as JSON, in pieces that follow one another; the text of a transcript passes through as it is. */
-export async function* answerJson(
-  events: AsyncIterable<TranscriptsEvent>,
-): AsyncGenerator<readonly (string | Buffer)[]> {
-  let separator = '';
-  for await (const event of events) {
-    switch (event.type) {
-      case 'channel':
-        yield [`{"channel":${JSON.stringify(event.channel)},"results":[`];
-        break;
-      case 'result':
-        yield [separator, ...entryJson(event.entry)];
-        separator = ',';
-        break;
-      case 'summary':
-        yield [`],"summary":${JSON.stringify(event.summary)}}`];
-        break;
-    }
-  }
-}
-
-function entryJson(entry: Entry): (string | Buffer)[] {
-  const head = `{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${JSON.stringify(entry.metadata)},"transcript":`;
-  return entry.ok
-    ? [head, entry.transcriptJson, `,"cached":${entry.cached}}`]
-    : [`${head}{},"cached":false,"error":${JSON.stringify(entry.error)}}`];
-}
+/** Pieces that are there at the same time go out in one write of about this size. */
+const WRITE_BYTES = 512 * 1024;
 
 /**
  * Writes pieces as they come and no faster than the reader takes them. Resolves when all was handed over or the reader
  * has left; a piece that cannot be made destroys the connection, so that a short body never looks whole.
  *
+ * @param encoding `gzip` when the texts of the pieces are deflated
  * @param stalledReaderMs how long a reader may take nothing before the connection is closed
  */
 export async function writeBody(
   response: Response,
-  pieces: AsyncIterable<readonly (string | Buffer)[]>,
+  pieces: AsyncIterable<Piece>,
   encoding: 'gzip' | 'identity',
   stalledReaderMs = STALLED_READER_MS,
 ): Promise<void> {
-  const sink = encoding === 'gzip' ? compressed(response) : response;
+  if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
+  const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined, stalledReaderMs);
   try {
     for await (const piece of pieces) {
+      if (writer.isFull) await writer.room();
       if (response.destroyed) return;
-      sink.cork();
-      const room = piece.map((part) => sink.write(part)).at(-1) ?? true;
-      sink.uncork();
-      if ('flush' in sink) sink.flush(constants.Z_SYNC_FLUSH);
-      if (!room) await drained(sink, response, stalledReaderMs);
+      for (const part of piece) writer.write(part);
     }
-    response.socket?.setTimeout(stalledReaderMs);
-    sink.end();
+    writer.end();
   } catch (error) {
     response.destroy();
     throw error;
   }
 }
 
-function compressed(response: Response): Gzip {
-  response.setHeader('Content-Encoding', 'gzip');
-  // Speed over size: the text is compressed while others wait for the same processor.
-  const gzip = createGzip({ level: constants.Z_BEST_SPEED });
-  gzip.on('error', () => response.destroy());
-  response.once('close', () => gzip.destroy());
-  gzip.pipe(response);
-  return gzip;
-}
+/** Gathers what is written in one turn of the event loop into one write, and tells when the reader is to be waited for. */
+class PacedWriter {
+  /** JSON that follows what was handed over: one part for as much of it as comes together. */
+  private json = '';
+  private gatheredBytes = 0;
+  private scheduled: NodeJS.Immediate | undefined;
+  private proceed: (() => void) | undefined;
 
-/** Waits until the reader has taken what was written, or has left. */
-async function drained(sink: Response | Gzip, response: Response, stalledReaderMs: number): Promise<void> {
-  const { socket } = response;
-  // Node counts the bytes that leave a socket as activity, so that only a reader who takes nothing runs into this.
-  socket?.setTimeout(stalledReaderMs);
-  const settled = new AbortController();
-  await Promise.race([once(sink, 'drain', settled), once(response, 'close', settled)]).finally(() => settled.abort());
-  socket?.setTimeout(0);
+  constructor(
+    private readonly response: Response,
+    private readonly gzip: GzipMember | undefined,
+    private readonly stalledReaderMs: number,
+  ) {
+    const proceed = (): void => this.proceed?.();
+    response.on('drain', proceed);
+    response.once('close', proceed);
+    if (gzip) this.hand(gzip.begin());
+  }
+
+  get isFull(): boolean {
+    const gathered = this.gatheredBytes + this.json.length;
+    return gathered >= WRITE_BYTES || (this.scheduled === undefined && this.response.writableNeedDrain);
+  }
+
+  write(part: string | SentText): void {
+    if (typeof part === 'string') {
+      this.json += part;
+      this.schedule();
+      return;
+    }
+    this.handJson();
+    this.hand(this.gzip ? this.gzip.text(part) : part.bytes);
+  }
+
+  /** Waits until the reader has taken what was written, or has left. */
+  async room(): Promise<void> {
+    this.flush();
+    const { response } = this;
+    while (response.writableNeedDrain && !response.destroyed) {
+      // Node counts the bytes that leave a socket as activity, so that only a reader who takes nothing runs into this.
+      response.socket?.setTimeout(this.stalledReaderMs);
+      await new Promise<void>((resolve) => (this.proceed = resolve));
+      response.socket?.setTimeout(0);
+    }
+  }
+
+  end(): void {
+    this.response.socket?.setTimeout(this.stalledReaderMs);
+    this.handJson();
+    if (this.gzip) this.hand(this.gzip.end());
+    this.flush();
+    this.response.end();
+  }
+
+  private handJson(): void {
+    if (this.json === '') return;
+    this.hand(this.gzip ? this.gzip.literal(this.json) : Buffer.from(this.json));
+    this.json = '';
+  }
+
+  private hand(bytes: Buffer): void {
+    this.schedule();
+    this.gatheredBytes += bytes.length;
+    this.response.write(bytes);
+  }
+
+  private schedule(): void {
+    if (this.scheduled !== undefined) return;
+    this.response.cork();
+    this.scheduled = setImmediate(() => this.flush());
+  }
+
+  private flush(): void {
+    if (this.scheduled === undefined) return;
+    this.handJson();
+    clearImmediate(this.scheduled);
+    this.scheduled = undefined;
+    this.gatheredBytes = 0;
+    this.response.uncork();
+  }
 }

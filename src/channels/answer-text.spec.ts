@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../domain/transcript.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent, type VideoMetadata } from '../transcripts/events.js';
-import { answerJson } from './answer-stream.js';
+import type { SentText } from '../transcripts/transcript-text.js';
+import { answerJson, answerLines } from './answer-text.js';
 
 const text = fc.string({ unit: 'binary', maxLength: 20 });
 const number = fc.nat();
@@ -28,13 +29,14 @@ const anyTranscript = fc.dictionary(
   fc.array(fc.record({ text, start: number, duration: number }, plain), { maxLength: 3 }),
   { maxKeys: 3, ...plain },
 );
+const sent = (json: string): SentText => ({ bytes: Buffer.from(json), jsonBytes: Buffer.byteLength(json), crc32: 0 });
 const anyEntry: fc.Arbitrary<Entry> = fc.oneof(
   fc.record(
     {
       videoId: text,
       ok: fc.constant(true as const),
       metadata: anyMetadata,
-      transcriptJson: anyTranscript.map((transcript) => Buffer.from(JSON.stringify(transcript))),
+      transcript: anyTranscript.map((transcript) => sent(JSON.stringify(transcript))),
       cached: fc.boolean(),
     },
     plain,
@@ -67,14 +69,14 @@ async function* asEvents(
   yield { type: 'summary', summary };
 }
 
-async function piecesOf(events: AsyncIterable<TranscriptsEvent>): Promise<(string | Buffer)[]> {
-  const pieces: (string | Buffer)[] = [];
-  for await (const piece of answerJson(events)) pieces.push(...piece);
+async function piecesOf(events: AsyncIterable<TranscriptsEvent>, write = answerJson): Promise<(string | SentText)[]> {
+  const pieces: (string | SentText)[] = [];
+  for await (const piece of write(events)) pieces.push(...piece);
   return pieces;
 }
 
-const joined = (pieces: readonly (string | Buffer)[]): string =>
-  Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString();
+const joined = (pieces: readonly (string | SentText)[]): string =>
+  Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece.bytes))).toString();
 
 /** What the entry must be for a reader. */
 function shown(entry: Entry): unknown {
@@ -84,7 +86,7 @@ function shown(entry: Entry): unknown {
         videoId,
         ok,
         metadata,
-        transcript: JSON.parse(entry.transcriptJson.toString()) as unknown,
+        transcript: JSON.parse(entry.transcript.bytes.toString()) as unknown,
         cached: entry.cached,
       }
     : { videoId, ok, metadata, transcript: {}, cached: false, error: entry.error };
@@ -103,15 +105,49 @@ describe('the answer as it is written', () => {
     );
   });
 
+  it('is, as lines, an event a line with the same fields, each line JSON of its own', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyChannel, fc.array(anyEntry, { maxLength: 6 }), async (channel, entries) => {
+        const body = joined(await piecesOf(asEvents(channel, entries), answerLines));
+        const summary = emptySummary();
+        entries.forEach((entry) => count(summary, entry));
+        const events = [
+          { type: 'channel', channel },
+          ...entries.map((entry) => ({ type: 'result', result: shown(entry) })),
+          { type: 'summary', summary },
+        ];
+        expect(body).toBe(events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+      }),
+    );
+  });
+
+  it('shows changed metadata of a video, not what it showed before', async () => {
+    const [one, other] = fc.sample(anyMetadata, 2);
+    if (!one || !other) throw new Error('There is no sample.');
+    const entries = [one, other, one].map((metadata): Entry => ({
+      videoId: 'v',
+      ok: true,
+      metadata,
+      transcript: sent('{}'),
+      cached: true,
+    }));
+    const body = joined(await piecesOf(asEvents({ id: '', name: '', handle: null }, entries)));
+    expect((JSON.parse(body) as { results: { metadata: unknown }[] }).results.map(({ metadata }) => metadata)).toEqual([
+      one,
+      other,
+      one,
+    ]);
+  });
+
   it('passes the bytes of a transcript through as the Buffer that they are', async () => {
     // Spaces, which no serializer of ours would write.
-    const transcriptJson = Buffer.from('{ "en" : [ ] }');
+    const transcript = sent('{ "en" : [ ] }');
     const metadata = fc.sample(anyMetadata, 1)[0];
     if (!metadata) throw new Error('There is no sample.');
-    const entry: Entry = { videoId: 'video', ok: true, metadata, transcriptJson, cached: true };
+    const entry: Entry = { videoId: 'video', ok: true, metadata, transcript, cached: true };
     const events = asEvents({ id: '', name: '', handle: null }, [entry]);
     const pieces = await piecesOf(events);
-    expect(pieces.some((piece) => piece === transcriptJson)).toBe(true);
+    expect(pieces.some((piece) => piece === transcript)).toBe(true);
     expect(joined(pieces)).toContain('"transcript":{ "en" : [ ] },"cached":');
   });
 

@@ -53,3 +53,12 @@ export const ANSWER_EXAMPLE = {
   ],
   summary: { total: 2, succeeded: 1, failed: 1, cached: 0, fetched: 1 },
 };
+
+/** The same as lines of JSON, an event each. */
+export const LINES_EXAMPLE = [
+  { type: 'channel', channel: ANSWER_EXAMPLE.channel },
+  ...ANSWER_EXAMPLE.results.map((result) => ({ type: 'result', result })),
+  { type: 'summary', summary: ANSWER_EXAMPLE.summary },
+]
+  .map((event) => `${JSON.stringify(event)}\n`)
+  .join('');

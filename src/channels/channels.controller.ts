@@ -18,10 +18,13 @@ import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limi
 import { requestContext } from '../http/request-context.js';
 import { Call } from '../transcripts/call.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { ANSWER_EXAMPLE } from './answer.example.js';
+import { ANSWER_EXAMPLE, LINES_EXAMPLE } from './answer.example.js';
 import { TranscriptsSchema } from './answer.schema.js';
-import { answerJson, writeBody } from './answer-stream.js';
+import { writeBody } from './answer-stream.js';
+import { answerJson, answerLines } from './answer-text.js';
 import { TranscriptsQuery } from './transcripts.query.js';
+
+const NDJSON = 'application/x-ndjson';
 
 /** The one operation: turns HTTP into a call of the service and its events into a response. */
 @ApiTags('channels')
@@ -54,12 +57,27 @@ export class ChannelsController {
   })
   @ApiExtraModels(TranscriptsSchema)
   @ApiOkResponse({
-    content: { 'application/json': { schema: { $ref: getSchemaPath(TranscriptsSchema) }, example: ANSWER_EXAMPLE } },
-    description: 'One entry for each upload, newest first. The body is streamed in this order.',
+    content: {
+      'application/json': { schema: { $ref: getSchemaPath(TranscriptsSchema) }, example: ANSWER_EXAMPLE },
+      [NDJSON]: {
+        schema: {
+          type: 'string',
+          description:
+            'A line of JSON for each event, told apart by `type`: `channel` with the field `channel`, `result` with `result` ' +
+            'as each video is finished, and last `summary` with `summary`. The fields are those of the JSON answer.',
+        },
+        example: LINES_EXAMPLE,
+      },
+    },
+    description:
+      'One entry for each upload, newest first. The body is streamed in this order; as lines ' +
+      '(`Accept: application/x-ndjson`) in the order in which the videos are finished.',
     headers: {
       'X-Request-Id': { description: 'The id of the request.', schema: { type: 'string' } },
       Vary: {
-        description: '`Accept-Encoding`: the body is compressed for callers that accept gzip.',
+        description:
+          '`Accept-Encoding, Accept`: the body is compressed for callers that accept gzip, and comes as lines to those ' +
+          'that ask for them.',
         schema: { type: 'string' },
       },
       ...RATE_LIMIT_HEADERS,
@@ -108,13 +126,16 @@ export class ChannelsController {
       call,
     );
     log['channelId'] = plan.channel.id;
-    const delivery = this.transcripts.deliver(plan, call);
+    const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
+    const delivery = this.transcripts.deliver(plan, call, encoding === 'gzip' ? 'deflated' : 'json');
     log['counts'] = delivery.summary;
     setQuotaHeaders(response, plan.quota);
     response.vary('Accept-Encoding');
-    response.type('application/json');
-    const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
-    await writeBody(response, answerJson(delivery.events()), encoding);
+    response.vary('Accept');
+    const lines = request.accepts(['application/json', NDJSON]) === NDJSON;
+    response.setHeader('Content-Type', `${lines ? NDJSON : 'application/json'}; charset=utf-8`);
+    const pieces = lines ? answerLines(delivery.events('as-finished')) : answerJson(delivery.events('newest-first'));
+    await writeBody(response, pieces, encoding);
   }
 
   /** A URL whose slashes came raw, because a gateway decoded them or nobody encoded them. */

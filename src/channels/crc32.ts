@@ -21,7 +21,8 @@ const POWERS: readonly number[] = Array.from({ length: 32 }).reduce<number[]>((p
   return powers;
 }, []);
 
-function shiftBy(bytes: number): number {
+/** The factor by which appending so many bytes multiplies a checksum. */
+export function shiftBy(bytes: number): number {
   let shift = 0x80000000;
   let power = 3;
   for (let left = bytes; left > 0; left = Math.floor(left / 2)) {
@@ -31,8 +32,7 @@ function shiftBy(bytes: number): number {
   return shift;
 }
 
-/** The CRC-32 of two texts, one behind the other; `secondBytes` is the length of the second. */
-export function joinedCrc32(first: number, second: number, secondBytes: number): number {
-  return (multiply(shiftBy(secondBytes), first) ^ second) >>> 0;
+/** The CRC-32 of two texts, one behind the other; `shift` is `shiftBy` the length of the second. */
+export function joinedCrc32(first: number, second: number, shift: number): number {
+  return (multiply(shift, first) ^ second) >>> 0;
 }
-

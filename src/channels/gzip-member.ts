@@ -1,18 +1,15 @@
 import { crc32 } from 'node:zlib';
-import { joinedCrc32 } from './crc32.js';
-
-/** Text that was deflated by itself: raw blocks without a final one, ended at a byte boundary (`Z_FULL_FLUSH`). */
-export interface DeflatedText {
-  deflated: Buffer;
-  /** Of the text before it was deflated. */
-  crc32: number;
-  textBytes: number;
-}
+import type { SentText } from '../transcripts/transcript-text.js';
+import { joinedCrc32, shiftBy } from './crc32.js';
 
 const HEADER = Buffer.from([0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0xff]);
 /** An empty block that is marked as the last. */
 const FINAL_BLOCK = Buffer.from([0x03, 0x00]);
+const STORED_HEAD_BYTES = 5;
 const STORED_BYTES_MAX = 0xffff;
+
+/** By the deflated text; in the cache of this process it stays the same Buffer from call to call. */
+const shifts = new WeakMap<Buffer, number>();
 
 /**
  * One gzip member (RFC 1952) put together from pieces: text that was deflated before goes in as it is, the short text
@@ -27,23 +24,29 @@ export class GzipMember {
   }
 
   /** Short text, stored without being compressed. */
-  literal(text: string): Buffer[] {
+  literal(text: string): Buffer {
     const bytes = Buffer.from(text);
-    this.count(crc32(bytes), bytes.length);
-    const blocks: Buffer[] = [];
-    for (let at = 0; at < bytes.length; at += STORED_BYTES_MAX) {
-      const block = bytes.subarray(at, at + STORED_BYTES_MAX);
-      const head = Buffer.alloc(5);
-      head.writeUInt16LE(block.length, 1);
-      head.writeUInt16LE(~block.length & 0xffff, 3);
-      blocks.push(head, block);
+    this.crc = crc32(bytes, this.crc);
+    this.textBytes += bytes.length;
+    const blocks = Math.ceil(bytes.length / STORED_BYTES_MAX);
+    const stored = Buffer.allocUnsafe(bytes.length + blocks * STORED_HEAD_BYTES);
+    for (let from = 0, to = 0; from < bytes.length; from += STORED_BYTES_MAX) {
+      const length = Math.min(STORED_BYTES_MAX, bytes.length - from);
+      to = stored.writeUInt8(0, to);
+      to = stored.writeUInt16LE(length, to);
+      to = stored.writeUInt16LE(~length & 0xffff, to);
+      to += bytes.copy(stored, to, from, from + length);
     }
-    return blocks;
+    return stored;
   }
 
-  piece(text: DeflatedText): Buffer {
-    this.count(text.crc32, text.textBytes);
-    return text.deflated;
+  /** Text that was deflated before. */
+  text({ bytes, jsonBytes, crc32: crc }: SentText): Buffer {
+    let shift = shifts.get(bytes);
+    if (shift === undefined) shifts.set(bytes, (shift = shiftBy(jsonBytes)));
+    this.crc = joinedCrc32(this.crc, crc, shift);
+    this.textBytes += jsonBytes;
+    return bytes;
   }
 
   end(): Buffer {
@@ -51,10 +54,5 @@ export class GzipMember {
     trailer.writeUInt32LE(this.crc, 0);
     trailer.writeUInt32LE(this.textBytes % 2 ** 32, 4);
     return Buffer.concat([FINAL_BLOCK, trailer]);
-  }
-
-  private count(crc: number, bytes: number): void {
-    this.crc = joinedCrc32(this.crc, crc, bytes);
-    this.textBytes += bytes;
   }
 }

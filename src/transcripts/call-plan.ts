@@ -9,8 +9,16 @@ export interface PlannedVideo {
   answer: Answer | undefined;
 }
 
+/** Who pays for a call, and what they call it. */
+export interface Payer {
+  organizationId: string;
+  keyId: string;
+  requestId: string;
+}
+
 /** A call that can no longer be refused. */
 export interface CallPlan {
+  payer: Payer;
   channel: Channel;
   videos: PlannedVideo[];
   languages: readonly string[];

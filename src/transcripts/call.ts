@@ -16,6 +16,7 @@ export class Call implements ReadingContext {
   readonly lane = this;
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
+  private finished = false;
 
   /** @param startedAtMs when the request arrived, in milliseconds of `performance.now()` */
   constructor(
@@ -34,12 +35,14 @@ export class Call implements ReadingContext {
 
   /** Nobody reads the answer any more. */
   leave(): void {
+    if (this.finished) return;
     clearTimeout(this.timer);
     this.controller.abort(new CallEnded('left'));
   }
 
   /** Nothing is waited for any more; the deadline need not come. */
   finish(): void {
+    this.finished = true;
     clearTimeout(this.timer);
   }
 }

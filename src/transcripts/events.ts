@@ -6,6 +6,7 @@ import {
   type VideoFailure,
   type VideoFailureCode,
 } from '../domain/transcript.js';
+import type { SentText } from './transcript-text.js';
 
 /** What an answer says of a video beside its transcript; null where the platform said nothing. */
 export type VideoMetadata = Omit<Upload, 'videoId' | 'failure'> & Pick<VideoDetails, 'captionTracks'>;
@@ -16,9 +17,9 @@ export interface EntryError {
   retryable: boolean;
 }
 
-/** One video of an answer. The transcript is JSON text that is ready to be sent. */
+/** One video of an answer. The transcript is text that is ready to be sent. */
 export type Entry =
-  | { videoId: string; ok: true; metadata: VideoMetadata; transcriptJson: Buffer; cached: boolean }
+  | { videoId: string; ok: true; metadata: VideoMetadata; transcript: SentText; cached: boolean }
   | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
 
 /** `total = succeeded + failed`, `succeeded = cached + fetched`, and the call is charged `fetched`. */
@@ -34,8 +35,8 @@ export interface Summary {
 export type TranscriptsEvent =
   { type: 'channel'; channel: Channel } | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
 
-export function succeededEntry(upload: Upload, details: VideoDetails, transcriptJson: Buffer, cached: boolean): Entry {
-  return { videoId: upload.videoId, ok: true, metadata: metadata(upload, details), transcriptJson, cached };
+export function succeededEntry(upload: Upload, details: VideoDetails, transcript: SentText, cached: boolean): Entry {
+  return { videoId: upload.videoId, ok: true, metadata: metadata(upload, details), transcript, cached };
 }
 
 export function failedEntry(upload: Upload, details: VideoDetails, failure: VideoFailure): Entry {
@@ -44,8 +45,19 @@ export function failedEntry(upload: Upload, details: VideoDetails, failure: Vide
   return { videoId: upload.videoId, ok: false, metadata: metadata(upload, details), error };
 }
 
-/** The video's own page is exact where the list rounds, so it goes first. */
+/** What was put together last for an upload: between calls that the cache answers nothing of it changes. */
+const composed = new WeakMap<Upload, { details: VideoDetails; metadata: VideoMetadata }>();
+
 function metadata(upload: Upload, details: VideoDetails): VideoMetadata {
+  const known = composed.get(upload);
+  if (known?.details === details) return known.metadata;
+  const metadata = compose(upload, details);
+  composed.set(upload, { details, metadata });
+  return metadata;
+}
+
+/** The video's own page is exact where the list rounds, so it goes first. */
+function compose(upload: Upload, details: VideoDetails): VideoMetadata {
   return {
     title: upload.title,
     url: upload.url,

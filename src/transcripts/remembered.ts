@@ -2,18 +2,21 @@ import type { Cache } from '@nestjs/cache-manager';
 import { Logger } from '@nestjs/common';
 import type { ReadingContext } from '../platform/video-platform.js';
 import { SharedWork } from './shared-work.js';
-import { fromJson, type Reader } from './stored-value.js';
+import { Decoded, type Reader } from './stored-value.js';
 
 /** One kind of cache entry, stored as JSON: how it is read back, how long it is kept, and shared loading on a miss. */
 export class Remembered<T> {
   private readonly logger = new Logger(Remembered.name);
   private readonly work = new SharedWork<T>();
+  private readonly values: Decoded<T>;
 
   constructor(
     private readonly cache: Cache,
     private readonly ttlSeconds: number,
-    private readonly reader: Reader<T>,
-  ) {}
+    reader: Reader<T>,
+  ) {
+    this.values = new Decoded(reader);
+  }
 
   /**
    * The entry, loaded when it is missing, unreadable or does not `serve` this caller.
@@ -29,7 +32,7 @@ export class Remembered<T> {
     purpose = '',
   ): Promise<T> {
     const stored = await this.cache.get<unknown>(key);
-    const known = Buffer.isBuffer(stored) ? fromJson(stored, this.reader) : undefined;
+    const known = Buffer.isBuffer(stored) ? this.values.of(stored) : undefined;
     if (known !== undefined && serves(known)) return known;
     const { value } = await this.work.join(`${key} ${purpose}`, context, load, (fresh) => this.keep(key, fresh));
     return value;

@@ -50,3 +50,19 @@ export function fromJson<T>(bytes: Buffer, reader: Reader<T>): T | undefined {
     return undefined;
   }
 }
+
+/** Reads stored JSON, once for as long as the same bytes are held: in memory an entry stays the same Buffer. */
+export class Decoded<T> {
+  private readonly known = new WeakMap<Buffer, { value: T | undefined }>();
+
+  constructor(private readonly reader: Reader<T>) {}
+
+  of(bytes: Buffer): T | undefined {
+    let known = this.known.get(bytes);
+    if (!known) {
+      known = { value: fromJson(bytes, this.reader) };
+      this.known.set(bytes, known);
+    }
+    return known.value;
+  }
+}

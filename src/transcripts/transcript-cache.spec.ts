@@ -1,3 +1,4 @@
+import { constants, inflateRawSync } from 'node:zlib';
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -13,6 +14,7 @@ import {
   type VideoDetails,
 } from '../domain/transcript.js';
 import { asAnswer, TranscriptCache, type Answer } from './transcript-cache.js';
+import type { SentText, TextForm, TranscriptText } from './transcript-text.js';
 
 const LANGUAGES = ['en', 'de'];
 const environment = Object.assign(new Environment(), { TRANSCRIPT_TTL_SECONDS: 500, UNAVAILABLE_TTL_SECONDS: 30 });
@@ -67,14 +69,16 @@ const success: Answer = asAnswer({
 });
 const failure: Answer = { ok: false, details: NO_DETAILS, failure: { code: 'transcript_unavailable' } };
 
-/** The bytes under which an answer is stored. */
+/** The bytes under which what is known of a video is stored. */
 async function storedBytes(answer: Answer): Promise<Buffer> {
   await transcripts.keep('source', LANGUAGES, answer);
   return (await cache.get<Buffer>(transcripts.key('source', LANGUAGES))) ?? Buffer.alloc(0);
 }
 
-/** Puts bytes, or anything else, where the answer of a video is looked for. */
-async function answersFor(stored: unknown): Promise<unknown[]> {
+/** Puts bytes, or anything else, where the answer of a video is looked for; the text is there. */
+async function answersFor(stored: unknown, text = success): Promise<unknown[]> {
+  await transcripts.keep('video', LANGUAGES, text);
+  await cache.del(transcripts.key('video', LANGUAGES));
   await cache.set(transcripts.key('video', LANGUAGES), stored, 60_000);
   return [await transcripts.get('video', LANGUAGES), ...(await transcripts.getMany(['video'], LANGUAGES))];
 }
@@ -83,6 +87,7 @@ describe('an answer in the cache', () => {
   it('comes back as it was kept, whatever it is', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), async (answer) => {
+        await cache.clear();
         await transcripts.keep('video', LANGUAGES, answer);
         expect(await transcripts.get('video', LANGUAGES)).toEqual(answer);
         expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([answer]);
@@ -139,15 +144,11 @@ describe('an answer in the cache', () => {
 
 describe('what is not an answer counts as missing:', () => {
   it('a value that was cut short, at any byte', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), fc.nat(), async (answer, cut) => {
-        const stored = await storedBytes(answer);
-        expect(await answersFor(stored.subarray(0, cut % stored.length))).toEqual([undefined, undefined]);
-      }),
-    );
-    const stored = await storedBytes(success);
-    for (let length = 0; length < stored.length; length++)
-      expect(await answersFor(stored.subarray(0, length))).toEqual([undefined, undefined]);
+    for (const answer of [success, failure]) {
+      const stored = await storedBytes(answer);
+      for (let length = 0; length < stored.length; length++)
+        expect(await answersFor(stored.subarray(0, length), answer)).toEqual([undefined, undefined]);
+    }
   });
 
   it('a value with something behind it', async () => {
@@ -166,24 +167,25 @@ describe('what is not an answer counts as missing:', () => {
     );
   });
 
-  it('any other JSON, alone or in front of a body', async () => {
+  it('any other JSON', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.json({ maxDepth: 2 }), fc.boolean(), async (json, body) => {
-        expect(await answersFor(Buffer.from(body ? `${json}\n{}` : json))).toEqual([undefined, undefined]);
+      fc.asyncProperty(fc.json({ maxDepth: 2 }), async (json) => {
+        expect(await answersFor(Buffer.from(json))).toEqual([undefined, undefined]);
       }),
     );
   });
 
   it.each([
-    ['of a version with another head', `{"details":null,"bodyBytes":2}\n{}`],
-    ['without a length', `{"details":${JSON.stringify(NO_DETAILS)}}\n{}`],
-    ['with a length that is text', `{"details":${JSON.stringify(NO_DETAILS)},"bodyBytes":"2"}\n{}`],
-    ['with an unknown kind', `{"details":${JSON.stringify({ ...NO_DETAILS, kind: 'podcast' })},"bodyBytes":2}\n{}`],
-    ['whose body is no object', `{"details":${JSON.stringify(NO_DETAILS)},"bodyBytes":2}\n[]`],
-    ['with an unknown failure', `{"details":${JSON.stringify(NO_DETAILS)},"code":"video_haunted","message":null}`],
-    ['with a failure that names a property of every object', `{"details":{},"code":"constructor","message":null}`],
+    ['of an older version', { details: NO_DETAILS, bodyBytes: 2 }],
+    ['with another head', { details: null, jsonBytes: 2, crc32: 5 }],
+    ['without a length', { details: NO_DETAILS, crc32: 5 }],
+    ['with a length that is text', { details: NO_DETAILS, jsonBytes: '2', crc32: 5 }],
+    ['with the checksum of another text', { details: NO_DETAILS, jsonBytes: 52, crc32: 5 }],
+    ['with an unknown kind', { details: { ...NO_DETAILS, kind: 'podcast' }, jsonBytes: 2, crc32: 5 }],
+    ['with an unknown failure', { details: NO_DETAILS, code: 'video_haunted', message: null }],
+    ['with a failure that names a property of every object', { details: {}, code: 'constructor', message: null }],
   ])('an entry %s', async (_case, stored) => {
-    expect(await answersFor(Buffer.from(stored))).toEqual([undefined, undefined]);
+    expect(await answersFor(Buffer.from(JSON.stringify(stored)))).toEqual([undefined, undefined]);
   });
 
   it.each([['text'], [5], [{ ok: true }], [new Uint8Array(3)], [true], [null]])(
@@ -197,5 +199,72 @@ describe('what is not an answer counts as missing:', () => {
     await transcripts.keep('good', LANGUAGES, success);
     await cache.set(transcripts.key('bad', LANGUAGES), Buffer.from('{'), 60_000);
     expect(await transcripts.getMany(['bad', 'good'], LANGUAGES)).toEqual([undefined, success]);
+  });
+});
+
+describe('the text of a transcript', () => {
+  const key = (form: TextForm): string => `${transcripts.key('video', LANGUAGES)}:${form}`;
+  const known = async (): Promise<TranscriptText> => {
+    const answer = await transcripts.get('video', LANGUAGES);
+    if (!answer?.ok) throw new Error('There is no transcript.');
+    return answer.transcript;
+  };
+  const sentAs = async (form: TextForm, transcript: TranscriptText): Promise<SentText | undefined> =>
+    (await transcripts.texts([{ videoId: 'video', transcript }], LANGUAGES, form))[0];
+
+  it('is deflated once, whoever asks for it how often and at the same time', async () => {
+    await transcripts.keep('video', LANGUAGES, success);
+    const first = await known();
+    const texts = await Promise.all(Array.from({ length: 5 }, () => sentAs('deflated', first)));
+    const again = await sentAs('deflated', await known());
+    const [one] = texts;
+    expect(inflateRawSync(one?.bytes ?? '', { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe(
+      first.json?.toString(),
+    );
+    for (const text of texts) expect(text?.bytes).toBe(one?.bytes);
+    expect(again?.bytes.equals(one?.bytes ?? Buffer.alloc(0))).toBe(true);
+    // The very bytes in the cache, not a copy that was deflated again.
+    expect(again?.bytes.buffer).toBe((await cache.get<Buffer>(key('deflated')))?.buffer);
+  });
+
+  it.each(['json', 'deflated'] as const)(
+    'counts as missing when its %s is damaged at any byte or cut',
+    async (form) => {
+      await transcripts.keep('video', LANGUAGES, success);
+      await sentAs('deflated', await known());
+      const intact = await cache.get<Buffer>(key(form));
+      if (!intact) throw new Error('The text is not stored.');
+      for (let index = 0; index < intact.length; index++) {
+        const damaged = Buffer.from(intact);
+        damaged[index] = (damaged[index] ?? 0) ^ 0x55;
+        for (const stored of [damaged, intact.subarray(0, index)]) {
+          await cache.set(key(form), stored, 60_000);
+          const answer = await transcripts.get('video', LANGUAGES);
+          if (form === 'json') expect(answer).toBeUndefined();
+          else expect(answer?.ok && answer.transcript.deflated).toBeUndefined();
+        }
+      }
+    },
+  );
+
+  it('deflated is not taken for that of another transcript', async () => {
+    await transcripts.keep('video', LANGUAGES, success);
+    await sentAs('deflated', await known());
+    const changed = asAnswer({ ok: true, details: NO_DETAILS, transcript: new Map([['en', []]]) });
+    await transcripts.keep('video', LANGUAGES, changed);
+    const text = await sentAs('deflated', await known());
+    expect(inflateRawSync(text?.bytes ?? '', { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe('{"en":[]}');
+  });
+
+  it('is kept longer than what tells of it, so that what a call was promised is there when its turn comes', async () => {
+    await transcripts.keep('video', LANGUAGES, success);
+    const [told, kept] = [await cache.ttl(transcripts.key('video', LANGUAGES)), await cache.ttl(key('json'))];
+    expect((kept ?? 0) - (told ?? 0)).toBeGreaterThan(environment.REQUEST_DEADLINE_SECONDS * 1_000);
+  });
+
+  it('that was forgotten is fetched again', async () => {
+    await transcripts.keep('video', LANGUAGES, success);
+    await transcripts.forget('video', LANGUAGES);
+    expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([undefined]);
   });
 });

@@ -9,16 +9,19 @@ import {
   type VideoFailure,
   type VideoOutcome,
 } from '../domain/transcript.js';
-import { finite, flag, fromJson, listOf, nullable, oneOf, record, text, type Reader } from './stored-value.js';
+import { StoredTexts } from './stored-texts.js';
+import { Decoded, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './stored-value.js';
+import { textOf, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
-/** What is known of a video: its transcript as the JSON text that is sent, or why it has none. */
+/** What is known of a video: its transcript as it is sent, or why it has none. */
 export type Answer =
-  | { ok: true; details: VideoDetails; transcriptJson: Buffer }
+  | { ok: true; details: VideoDetails; transcript: TranscriptText }
   | { ok: false; details: VideoDetails; failure: VideoFailure };
 
 /** Raised when the stored form changes, so that another version's entries are simply not found. */
-const FORMAT = 'ct1';
-const NEWLINE = 0x0a;
+const FORMAT = 'ct2';
+/** How much longer than what tells of them texts are kept: what a call found at its beginning is there at its end. */
+const TEXT_HOLD_SECONDS = 600;
 
 const detailsReader: Reader<VideoDetails> = record<VideoDetails>({
   publishedAt: nullable(text),
@@ -27,21 +30,46 @@ const detailsReader: Reader<VideoDetails> = record<VideoDetails>({
   kind: nullable(oneOf(VIDEO_KINDS)),
   captionTracks: nullable(listOf(record({ languageCode: text, name: text, generated: flag }))),
 });
-const transcriptHeadReader = record({ details: detailsReader, bodyBytes: finite });
+const transcriptReader = record({ details: detailsReader, jsonBytes: finite, crc32: finite });
 const failureReader = record({ details: detailsReader, code: oneOf(VIDEO_FAILURE_CODES), message: nullable(text) });
 
+const answerReader: Reader<Answer> = (value) => {
+  const found = transcriptReader(value);
+  if (found) {
+    const { details, jsonBytes, crc32 } = found;
+    return { ok: true, details, transcript: { jsonBytes, crc32 } };
+  }
+  const failed = failureReader(value);
+  if (!failed) return undefined;
+  const { code, message, details } = failed;
+  return { ok: false, details, failure: message === null ? { code } : { code, message } };
+};
+
 /**
- * Transcripts, and the videos known to have none, by video and languages. An entry is one line of JSON about the video
- * and, for a transcript, the bytes of its JSON behind it: those are copied to the answer as they are.
+ * Transcripts, and the videos known to have none, by video and languages. What is known of a video is one entry and the
+ * text of its transcript another, so that text is copied to the answer as it is. In this process's memory the texts are
+ * held from the look-up on; from another process they are read when their turn comes, so that a slow reader does not
+ * pin them all.
  */
 @Injectable()
 export class TranscriptCache {
   private readonly logger = new Logger(TranscriptCache.name);
+  private readonly answers = new Decoded(answerReader);
+  private readonly stored: StoredTexts;
+  private readonly textsAreHere: boolean;
 
   constructor(
     @Inject(CACHE_MANAGER) private readonly cache: Cache,
     private readonly environment: Environment,
-  ) {}
+  ) {
+    this.textsAreHere = !environment.REDIS_URL;
+    const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_HOLD_SECONDS;
+    this.stored = new StoredTexts({
+      read: (keys) => cache.mget<unknown>(keys),
+      write: (key, bytes) => this.write(key, bytes, textTtlSeconds),
+      unreadable: () => this.reportUnreadable(),
+    });
+  }
 
   key(videoId: string, languages: readonly string[]): string {
     return `${FORMAT}:transcript:${videoId}:${languages.join(',')}`;
@@ -50,67 +78,98 @@ export class TranscriptCache {
   /** What is known of each video, in one round trip; undefined where nothing is. */
   async getMany(videoIds: readonly string[], languages: readonly string[]): Promise<(Answer | undefined)[]> {
     if (videoIds.length === 0) return [];
-    const stored = await this.cache.mget<unknown>(videoIds.map((videoId) => this.key(videoId, languages)));
-    return stored.map((value) => this.decode(value));
+    const keys = videoIds.map((videoId) => this.key(videoId, languages));
+    if (!this.textsAreHere) return (await this.cache.mget<unknown>(keys)).map((value) => this.answer(value));
+    const textKeys = keys.map((key) => this.stored.keys(key));
+    const values = await this.cache.mget<unknown>([
+      ...keys,
+      ...textKeys.map(({ json }) => json),
+      ...textKeys.map(({ deflated }) => deflated),
+    ]);
+    return keys.map((_key, index) => {
+      const answer = this.answer(values[index]);
+      if (!answer?.ok) return answer;
+      const texts = [values[keys.length + index], values[2 * keys.length + index]] as const;
+      const transcript = this.stored.found(answer.transcript, ...texts);
+      return transcript.json && { ...answer, transcript };
+    });
   }
 
+  /** What is known of one video, its text with it. */
   async get(videoId: string, languages: readonly string[]): Promise<Answer | undefined> {
-    return this.decode(await this.cache.get<unknown>(this.key(videoId, languages)));
+    const [answer] = await this.getMany([videoId], languages);
+    if (!answer?.ok || answer.transcript.json) return answer;
+    const [sent] = await this.texts([{ videoId, transcript: answer.transcript }], languages, 'json');
+    return sent && { ...answer, transcript: { ...answer.transcript, json: sent.bytes } };
+  }
+
+  /** The texts of transcripts that were found before, in one round trip; undefined where a text was lost since. */
+  texts(
+    wanted: readonly { videoId: string; transcript: TranscriptText }[],
+    languages: readonly string[],
+    form: TextForm,
+  ): Promise<(SentText | undefined)[]> {
+    return this.stored.read(
+      wanted.map(({ videoId, transcript }) => ({ key: this.key(videoId, languages), transcript })),
+      form,
+    );
   }
 
   /** Remembers a transcript, or a failure that asking again would not change; anything else is not stored. */
   async keep(videoId: string, languages: readonly string[], answer: Answer): Promise<void> {
-    if (!answer.ok && VIDEO_FAILURES[answer.failure.code].retryable) return;
-    const ttlSeconds = answer.ok ? this.environment.TRANSCRIPT_TTL_SECONDS : this.environment.UNAVAILABLE_TTL_SECONDS;
+    const key = this.key(videoId, languages);
+    if (!answer.ok) {
+      if (VIDEO_FAILURES[answer.failure.code].retryable) return;
+      const { code, message = null } = answer.failure;
+      const failure = jsonOf({ details: answer.details, code, message });
+      return this.write(key, failure, this.environment.UNAVAILABLE_TTL_SECONDS);
+    }
+    const { json, jsonBytes, crc32 } = answer.transcript;
+    if (!json) return;
+    const known = jsonOf({ details: answer.details, jsonBytes, crc32 });
+    // In this order, so that whoever is told of a text finds it.
+    await Promise.all([this.stored.keep(key, json), this.write(key, known, this.environment.TRANSCRIPT_TTL_SECONDS)]);
+  }
+
+  /** Lets go of an answer whose text was lost, so that the next call fetches it. */
+  async forget(videoId: string, languages: readonly string[]): Promise<void> {
+    await this.changing(() => this.cache.del(this.key(videoId, languages)));
+  }
+
+  private answer(value: unknown): Answer | undefined {
+    if (value === undefined || value === null) return undefined;
+    const answer = Buffer.isBuffer(value) ? this.answers.of(value) : undefined;
+    if (!answer) this.reportUnreadable();
+    return answer;
+  }
+
+  private async write(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
+    await this.changing(() => this.cache.set(key, value, ttlSeconds * 1000));
+  }
+
+  /** A cache that is away is no reason to fail: what it does not take is asked for again. */
+  private async changing(change: () => Promise<unknown>): Promise<void> {
     try {
-      await this.cache.set(this.key(videoId, languages), encode(answer), ttlSeconds * 1000);
+      await change();
     } catch (error) {
       this.logger.debug({ event: 'cache_write_failed', cause: String(error) });
     }
   }
 
-  private decode(value: unknown): Answer | undefined {
-    if (value === undefined || value === null) return undefined;
-    const answer = Buffer.isBuffer(value) ? decode(value) : undefined;
-    if (!answer)
-      this.logger.warn({
-        event: 'cache_entry_unreadable',
-        message: 'A stored entry was not readable and counts as missing.',
-      });
-    return answer;
+  private reportUnreadable(): void {
+    this.logger.warn({
+      event: 'cache_entry_unreadable',
+      message: 'A stored entry was not readable and counts as missing.',
+    });
   }
 }
 
 /** The form in which an outcome of the platform is kept and sent. */
 export function asAnswer(outcome: VideoOutcome): Answer {
   if (!outcome.ok) return outcome;
-  return {
-    ok: true,
-    details: outcome.details,
-    transcriptJson: Buffer.from(JSON.stringify(Object.fromEntries(outcome.transcript))),
-  };
+  return { ok: true, details: outcome.details, transcript: textOf(outcome.transcript) };
 }
 
-function encode(answer: Answer): Buffer {
-  if (!answer.ok) {
-    const { code, message = null } = answer.failure;
-    return Buffer.from(JSON.stringify({ details: answer.details, code, message }));
-  }
-  const head = { details: answer.details, bodyBytes: answer.transcriptJson.length };
-  return Buffer.concat([Buffer.from(JSON.stringify(head)), Buffer.of(NEWLINE), answer.transcriptJson]);
-}
-
-function decode(stored: Buffer): Answer | undefined {
-  const headEnd = stored.indexOf(NEWLINE);
-  if (headEnd === -1) {
-    const failure = fromJson(stored, failureReader);
-    if (!failure) return undefined;
-    const { code, message, details } = failure;
-    return { ok: false, details, failure: message === null ? { code } : { code, message } };
-  }
-  const head = fromJson(stored.subarray(0, headEnd), transcriptHeadReader);
-  const transcriptJson = stored.subarray(headEnd + 1);
-  // A value cut short by its store must never go out as a transcript.
-  if (!head || head.bodyBytes !== transcriptJson.length || transcriptJson.at(-1) !== 0x7d) return undefined;
-  return { ok: true, details: head.details, transcriptJson };
+function jsonOf(value: object): Buffer {
+  return Buffer.from(JSON.stringify(value));
 }

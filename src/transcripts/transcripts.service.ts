@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { parseChannelReference } from '../domain/channel-reference.js';
 import {
@@ -10,23 +10,21 @@ import {
 } from '../domain/errors.js';
 import { NO_DETAILS, type Channel, type Upload } from '../domain/transcript.js';
 import { QuotaService } from '../quota/quota.service.js';
-import { limitThatFits, requiredCount, type CallPlan, type PlannedVideo } from './call-plan.js';
+import { limitThatFits, requiredCount, type CallPlan, type Payer, type PlannedVideo } from './call-plan.js';
 import { CallEnded, type Call } from './call.js';
 import { ChannelDirectory } from './channel-directory.js';
-import { Delivery } from './delivery.js';
+import { Delivery, type DeliveryWork } from './delivery.js';
 import { TranscriptCache } from './transcript-cache.js';
-import { VideoFetches } from './video-fetches.js';
+import type { TextForm } from './transcript-text.js';
+import { VideoFetches, type Fetched } from './video-fetches.js';
 
 /** What a caller asks for, and who pays. */
-export interface TranscriptsRequest {
+export interface TranscriptsRequest extends Payer {
   reference: string;
   /** At most this many of the newest uploads. */
   limit: number;
   /** Languages in order of preference; empty for the video's original one. */
   languages: readonly string[];
-  organizationId: string;
-  keyId: string;
-  requestId: string;
 }
 
 /** Seconds that a reservation outlives its call's deadline, for the settlement. */
@@ -35,6 +33,7 @@ const LEASE_MARGIN_SECONDS = 15;
 /** The use case: the transcripts of a channel's newest uploads. */
 @Injectable()
 export class TranscriptsService {
+  private readonly logger = new Logger(TranscriptsService.name);
   private readonly running = new Set<Promise<unknown>>();
 
   constructor(
@@ -58,8 +57,10 @@ export class TranscriptsService {
       const channelId = await this.directory.resolve(reference, call);
       const [channel, uploads] = await this.readChannel(channelId, request.limit, call);
       const videos = await this.lookUp(uploads, request.languages);
-      const reserved = await this.reserve(request, channelId, videos);
-      return { channel, videos, languages: request.languages, ...reserved };
+      const { organizationId, keyId, requestId } = request;
+      const payer = { organizationId, keyId, requestId };
+      const reserved = await this.reserve(payer, channelId, videos);
+      return { payer, channel, videos, languages: request.languages, ...reserved };
     } catch (error) {
       if (error instanceof CallEnded) throw new UpstreamError('upstream_timeout', error);
       // The organization was deleted since the key was looked at.
@@ -71,19 +72,53 @@ export class TranscriptsService {
   /**
    * Fetches what is missing and gives the answer as it comes; a failure here is an entry. The fetching begins at once
    * and never waits for the reader, and the reservation is settled when it ends, whether or not anybody reads.
+   *
+   * @param form in which the texts go out
    */
-  deliver(plan: CallPlan, call: Call): Delivery {
-    const delivery = new Delivery(plan, call, this.fetches, this.environment.UPSTREAM_CONCURRENCY, (fetched) =>
-      this.settle(plan, fetched),
-    );
-    const settled = delivery.settled.finally(() => this.running.delete(settled));
-    this.running.add(settled);
+  deliver(plan: CallPlan, call: Call, form: TextForm): Delivery {
+    const { languages, reservation } = plan;
+    const work: DeliveryWork = {
+      fetch: ({ videoId }) => this.fetches.fetch(videoId, languages, call),
+      texts: (wanted, inForm) => this.cache.texts(wanted, languages, inForm),
+      fetchLost: (upload) => this.untilIdle(this.fetchLost(plan, upload, call)),
+      settle: (fetched) => this.settle(reservation, fetched),
+    };
+    const delivery = new Delivery(plan, call, form, work, this.environment.UPSTREAM_CONCURRENCY);
+    void this.untilIdle(delivery.settled);
     return delivery;
   }
 
   /** Resolves when no fetch and no settlement is under way any more. */
   async idle(): Promise<void> {
     while (this.running.size > 0) await Promise.allSettled(this.running);
+  }
+
+  private untilIdle<T>(work: Promise<T>): Promise<T> {
+    const running = work.finally(() => this.running.delete(running));
+    this.running.add(running);
+    return running;
+  }
+
+  /**
+   * The plan counted on the cache, so this was not reserved for. It is fetched as a call for one video would fetch it,
+   * never for free; whatever stands in the way of that is told by the entry.
+   */
+  private async fetchLost(plan: CallPlan, { videoId }: Upload, call: Call): Promise<Fetched | undefined> {
+    await this.cache.forget(videoId, plan.languages);
+    if (call.signal.aborted) throw call.signal.reason;
+    const held = await this.hold(plan.payer, plan.channel.id, 1).catch((error: unknown) => {
+      this.logger.warn({ event: 'lost_text_not_fetched', videoId, cause: String(error) });
+      return undefined;
+    });
+    if (!held?.reservation) return undefined;
+    let charged = 0;
+    try {
+      const fetched = await this.fetches.fetch(videoId, plan.languages, call);
+      if (fetched.answer.ok && fetched.own) charged = 1;
+      return fetched;
+    } finally {
+      await this.settle(held.reservation, charged);
+    }
   }
 
   private async readChannel(channelId: string, limit: number, call: Call): Promise<[Channel, Upload[]]> {
@@ -115,33 +150,32 @@ export class TranscriptsService {
   }
 
   private async reserve(
-    request: TranscriptsRequest,
+    payer: Payer,
     channelId: string,
     videos: readonly PlannedVideo[],
   ): Promise<Pick<CallPlan, 'reservation' | 'quota'>> {
     const required = requiredCount(videos);
     // Nothing to hold: the state is read without waiting for the organization's lock and without leaving a row.
-    if (required === 0) return { reservation: undefined, quota: await this.quota.state(request.organizationId) };
-    const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
-    const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
-    const { organizationId, keyId, requestId } = request;
-    const reservation = await this.quota.reserve({
-      organizationId,
-      keyId,
-      requestId,
-      channelId,
-      required,
-      leaseSeconds,
-    });
-    const { quota } = reservation;
-    if (reservation.granted) return { reservation: { id: reservation.id, leaseEndsAtMs }, quota };
-    const { limit, used, reserved } = quota;
-    throw new PlanLimitExceededError(quota, required, limitThatFits(videos, limit - used - reserved));
+    if (required === 0) return { reservation: undefined, quota: await this.quota.state(payer.organizationId) };
+    const held = await this.hold(payer, channelId, required);
+    if (held.reservation) return held;
+    const { limit, used, reserved } = held.quota;
+    throw new PlanLimitExceededError(held.quota, required, limitThatFits(videos, limit - used - reserved));
   }
 
-  private async settle(plan: CallPlan, fetched: number): Promise<void> {
-    if (!plan.reservation) return;
-    const { id, leaseEndsAtMs } = plan.reservation;
-    await this.quota.settleWithRetry(id, fetched, leaseEndsAtMs);
+  /** Holds quota for the length of a call; without a reservation when there is not enough. */
+  private async hold(
+    payer: Payer,
+    channelId: string,
+    required: number,
+  ): Promise<Pick<CallPlan, 'reservation' | 'quota'>> {
+    const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
+    const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
+    const held = await this.quota.reserve({ ...payer, channelId, required, leaseSeconds });
+    return { reservation: held.granted ? { id: held.id, leaseEndsAtMs } : undefined, quota: held.quota };
+  }
+
+  private async settle(reservation: CallPlan['reservation'], fetched: number): Promise<void> {
+    if (reservation) await this.quota.settleWithRetry(reservation.id, fetched, reservation.leaseEndsAtMs);
   }
 }

@@ -87,18 +87,19 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       id: [86_400],
       channel: [86_400],
       uploads: [120],
-      // Why a video has no transcript is remembered for less long than a transcript.
-      transcript: [3_600, 86_400],
+      // Why a video has no transcript is remembered for less long than a transcript, and what tells of a text ends
+      // before the text does.
+      transcript: [3_600, 86_400, 87_000],
     });
   });
 
-  it('look up the videos of a call in one question', async () => {
+  it('look up the videos of a call in one question, and read their texts in another', async () => {
     const { key } = await one.organization();
     await one.get(PATH, key);
     await redis.command('CONFIG', 'RESETSTAT');
     await other.get(PATH, key).then(() => one.get(PATH, key));
     const stats = String(await redis.command('INFO', 'commandstats'));
-    expect(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1]).toBe('1');
+    expect(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1]).toBe('2');
     // The channel's id, the channel and its uploads.
     expect(/cmdstat_get:calls=(\d+)/.exec(stats)?.[1]).toBe('3');
     expect(stats).not.toContain('cmdstat_set:');
@@ -108,7 +109,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     const { key } = await one.organization();
     await one.get(PATH, key);
     const names = await keysOf(redis);
-    expect(names.length).toBe(VIDEOS + 3);
+    expect(names.length).toBe(2 * VIDEOS + 3);
     const poisons: ((name: string) => Promise<unknown>)[] = [
       (name) => redis.command('SET', name, randomBytes(64)),
       (name) => redis.command('SET', name, ''),
@@ -129,6 +130,63 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       expect((await one.get(PATH, key)).body.summary).toMatchObject(CACHED);
     }
     expect(await used(one, key)).toEqual({ used: VIDEOS * (1 + poisons.length), reserved: 0 });
+  });
+});
+
+describeWithRedis(`a text that is lost between the look-up and its turn${suffix}`, () => {
+  let redis: RedisServer;
+  let service: TestService;
+
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+    service = await startService({ environment: { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: 0 } });
+    await untilReadinessIs(service, OK);
+  });
+  afterAll(async () => {
+    await service.close();
+    await redis.close();
+  });
+  beforeEach(async () => {
+    service.standIn.reset();
+    await redis.command('FLUSHALL');
+  });
+
+  /** Two of the texts that were kept. */
+  async function texts(): Promise<[string, string]> {
+    const [one, other] = (await keysOf(redis)).filter((name) => name.endsWith(':json'));
+    if (!one || !other) throw new Error('No texts are kept.');
+    return [one, other];
+  }
+
+  it.each(['identity', 'gzip'])('is fetched and charged as one that was never there (%s)', async (encoding) => {
+    const { key } = await service.organization();
+    const before = (await service.get(PATH, key)).body;
+    const [lost, damaged] = await texts();
+    await redis.command('DEL', lost);
+    await redis.command('SETRANGE', damaged, '5', 'x');
+    const url = `${service.url}${PATH}`;
+    const answer = await fetch(url, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding } });
+    const after = (await answer.json()) as typeof before;
+    expect(after.summary).toEqual({ total: VIDEOS, succeeded: VIDEOS, failed: 0, cached: VIDEOS - 2, fetched: 2 });
+    const bare = (body: typeof before): unknown => body.results.map((entry: object) => ({ ...entry, cached: null }));
+    expect(bare(after)).toEqual(bare(before));
+    expect(await used(service, key)).toEqual({ used: VIDEOS + 2, reserved: 0 });
+    expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
+  });
+
+  it('is never fetched for free: without quota its entry says so, and the next call is refused up front', async () => {
+    const { key: payer } = await service.organization();
+    await service.get(PATH, payer);
+    const { key } = await service.organization({ monthlyLimit: 1 });
+    for (const lost of await texts()) await redis.command('DEL', lost);
+    const { status, body } = await service.get(PATH, key);
+    expect([status, body.summary]).toEqual([200, { total: VIDEOS, succeeded: 4, failed: 1, cached: 3, fetched: 1 }]);
+    expect(body.results.flatMap((entry: { error?: object }) => entry.error ?? [])).toEqual([
+      { code: 'upstream_failure', message: expect.stringContaining('got lost'), retryable: true },
+    ]);
+    expect(await used(service, key)).toEqual({ used: 1, reserved: 0 });
+    const refused = await service.get(PATH, key);
+    expect([refused.status, refused.body.error.code]).toEqual([402, 'plan_limit_exceeded']);
   });
 });
 

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { gunzipSync } from 'node:zlib';
+import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Response } from 'express';
 import { writeBody } from '../../src/channels/answer-stream.js';
+import type { Piece } from '../../src/channels/answer-text.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -152,7 +153,8 @@ describe('a caller who does not read', () => {
 describe('the writing of a body', () => {
   const STALLED_READER_MS = 500;
   // Hexadecimal digits of chance, which half remain of when they are compressed.
-  const PIECE = randomBytes(50_000).toString('hex');
+  const PIECE = Buffer.from(randomBytes(50_000).toString('hex'));
+  const DEFLATED = deflateRawSync(PIECE, { finishFlush: constants.Z_FULL_FLUSH });
   const PIECES = 150;
 
   interface Writing {
@@ -170,11 +172,12 @@ describe('the writing of a body', () => {
   /** Writes to a reader who does not read yet. */
   async function write(encoding: 'identity' | 'gzip', failAfter = Infinity): Promise<Writing> {
     let pulled = 0;
-    async function* pieces(): AsyncGenerator<string[]> {
+    const text = { bytes: encoding === 'gzip' ? DEFLATED : PIECE, jsonBytes: PIECE.length, crc32: crc32(PIECE) };
+    async function* pieces(): AsyncGenerator<Piece> {
       while (pulled < PIECES) {
         if (pulled === failAfter) throw new Error('A bug.');
         pulled++;
-        yield await Promise.resolve(['"', PIECE, '",']);
+        yield await Promise.resolve(['"', text, '",']);
       }
     }
     let server: Server | undefined;

@@ -1,0 +1,62 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { NO_DETAILS, type Upload } from '../domain/transcript.js';
+import type { PlannedVideo } from './call-plan.js';
+import { PlannedTexts } from './planned-texts.js';
+
+const CHUNK_BYTES = 512 * 1024;
+
+function planned(videoId: string, jsonBytes: number): PlannedVideo {
+  const upload: Upload = {
+    ...{ videoId, title: null, url: '', publishedAt: null, publishedText: null, durationSeconds: null },
+    ...{ viewCount: null, thumbnailUrl: null, kind: null, failure: null },
+  };
+  return { upload, answer: { ok: true, details: NO_DETAILS, transcript: { jsonBytes, crc32: jsonBytes } } };
+}
+
+describe('the texts that a plan found in another process', () => {
+  it('come each to its own video, read once, and never more than two chunks ahead of the reader', async () => {
+    const sizes = fc.array(fc.nat({ max: 2 * CHUNK_BYTES }), { maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(sizes, fc.nat(), async (lengths, lost) => {
+        const videos = lengths.map((length, index) => planned(`v${index}`, length));
+        let heldBytes = 0;
+        let heldBytesMax = 0;
+        const asked: string[] = [];
+        const texts = new PlannedTexts(videos, 'json', (wanted) => {
+          for (const { videoId, transcript } of wanted) {
+            asked.push(videoId);
+            heldBytes += transcript.jsonBytes;
+          }
+          heldBytesMax = Math.max(heldBytesMax, heldBytes);
+          return Promise.resolve(
+            wanted.map(({ videoId, transcript: { jsonBytes, crc32 } }) =>
+              videoId === `v${lost % 40}` ? undefined : { bytes: Buffer.from(videoId), jsonBytes, crc32 },
+            ),
+          );
+        });
+        for (const { upload, answer } of videos) {
+          const text = await texts.take(upload.videoId);
+          const size = answer?.ok ? answer.transcript.jsonBytes : 0;
+          expect(text?.bytes.toString()).toBe(upload.videoId === `v${lost % 40}` ? undefined : upload.videoId);
+          heldBytes -= size;
+        }
+        expect(asked).toEqual(videos.map(({ upload }) => upload.videoId));
+        // A text that is longer than a chunk is a chunk of its own.
+        const chunkMax = Math.max(CHUNK_BYTES, ...lengths);
+        expect(heldBytesMax).toBeLessThanOrEqual(2 * chunkMax);
+      }),
+    );
+  });
+
+  it('are not asked for when they are here, and a failure has none', async () => {
+    const here = planned('here', 5);
+    if (here.answer?.ok) here.answer.transcript = { ...here.answer.transcript, json: Buffer.from('12345') };
+    const failed: PlannedVideo = {
+      ...planned('failed', 0),
+      answer: { ok: false, details: NO_DETAILS, failure: { code: 'video_private' } },
+    };
+    const texts = new PlannedTexts([here, failed], 'json', () => Promise.reject(new Error('asked')));
+    expect([await texts.take('here'), await texts.take('failed')]).toEqual([undefined, undefined]);
+  });
+});

@@ -1,0 +1,105 @@
+import { crc32 } from 'node:zlib';
+import { deflate, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
+
+/** A transcript whose text is to be read, and the cache key of what is known of it. */
+export interface TextWanted {
+  key: string;
+  transcript: TranscriptText;
+}
+
+/** Where the texts are kept: several are read in one round trip; writing never fails. */
+export interface TextStorage {
+  read(keys: string[]): Promise<unknown[]>;
+  write(key: string, bytes: Buffer): Promise<void>;
+  /** Told when a stored value was not what it should be. */
+  unreadable(): void;
+}
+
+/** Before a deflated text stand the checksum of its JSON, so that it is never taken for another's, and its own. */
+const DEFLATED_HEAD_BYTES = 8;
+
+/**
+ * The texts of transcripts as the cache keeps them: the JSON, and the same deflated once somebody took it so. What was
+ * damaged, cut or belongs to another text is not found.
+ */
+export class StoredTexts {
+  /** The texts in stored values that were held against their checksum: in memory a value stays the same Buffer. */
+  private readonly sound = new WeakMap<Buffer, Buffer>();
+  private readonly deflating = new Map<string, Promise<Buffer>>();
+
+  constructor(private readonly storage: TextStorage) {}
+
+  /** The keys of both forms of a text. */
+  keys(key: string): Record<TextForm, string> {
+    return { json: `${key}:json`, deflated: `${key}:deflated` };
+  }
+
+  /** Those forms of a text that were stored. */
+  found(transcript: TranscriptText, json: unknown, deflated: unknown): TranscriptText {
+    const [plain, packed] = [this.asSent(transcript, 'json', json), this.asSent(transcript, 'deflated', deflated)];
+    return { ...transcript, ...(plain && { json: plain }), ...(packed && { deflated: packed }) };
+  }
+
+  /** Texts in one form, in one round trip; undefined where a text is not there any more. */
+  async read(wanted: readonly TextWanted[], form: TextForm): Promise<(SentText | undefined)[]> {
+    const away = wanted.filter(({ transcript }) => !transcript[form] && !transcript.json);
+    const stored = away.length === 0 ? [] : await this.storage.read(away.map(({ key }) => this.keys(key)[form]));
+    const read = new Map(away.map((one, index) => [one, this.asSent(one.transcript, form, stored[index])]));
+    return Promise.all(
+      wanted.map(async (one) => {
+        const { jsonBytes, crc32 } = one.transcript;
+        const known = one.transcript[form] ?? read.get(one);
+        const bytes = known ?? (form === 'deflated' ? await this.deflated(one) : undefined);
+        return bytes && { bytes, jsonBytes, crc32 };
+      }),
+    );
+  }
+
+  async keep(key: string, json: Buffer): Promise<void> {
+    this.sound.set(json, json);
+    await this.storage.write(this.keys(key).json, json);
+  }
+
+  private asSent(transcript: TranscriptText, form: TextForm, value: unknown): Buffer | undefined {
+    if (value === undefined || value === null) return undefined;
+    const text = Buffer.isBuffer(value) ? this.checked(transcript, form, value) : undefined;
+    if (!text) this.storage.unreadable();
+    return text;
+  }
+
+  private checked({ jsonBytes, crc32: crc }: TranscriptText, form: TextForm, stored: Buffer): Buffer | undefined {
+    if (form === 'json') return stored.length === jsonBytes ? this.intact(stored, stored, crc) : undefined;
+    if (stored.length <= DEFLATED_HEAD_BYTES || stored.readUInt32LE(0) !== crc) return undefined;
+    return this.intact(stored, stored.subarray(DEFLATED_HEAD_BYTES), stored.readUInt32LE(4));
+  }
+
+  private intact(stored: Buffer, text: Buffer, checksum: number): Buffer | undefined {
+    const known = this.sound.get(stored);
+    if (known) return known;
+    if (crc32(text) !== checksum) return undefined;
+    this.sound.set(stored, text);
+    return text;
+  }
+
+  /** Calls that need it at the same time wait for the same work. */
+  private async deflated(one: TextWanted): Promise<Buffer | undefined> {
+    const json = one.transcript.json ?? (await this.read([one], 'json'))[0]?.bytes;
+    if (!json) return undefined;
+    const work = `${one.key} ${one.transcript.crc32}`;
+    const known = this.deflating.get(work);
+    if (known) return known;
+    const made = this.deflateAndKeep(one, json).finally(() => this.deflating.delete(work));
+    this.deflating.set(work, made);
+    return made;
+  }
+
+  private async deflateAndKeep({ key, transcript }: TextWanted, json: Buffer): Promise<Buffer> {
+    const deflated = await deflate(json);
+    const head = Buffer.alloc(DEFLATED_HEAD_BYTES);
+    head.writeUInt32LE(transcript.crc32, 0);
+    head.writeUInt32LE(crc32(deflated), 4);
+    const stored = Buffer.concat([head, deflated]);
+    await this.storage.write(this.keys(key).deflated, stored);
+    return deflated;
+  }
+}

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+beforeEach(() => service.standIn.reset());
+
+interface Line {
+  type: string;
+  channel?: unknown;
+  result?: { videoId: string; ok: boolean; cached: boolean };
+  summary?: unknown;
+}
+
+function linesOf(text: string): Line[] {
+  expect(text.endsWith('\n')).toBe(true);
+  return text
+    .slice(0, -1)
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line);
+}
+
+const LINES = { Accept: 'application/x-ndjson' };
+
+describe('an answer as lines', () => {
+  it('has an event a line: the channel, each result, the summary, with the fields of the JSON answer', async () => {
+    const { key } = await service.organization();
+    const path = '/channels/@harbourlight/transcripts';
+    const answer = await service.get(path, key, LINES);
+    expect(answer.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
+    expect(answer.headers.vary).toMatch(/accept\b(?!-)/i);
+    const lines = linesOf(answer.text);
+    expect(lines.map((line) => line.type)).toEqual(['channel', ...Array<string>(25).fill('result'), 'summary']);
+    const json = (await service.get(path, key)).body;
+    expect(lines[0]?.channel).toEqual(json.channel);
+    const byId = new Map(lines.flatMap(({ result }) => (result ? [[result.videoId, result] as const] : [])));
+    for (const entry of json.results as { videoId: string }[]) {
+      expect({ ...byId.get(entry.videoId), cached: null }).toEqual({ ...entry, cached: null });
+    }
+    expect(lines.at(-1)?.summary).toMatchObject({ total: 25, fetched: 17, cached: 0 });
+    expect((await service.get('/usage', key)).body.used).toBe(17);
+  });
+
+  it('gives a result as soon as it is finished, without waiting for a newer video', async () => {
+    const { key } = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext', path: 'fs-230' });
+    const answering = service.get('/channels/@fogsignalradio/transcripts?limit=3', key, LINES);
+    await hold.arrived;
+    await service.standIn.requests.until(
+      (log) => log.list.filter((one) => one.kind === 'timedtext' && one.status === 200).length === 2,
+    );
+    hold.release();
+    const ids = linesOf((await answering).text).flatMap(({ result }) => (result ? [result.videoId.slice(0, 6)] : []));
+    expect(ids).toHaveLength(3);
+    expect(ids.at(-1)).toBe('fs-230');
+  });
+
+  it.each(['*/*', 'application/json', 'text/html', 'application/x-ndjson;q=0.1, application/json'])(
+    'is not given to who accepts %s',
+    async (accept) => {
+      const { key } = await service.organization();
+      const answer = await service.get('/channels/@emptyslip/transcripts', key, { Accept: accept });
+      expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+    },
+  );
+
+  it('that cannot be given at all is an error in the envelope, as JSON', async () => {
+    const { key } = await service.organization();
+    const answer = await service.get('/channels/@no-such-channel/transcripts', key, LINES);
+    expect([answer.status, answer.headers['content-type']]).toEqual([404, 'application/json; charset=utf-8']);
+    expect(answer.body.error.code).toBe('channel_not_found');
+  });
+});
