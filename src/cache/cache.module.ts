@@ -14,8 +14,8 @@ import { SharedCounts } from './shared-counts.js';
 @Global()
 @Module({})
 export class CacheModule {
-  static forRoot(environment: Environment): DynamicModule {
-    const connection = environment.REDIS_URL ? new RedisConnection(environment.REDIS_URL) : undefined;
+  static async forRoot(environment: Environment): Promise<DynamicModule> {
+    const connection = environment.REDIS_URL ? await RedisConnection.open(environment.REDIS_URL) : undefined;
     const store = connection
       ? new RedisStore(connection)
       : new MemoryStore(environment.CACHE_MAX_MEGABYTES * 1024 * 1024);

@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { createClient } from '@redis/client';
+import type * as Redis from '@redis/client';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 /** Whoever waits longer than this does better without the server, which then counts as away. */
@@ -10,8 +10,8 @@ const PING_INTERVAL_MS = 1_000;
 const SILENCE_MAX_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 2_000;
 
-function connect(url: string) {
-  return createClient({
+function connect(redis: typeof Redis, url: string) {
+  return redis.createClient({
     url,
     // Away means a miss at once: commands are never queued for a server that may come back.
     disableOfflineQueue: true,
@@ -26,15 +26,25 @@ function connect(url: string) {
 
 export type RedisClient = ReturnType<typeof connect>;
 
+/** The same client, whose strings come as the bytes that they are. */
+function answeringBytes(redis: typeof Redis, client: RedisClient) {
+  return client.withTypeMapping({ [redis.RESP_TYPES.BLOB_STRING]: Buffer });
+}
+
 /** The one connection of the process to Redis or Valkey. While the server is away, or silent, every command rejects at once. */
 @Injectable()
 export class RedisConnection implements OnApplicationShutdown {
   private readonly logger = new Logger(RedisConnection.name);
   private readonly client: RedisClient;
+  private readonly bytes: ReturnType<typeof answeringBytes>;
   private away = false;
 
-  constructor(url: string) {
-    this.client = connect(url);
+  private constructor(
+    private readonly redis: typeof Redis,
+    url: string,
+  ) {
+    this.client = connect(redis, url);
+    this.bytes = answeringBytes(redis, this.client);
     this.client.on('error', (error: Error) => this.report(error));
     this.client.on('ready', () => this.reportBack());
     this.client.on('ping-interval', () => this.reportBack());
@@ -42,11 +52,24 @@ export class RedisConnection implements OnApplicationShutdown {
     this.client.connect().catch((error: Error) => this.report(error));
   }
 
+  /** The client is 400 files, which a service without a Redis does not load. */
+  static async open(url: string): Promise<RedisConnection> {
+    return new RedisConnection(await import('@redis/client'), url);
+  }
+
+  /** Whether an error is the server's own word, and not its absence. */
+  isRefusal(error: unknown): error is Error {
+    return error instanceof this.redis.ErrorReply;
+  }
+
   /**
    * Runs a command within its time. The client cannot do that: its own limit ends when a command is written, so that a
    * server that is connected and silent would hold up every call.
    */
-  async run<T>(command: (client: RedisClient) => Promise<T>, timeoutMs = COMMAND_TIMEOUT_MS): Promise<T> {
+  async run<T>(
+    command: (client: RedisClient, bytes: ReturnType<typeof answeringBytes>) => Promise<T>,
+    timeoutMs = COMMAND_TIMEOUT_MS,
+  ): Promise<T> {
     if (this.away) throw new Error('Redis is away.');
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
@@ -56,7 +79,7 @@ export class RedisConnection implements OnApplicationShutdown {
         reject(error);
       }, timeoutMs);
     });
-    return Promise.race([command(this.client), late]).finally(() => clearTimeout(timer));
+    return Promise.race([command(this.client, this.bytes), late]).finally(() => clearTimeout(timer));
   }
 
   onApplicationShutdown(): void {

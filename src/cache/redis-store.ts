@@ -1,6 +1,5 @@
-import { RESP_TYPES } from '@redis/client';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
-import type { RedisClient, RedisConnection } from './redis-connection.js';
+import type { RedisConnection } from './redis-connection.js';
 
 /**
  * A Keyv store in Redis or Valkey that keeps the values as the bytes they are: Keyv's own envelope would wrap and escape
@@ -19,12 +18,12 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   async get<Value>(key: string): Promise<StoredData<Value> | undefined> {
-    return stored<Value>(await this.connection.run((client) => bytesOf(client).get(key)));
+    return stored<Value>(await this.connection.run((_client, bytes) => bytes.get(key)));
   }
 
   async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
     if (keys.length === 0) return [];
-    const values = await this.connection.run((client) => bytesOf(client).mGet(keys));
+    const values = await this.connection.run((_client, bytes) => bytes.mGet(keys));
     return values.map((value) => stored<Value>(value));
   }
 
@@ -51,10 +50,6 @@ export class RedisStore implements KeyvStoreAdapter {
   disconnect(): Promise<void> {
     return Promise.resolve();
   }
-}
-
-function bytesOf(client: RedisClient) {
-  return client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
 }
 
 function stored<Value>(value: Buffer | null): StoredData<Value> | undefined {

@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { ErrorReply } from '@redis/client';
 import type { RedisConnection } from './redis-connection.js';
 
 /** Two of these, one after the other, are what a call waits for at the most: a second. */
@@ -31,12 +30,12 @@ export class SharedCounts {
       return Array.isArray(reply) ? reply.map(Number) : undefined;
     } catch (error) {
       // An absence is told by the connection; that a server is there and refuses (full, read-only) only here.
-      if (error instanceof ErrorReply) this.report(error);
+      if (this.redis.isRefusal(error)) this.report(error);
       return undefined;
     }
   }
 
-  private report(error: ErrorReply): void {
+  private report(error: Error): void {
     if (this.refused) return;
     this.refused = true;
     this.logger.warn({

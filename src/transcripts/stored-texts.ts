@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
 import { deflate, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
 /** A transcript whose text is to be read, and the cache key of what is known of it. */
@@ -17,6 +18,8 @@ export interface TextStorage {
 
 /** Before a deflated text stand the checksum of its JSON, so that it is never taken for another's, and its own. */
 const DEFLATED_HEAD_BYTES = 8;
+/** Rough cost of a copy beside its bytes: the key, the list nodes, the map slot, the Buffer object. */
+const OVERHEAD_BYTES = 600;
 
 /**
  * The texts of transcripts as the cache keeps them: the JSON, and the same deflated once somebody took it so. What was
@@ -24,10 +27,23 @@ const DEFLATED_HEAD_BYTES = 8;
  */
 export class StoredTexts {
   /** The texts in stored values that were held against their checksum: in memory a value stays the same Buffer. */
-  private readonly sound = new WeakMap<Buffer, Buffer>();
+  private readonly sound = new WeakMap<Buffer, { text: Buffer; checksum: number }>();
   private readonly deflating = new Map<string, Promise<Buffer>>();
 
-  constructor(private readonly storage: TextStorage) {}
+  /** Copies of what was read last from another process; what is known of a video says whether one is still its text. */
+  private readonly near: LRUCache<string, Buffer> | undefined;
+
+  /** @param nearBytesMax room for copies in this process of texts that are kept in another; 0 for none */
+  constructor(
+    private readonly storage: TextStorage,
+    nearBytesMax: number,
+  ) {
+    if (nearBytesMax === 0) return;
+    this.near = new LRUCache({
+      maxSize: nearBytesMax,
+      sizeCalculation: ({ byteLength }) => byteLength + OVERHEAD_BYTES,
+    });
+  }
 
   /** The keys of both forms of a text. */
   keys(key: string): Record<TextForm, string> {
@@ -42,22 +58,50 @@ export class StoredTexts {
 
   /** Texts in one form, in one round trip; undefined where a text is not there any more. */
   async read(wanted: readonly TextWanted[], form: TextForm): Promise<(SentText | undefined)[]> {
-    const away = wanted.filter(({ transcript }) => !transcript[form] && !transcript.json);
-    const stored = away.length === 0 ? [] : await this.storage.read(away.map(({ key }) => this.keys(key)[form]));
-    const read = new Map(away.map((one, index) => [one, this.asSent(one.transcript, form, stored[index])]));
+    const stored = await this.readStored(
+      wanted.filter(({ transcript }) => !transcript[form] && !transcript.json),
+      form,
+    );
     return Promise.all(
       wanted.map(async (one) => {
         const { jsonBytes, crc32 } = one.transcript;
-        const known = one.transcript[form] ?? read.get(one);
+        const known = one.transcript[form] ?? stored.get(one);
         const bytes = known ?? (form === 'deflated' ? await this.deflated(one) : undefined);
         return bytes && { bytes, jsonBytes, crc32 };
       }),
     );
   }
 
-  async keep(key: string, json: Buffer): Promise<void> {
-    this.sound.set(json, json);
-    await this.storage.write(this.keys(key).json, json);
+  async keep(key: string, json: Buffer, checksum: number): Promise<void> {
+    this.sound.set(json, { text: json, checksum });
+    await this.write(this.keys(key).json, json);
+  }
+
+  private async readStored(
+    wanted: readonly TextWanted[],
+    form: TextForm,
+  ): Promise<Map<TextWanted, Buffer | undefined>> {
+    const read = new Map(wanted.map((one) => [one, this.readNear(one, form)]));
+    const away = wanted.filter((one) => !read.get(one));
+    if (away.length === 0) return read;
+    const values = await this.storage.read(away.map(({ key }) => this.keys(key)[form]));
+    for (const [index, one] of away.entries()) {
+      const value = values[index];
+      const text = this.asSent(one.transcript, form, value);
+      if (text && Buffer.isBuffer(value)) this.near?.set(this.keys(one.key)[form], value);
+      read.set(one, text);
+    }
+    return read;
+  }
+
+  private readNear({ key, transcript }: TextWanted, form: TextForm): Buffer | undefined {
+    const stored = this.near?.get(this.keys(key)[form]);
+    return stored && this.checked(transcript, form, stored);
+  }
+
+  private async write(key: string, bytes: Buffer): Promise<void> {
+    this.near?.set(key, bytes);
+    await this.storage.write(key, bytes);
   }
 
   private asSent(transcript: TranscriptText, form: TextForm, value: unknown): Buffer | undefined {
@@ -75,9 +119,9 @@ export class StoredTexts {
 
   private intact(stored: Buffer, text: Buffer, checksum: number): Buffer | undefined {
     const known = this.sound.get(stored);
-    if (known) return known;
+    if (known) return known.checksum === checksum ? known.text : undefined;
     if (crc32(text) !== checksum) return undefined;
-    this.sound.set(stored, text);
+    this.sound.set(stored, { text, checksum });
     return text;
   }
 
@@ -99,7 +143,9 @@ export class StoredTexts {
     head.writeUInt32LE(transcript.crc32, 0);
     head.writeUInt32LE(crc32(deflated), 4);
     const stored = Buffer.concat([head, deflated]);
-    await this.storage.write(this.keys(key).deflated, stored);
-    return deflated;
+    const text = stored.subarray(DEFLATED_HEAD_BYTES);
+    this.sound.set(stored, { text, checksum: stored.readUInt32LE(4) });
+    await this.write(this.keys(key).deflated, stored);
+    return text;
   }
 }

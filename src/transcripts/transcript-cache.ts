@@ -49,7 +49,7 @@ const answerReader: Reader<Answer> = (value) => {
  * Transcripts, and the videos known to have none, by video and languages. What is known of a video is one entry and the
  * text of its transcript another, so that text is copied to the answer as it is. In this process's memory the texts are
  * held from the look-up on; from another process they are read when their turn comes, so that a slow reader does not
- * pin them all.
+ * pin them all, and copies of what was read last are used again while they are still the text.
  */
 @Injectable()
 export class TranscriptCache {
@@ -64,11 +64,14 @@ export class TranscriptCache {
   ) {
     this.textsAreHere = !environment.REDIS_URL;
     const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_HOLD_SECONDS;
-    this.stored = new StoredTexts({
-      read: (keys) => cache.mget<unknown>(keys),
-      write: (key, bytes) => this.write(key, bytes, textTtlSeconds),
-      unreadable: () => this.reportUnreadable(),
-    });
+    this.stored = new StoredTexts(
+      {
+        read: (keys) => cache.mget<unknown>(keys),
+        write: (key, bytes) => this.write(key, bytes, textTtlSeconds),
+        unreadable: () => this.reportUnreadable(),
+      },
+      this.textsAreHere ? 0 : environment.CACHE_MAX_MEGABYTES * 1024 * 1024,
+    );
   }
 
   key(videoId: string, languages: readonly string[]): string {
@@ -128,7 +131,10 @@ export class TranscriptCache {
     if (!json) return;
     const known = jsonOf({ details: answer.details, jsonBytes, crc32 });
     // In this order, so that whoever is told of a text finds it.
-    await Promise.all([this.stored.keep(key, json), this.write(key, known, this.environment.TRANSCRIPT_TTL_SECONDS)]);
+    await Promise.all([
+      this.stored.keep(key, json, crc32),
+      this.write(key, known, this.environment.TRANSCRIPT_TTL_SECONDS),
+    ]);
   }
 
   /** Lets go of an answer whose text was lost, so that the next call fetches it. */

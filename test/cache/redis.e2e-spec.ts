@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -93,16 +94,39 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     });
   });
 
-  it('look up the videos of a call in one question, and read their texts in another', async () => {
-    const { key } = await one.organization();
-    await one.get(PATH, key);
-    await redis.command('CONFIG', 'RESETSTAT');
-    await other.get(PATH, key).then(() => one.get(PATH, key));
-    const stats = String(await redis.command('INFO', 'commandstats'));
-    expect(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1]).toBe('2');
-    // The channel's id, the channel and its uploads.
-    expect(/cmdstat_get:calls=(\d+)/.exec(stats)?.[1]).toBe('3');
-    expect(stats).not.toContain('cmdstat_set:');
+  it('look up the videos of a call in one question, and read a text once while it stays the same', async () => {
+    const [payer, reader] = [await one.organization(), await other.organization()];
+    // No other test reads its texts.
+    const path = '/channels/@fogsignalradio/transcripts?limit=3';
+    await one.get(path, payer.key);
+    const questions = async (service: TestService, key: string): Promise<unknown[]> => {
+      await redis.command('CONFIG', 'RESETSTAT');
+      expect((await service.get(path, key)).body.summary).toMatchObject({ succeeded: 3, cached: 3 });
+      const stats = String(await redis.command('INFO', 'commandstats'));
+      expect(stats).not.toContain('cmdstat_set:');
+      return ['mget', 'get'].map((name) => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1]));
+    };
+    // The channel's id, the channel and its uploads are read by themselves.
+    expect(await questions(other, reader.key)).toEqual([2, 3]);
+    expect(await questions(other, reader.key)).toEqual([1, 3]);
+    expect(await questions(one, payer.key)).toEqual([1, 3]);
+  });
+
+  it('never send a copy of their own when the text has changed', async () => {
+    const [payer, reader] = [await one.organization(), await other.organization()];
+    await one.get(PATH, payer.key);
+    const before = (await other.get(PATH, reader.key)).body;
+    const names = await keysOf(redis);
+    const head = names.find((name) => name.includes(':transcript:') && !name.endsWith(':json')) ?? '';
+    const known = JSON.parse(String(await redis.command('GET', head)));
+    const changed = Buffer.from('{"en":[]}');
+    await redis.command('SET', `${head}:json`, changed);
+    await redis.command('SET', head, JSON.stringify({ ...known, jsonBytes: changed.length, crc32: crc32(changed) }));
+    const after = (await other.get(PATH, reader.key)).body;
+    const videoId = head.split(':')[2];
+    for (const [index, entry] of after.results.entries())
+      expect(entry.transcript).toEqual(entry.videoId === videoId ? { en: [] } : before.results[index].transcript);
+    expect(after.summary).toMatchObject(CACHED);
   });
 
   it('take what they cannot read for missing, and put it right', async () => {
@@ -135,20 +159,28 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
 
 describeWithRedis(`a text that is lost between the look-up and its turn${suffix}`, () => {
   let redis: RedisServer;
+  /** Fetches first. */
+  let other: TestService;
+  /** Has no copy of a text. */
   let service: TestService;
+  let before: any;
 
   beforeAll(async () => {
     redis = await RedisServer.start();
-    service = await startService({ environment: { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: 0 } });
-    await untilReadinessIs(service, OK);
   });
-  afterAll(async () => {
-    await service.close();
-    await redis.close();
-  });
+  afterAll(() => redis.close());
   beforeEach(async () => {
-    service.standIn.reset();
     await redis.command('FLUSHALL');
+    [other, service] = (await Promise.all(
+      [1, 2].map(() => startService({ environment: { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: 0 } })),
+    )) as [TestService, TestService];
+    await Promise.all([other, service].map((each) => untilReadinessIs(each, OK)));
+    const { key } = await other.organization();
+    before = (await other.get(PATH, key)).body;
+  });
+  afterEach(async () => {
+    await other.close();
+    await service.close();
   });
 
   /** Two of the texts that were kept. */
@@ -160,7 +192,6 @@ describeWithRedis(`a text that is lost between the look-up and its turn${suffix}
 
   it.each(['identity', 'gzip'])('is fetched and charged as one that was never there (%s)', async (encoding) => {
     const { key } = await service.organization();
-    const before = (await service.get(PATH, key)).body;
     const [lost, damaged] = await texts();
     await redis.command('DEL', lost);
     await redis.command('SETRANGE', damaged, '5', 'x');
@@ -170,13 +201,11 @@ describeWithRedis(`a text that is lost between the look-up and its turn${suffix}
     expect(after.summary).toEqual({ total: VIDEOS, succeeded: VIDEOS, failed: 0, cached: VIDEOS - 2, fetched: 2 });
     const bare = (body: typeof before): unknown => body.results.map((entry: object) => ({ ...entry, cached: null }));
     expect(bare(after)).toEqual(bare(before));
-    expect(await used(service, key)).toEqual({ used: VIDEOS + 2, reserved: 0 });
+    expect(await used(service, key)).toEqual({ used: 2, reserved: 0 });
     expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
   });
 
   it('is never fetched for free: without quota its entry says so, and the next call is refused up front', async () => {
-    const { key: payer } = await service.organization();
-    await service.get(PATH, payer);
     const { key } = await service.organization({ monthlyLimit: 1 });
     for (const lost of await texts()) await redis.command('DEL', lost);
     const { status, body } = await service.get(PATH, key);

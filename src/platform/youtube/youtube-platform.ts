@@ -25,6 +25,8 @@ import { UpstreamEvents } from './upstream-events.js';
 import { mergeDetails } from './video-details.js';
 import { VideoReader } from './video-reader.js';
 
+const WARM_UP_DELAY_MS = 500;
+
 const BLOCKED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_blocked' } };
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
@@ -38,6 +40,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
   private readonly innertube: InnertubeClient;
   private readonly channels: ChannelReader;
   private readonly videos: VideoReader;
+  private warmUp: NodeJS.Timeout | undefined;
   private warming: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -60,13 +63,19 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
     this.videos = new VideoReader(this.innertube, this.partial, this.openStanding(), events, this.log);
   }
 
-  /** Begins what the first call would otherwise wait for; nobody waits for it here, and a failure is the first call's. */
+  /**
+   * Does soon what the first call would otherwise wait for: nobody waits for it here, and a failure is the first call's.
+   * Not at once, since a quarter of a second of loading would hold up the start.
+   */
   onApplicationBootstrap(): void {
-    this.warming = loadInnertubeRequests().catch(() => undefined);
+    this.warmUp = setTimeout(() => {
+      this.warming = loadInnertubeRequests().catch(() => undefined);
+    }, WARM_UP_DELAY_MS);
   }
 
   /** Closes every connection; what is still under way ends as a failure. */
   async onApplicationShutdown(): Promise<void> {
+    clearTimeout(this.warmUp);
     this.closing.abort(new Error('The service is shutting down.'));
     await Promise.all([this.exits.close(), this.warming]);
   }
