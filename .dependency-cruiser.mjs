@@ -14,7 +14,7 @@ const ALLOWED = {
   transcripts: ['platform/[^/]+\\.ts$', 'quota', 'domain', 'config'],
   channels: ['transcripts', 'access', 'http', 'domain', 'config'],
   usage: ['quota', 'access', 'http', 'domain'],
-  health: ['cache', 'http'],
+  health: ['cache', 'database', 'http'],
   admin: ['organizations', 'quota', 'http', 'domain', 'config', 'database'],
 };
 

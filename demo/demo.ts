@@ -109,6 +109,8 @@ async function main(): Promise<void> {
     YOUTUBE_BASE_URL: standIn.url,
     HOST: '127.0.0.1',
     PORT: String(port),
+    // Nobody else sends requests here, so that Ctrl-C need not wait for a balancer.
+    SHUTDOWN_DELAY_SECONDS: '0',
   };
   say('2/4 the service with its embedded PostgreSQL');
   // Detached: Ctrl-C reaches this process alone, which then stops the service in good order.

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
@@ -51,14 +52,30 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   return app;
 }
 
+/** How long the end may take, and what it waits for first. */
+export interface ShutdownTimes {
+  /** From the beginning until what still runs is cut off, the delay included. */
+  graceSeconds: number;
+  /** How long the service is not ready and still serves. */
+  delaySeconds?: number;
+  /** Ends the delay before its time when it is aborted. */
+  hurry?: AbortSignal;
+}
+
 /**
- * Ends the service in good order: not ready, no new connections, what runs is finished and settled, then everything is
- * closed. What still runs after the grace is cut off, and settled all the same.
+ * Ends the service in good order: not ready, then no new connections, what runs is finished and settled, then everything
+ * is closed. What still runs after the grace is cut off, and settled all the same.
  */
-export async function shutDown(app: NestExpressApplication, graceSeconds: number): Promise<void> {
-  app.get(ShutdownState).stopping = true;
-  const endsAtMs = performance.now() + graceSeconds * 1000 + LAST_SETTLEMENTS_MS;
-  await app.get(Connections).close(app.getHttpServer(), graceSeconds * 1000);
+export async function shutDown(app: NestExpressApplication, times: ShutdownTimes): Promise<void> {
+  const { graceSeconds, delaySeconds = 0, hurry } = times;
+  const state = app.get(ShutdownState);
+  state.stopping = true;
+  const cutOffAtMs = performance.now() + graceSeconds * 1000;
+  const delayMs = Math.min(delaySeconds, graceSeconds) * 1000;
+  if (delayMs > 0) await sleep(delayMs, undefined, hurry && { signal: hurry }).catch(() => undefined);
+  state.refusing = true;
+  await app.get(Connections).close(app.getHttpServer(), Math.max(0, cutOffAtMs - performance.now()));
+  const endsAtMs = cutOffAtMs + LAST_SETTLEMENTS_MS;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise((resolve) => {
     timer = setTimeout(resolve, endsAtMs - performance.now());

@@ -29,12 +29,18 @@ async function start(): Promise<void> {
   }
 }
 
+/** A second signal ends the delay: whoever presses Ctrl-C twice has no balancer in front. */
 function stopOnSignals(app: NestExpressApplication, environment: Environment): void {
+  const { SHUTDOWN_GRACE_SECONDS: graceSeconds, SHUTDOWN_DELAY_SECONDS: delaySeconds } = environment;
+  const hurry = new AbortController();
   let stopping = false;
   const stop = (): void => {
-    if (stopping) return;
+    if (stopping) {
+      hurry.abort();
+      return;
+    }
     stopping = true;
-    shutDown(app, environment.SHUTDOWN_GRACE_SECONDS).then(() => process.exit(0), fail);
+    shutDown(app, { graceSeconds, delaySeconds, hurry: hurry.signal }).then(() => process.exit(0), fail);
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);

@@ -40,6 +40,11 @@ function List(): PropertyDecorator {
   );
 }
 
+function Token(): PropertyDecorator {
+  const message = 'must have at least 16 characters: letters, digits and signs, no spaces';
+  return Matches(/^[\x21-\x7e]{16,}$/, { message });
+}
+
 @ValidatorConstraint()
 class UrlOf implements ValidatorConstraintInterface {
   validate(value: unknown, { constraints }: ValidationArguments): boolean {
@@ -155,6 +160,10 @@ export class Environment {
   @WholeNumber(0, 3_600)
   SHUTDOWN_GRACE_SECONDS: number = 50;
 
+  /** How long the service still takes requests after it has stopped being ready; a part of the grace. */
+  @WholeNumber(0, 3_600)
+  SHUTDOWN_DELAY_SECONDS: number = 2;
+
   /** Calls of one key that may be in flight at once; 0 is no limit. */
   @WholeNumber(0, 10_000)
   CALLS_PER_KEY: number = 10;
@@ -206,7 +215,7 @@ export class Environment {
 
   /** Unset: there is no `/admin`. */
   @IsOptional()
-  @Matches(/^[\x21-\x7e]{16,}$/, { message: 'must have at least 16 characters: letters, digits and signs, no spaces' })
+  @Token()
   ADMIN_TOKEN: string | undefined = undefined;
 
   @IsIn(LOG_LEVELS, { message: `must be one of ${LOG_LEVELS.join(', ')}` })

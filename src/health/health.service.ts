@@ -1,47 +1,54 @@
-import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
-import { Inject, Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import { RedisStore } from '../cache/redis-store.js';
+import { Injectable } from '@nestjs/common';
+import type { HealthCheckAttempt } from '@nestjs/terminus';
+import { CacheHealth } from '../cache/cache.health.js';
+import { DatabaseHealth } from '../database/database.health.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import type { DependencySchema, ReadySchema } from './health.schema.js';
 
 /** A dependency that takes longer than this counts as away. */
 const CHECK_TIMEOUT_MS = 1_500;
+/** So often a dependency is asked at the most, however many probes come: each question takes a connection. */
+const CHECK_KEPT_MS = 200;
 
-/** Asks each dependency whether it answers. */
-@Injectable()
-export class HealthService {
-  constructor(
-    private readonly dataSource: DataSource,
-    @Inject(CACHE_MANAGER) private readonly cache: Cache,
-    private readonly shutdown: ShutdownState,
-  ) {}
-
-  async readiness(): Promise<ReadySchema> {
-    const [database, cache] = await Promise.all([
-      check(true, () => this.dataSource.query('select 1')),
-      check(false, () => this.pingCache()),
-    ]);
-    const { stopping } = this.shutdown;
-    const status = stopping || database.status === 'down' ? 'unavailable' : cache.status === 'down' ? 'degraded' : 'ok';
-    return { status, stopping, dependencies: { database, cache } };
-  }
-
-  private async pingCache(): Promise<void> {
-    for (const { store } of this.cache.stores) if (store instanceof RedisStore) await store.ping();
-  }
+/** What a feature tells of the dependency that it stands for; the check itself is the feature's own. */
+interface Dependency {
+  readonly name: string;
+  /** Whether requests fail without it. */
+  readonly critical: boolean;
+  check(): HealthCheckAttempt;
 }
 
-async function check(critical: boolean, ask: () => Promise<unknown>): Promise<DependencySchema> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'down'>((resolve) => {
-    timer = setTimeout(() => resolve('down'), CHECK_TIMEOUT_MS);
-  });
-  const answer = ask().then(
-    () => 'up' as const,
-    () => 'down' as const,
-  );
-  const status = await Promise.race([answer, late]);
-  clearTimeout(timer);
-  return { status, critical };
+/** Puts together what the features' own checks say. Never waits for longer than a check may take. */
+@Injectable()
+export class HealthService {
+  private readonly dependencies: readonly Dependency[];
+
+  constructor(
+    database: DatabaseHealth,
+    cache: CacheHealth,
+    private readonly shutdown: ShutdownState,
+  ) {
+    this.dependencies = [database, cache];
+  }
+
+  /** Whether requests can be served, with each dependency by name. */
+  async readiness(): Promise<ReadySchema> {
+    const dependencies = await this.askDependencies();
+    const { stopping } = this.shutdown;
+    const down = Object.values(dependencies).filter(({ status }) => status === 'down');
+    const unavailable = stopping || down.some(({ critical }) => critical);
+    const status = unavailable ? 'unavailable' : down.length > 0 ? 'degraded' : 'ok';
+    return { status, stopping, dependencies };
+  }
+
+  /** Asks all dependencies at once whether they answer. */
+  async askDependencies(): Promise<Record<string, DependencySchema>> {
+    const answers = this.dependencies.map(async (dependency): Promise<[string, DependencySchema]> => {
+      const { name, critical } = dependency;
+      const result = await dependency.check().withTimeout(CHECK_TIMEOUT_MS).cacheFor(CHECK_KEPT_MS);
+      // What went wrong stays in the log: it can name hosts, and the probes are open to everyone.
+      return [name, { status: result[name]?.status === 'up' ? 'up' : 'down', critical }];
+    });
+    return Object.fromEntries(await Promise.all(answers));
+  }
 }

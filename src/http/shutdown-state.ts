@@ -3,19 +3,26 @@ import type { NextFunction, Request, Response } from 'express';
 import { ServiceUnavailableError } from '../domain/errors.js';
 
 const RETRY_AFTER_SECONDS = 5;
+const FOR_OPERATORS = /^\/(?:health\/|metrics\/?$)/i;
 
-/** Whether the service is on its way out: it is not ready any more, and new requests are sent elsewhere. */
+/** How far the service is on its way out. */
 @Injectable()
 export class ShutdownState {
+  /** Not ready any more. What arrives is still served, until whoever sends requests has seen that. */
   stopping = false;
+  /** No new requests are taken on any more. */
+  refusing = false;
 
-  /** Middleware: refuses what arrives on a connection that was open when the shutdown began; probes still answer. */
+  /**
+   * Middleware: while stopping, ends each connection with its answer, so that its next request goes elsewhere; then
+   * refuses what still arrives on open connections. Probes and metrics are answered to the end.
+   */
   readonly refuse = (request: Request, response: Response, next: NextFunction): void => {
-    if (!this.stopping || request.path.startsWith('/health/')) {
+    if (this.stopping) response.setHeader('Connection', 'close');
+    if (!this.refusing || FOR_OPERATORS.test(request.path)) {
       next();
       return;
     }
-    response.setHeader('Connection', 'close');
     next(
       new ServiceUnavailableError(
         'The service is shutting down. Try again; another instance may answer.',

@@ -143,7 +143,7 @@ describe('a shutdown', () => {
     const [silent, idle] = [openConnection(stopping), openConnection(stopping)];
     idle.socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(() => idle.received().includes('ok'));
-    await shutDown(stopping.app, 30);
+    await shutDown(stopping.app, { graceSeconds: 30 });
     await until(() => silent.ended() && idle.ended(), 1_000);
     await stopping.close();
   });
@@ -157,7 +157,7 @@ describe('a shutdown', () => {
     stopping.link.cut();
     hold.release();
     expect((await answering).body.summary.fetched).toBe(2);
-    await shutDown(stopping.app, 0);
+    await shutDown(stopping.app, { graceSeconds: 0 });
     expect(stopping.logs.some((line) => line.includes('settlement_given_up'))).toBe(true);
     await stopping.close();
   }, 20_000);

@@ -39,7 +39,8 @@ export class Program {
   static run(file: 'main.js' | 'cli.js', variables: Record<string, string>, ...args: string[]): Program {
     const { PATH = '', HOME = '' } = process.env;
     const child = spawn(process.execPath, [join(PROJECT, 'dist', file), ...args], {
-      env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', ...variables },
+      // Nobody looks at the readiness of most of them, so that they need not wait for it to be seen.
+      env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY_SECONDS: '0', ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     return new Program(child, file);

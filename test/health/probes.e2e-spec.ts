@@ -1,0 +1,142 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ShutdownState } from '../../src/http/shutdown-state.js';
+import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
+import { startService, type Answer, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+// Redis is killed and waited for.
+jest.setTimeout(30_000);
+
+/** What a check may take, and the time that a busy machine needs beside it. */
+const BOUND_MS = 1_500 + 2_000;
+
+const ready = (service: TestService): Promise<Answer> => service.request('GET', '/health/ready');
+
+async function took<T>(work: () => Promise<T>): Promise<{ result: T; ms: number }> {
+  const startedAtMs = performance.now();
+  const result = await work();
+  return { result, ms: performance.now() - startedAtMs };
+}
+
+/** Asks until readiness has this status, and says how long the slowest answer took. */
+async function slowestUntil(service: TestService, status: number): Promise<number> {
+  let slowestMs = 0;
+  await until(async () => {
+    const { result, ms } = await took(() => ready(service));
+    slowestMs = Math.max(slowestMs, ms);
+    return result.status === status;
+  });
+  return slowestMs;
+}
+
+describe('the probes', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+  afterEach(() => {
+    service.link.join();
+    Object.assign(service.app.get(ShutdownState), { stopping: false, refusing: false });
+  });
+
+  it('name every dependency and whether it is critical', async () => {
+    const { status, body } = await ready(service);
+    expect([status, body]).toEqual([
+      200,
+      {
+        status: 'ok',
+        stopping: false,
+        dependencies: { database: { status: 'up', critical: true }, cache: { status: 'up', critical: false } },
+      },
+    ]);
+  });
+
+  it('tell nothing of where a dependency that is away would be', async () => {
+    service.link.cut();
+    await until(async () => (await ready(service)).status === 503);
+    const { body, text } = await ready(service);
+    expect(body.dependencies.database).toEqual({ status: 'down', critical: true });
+    expect(text).not.toMatch(/127\.0\.0\.1|ECONN|postgres/);
+    service.link.join();
+    await until(async () => (await ready(service)).status === 200);
+  });
+
+  it('answer in a bounded time when the database is connected and silent, and liveness does not ask it', async () => {
+    await until(async () => (await ready(service)).status === 200);
+    service.link.silence();
+    // What was found a moment ago may be told once more.
+    const [readinessMs, liveness] = await Promise.all([
+      slowestUntil(service, 503),
+      took(() => service.request('GET', '/health/live')),
+    ]);
+    expect(readinessMs).toBeLessThan(BOUND_MS);
+    expect([liveness.result.status, liveness.result.text]).toEqual([200, '{"status":"ok"}']);
+    expect(liveness.ms).toBeLessThan(readinessMs);
+    await until(async () => (await ready(service)).status === 200, 20_000);
+  });
+
+  it('are not ready while the service still serves, and are answered when it takes on nothing more', async () => {
+    const { key } = await service.organization();
+    const state = service.app.get(ShutdownState);
+    state.stopping = true;
+    const leaving = await ready(service);
+    expect([leaving.status, leaving.body.status, leaving.body.stopping]).toEqual([503, 'unavailable', true]);
+    const served = await service.get('/usage', key);
+    expect([served.status, served.headers.connection]).toEqual([200, 'close']);
+    state.refusing = true;
+    const refused = await service.get('/usage', key);
+    expect([refused.status, refused.body.error.code]).toEqual([503, 'service_unavailable']);
+    expect((await ready(service)).status).toBe(503);
+    expect((await service.request('GET', '/health/live')).status).toBe(200);
+  });
+});
+
+const describeWithRedis = redisIsInstalled ? describe : describe.skip;
+const suffix = redisIsInstalled ? '' : ' (skipped: there is no redis-server on this machine)';
+
+describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
+  let redis: RedisServer;
+  let service: TestService;
+
+  beforeEach(async () => {
+    redis = await RedisServer.start();
+    service = await startService({ environment: { REDIS_URL: redis.url } });
+    await until(async () => (await ready(service)).body.status === 'ok');
+  });
+  afterEach(async () => {
+    redis.thaw();
+    await service.close();
+    await redis.close();
+  });
+
+  it('stay ready and say degraded while it is away, and ok when it is back', async () => {
+    await redis.kill();
+    await until(async () => (await ready(service)).body.status === 'degraded');
+    const { status, body } = await ready(service);
+    expect(status).toBe(200);
+    expect(body.dependencies).toEqual({
+      database: { status: 'up', critical: true },
+      cache: { status: 'down', critical: false },
+    });
+    await redis.start();
+    await until(async () => (await ready(service)).body.status === 'ok');
+  });
+
+  it('answer in a bounded time when it is connected and silent', async () => {
+    redis.freeze();
+    const { ms } = await took(() => until(async () => (await ready(service)).body.status === 'degraded'));
+    expect(ms).toBeLessThan(2 * BOUND_MS);
+    expect((await took(() => ready(service))).ms).toBeLessThan(BOUND_MS);
+  });
+
+  it('cost one question however many come at once', async () => {
+    await redis.command('CONFIG', 'RESETSTAT');
+    const answers = await Promise.all(Array.from({ length: 60 }, () => ready(service)));
+    expect(answers.map(({ status }) => status)).toEqual(Array<number>(60).fill(200));
+    const stats = String(await redis.command('INFO', 'commandstats'));
+    // The connection asks by itself once a second too.
+    expect(Number(/cmdstat_ping:calls=(\d+)/.exec(stats)?.[1] ?? 0)).toBeLessThan(20);
+  });
+});

@@ -1,0 +1,135 @@
+import { Agent, request as httpRequest } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { QuotaDatabase } from '../quota/quota-database.js';
+import { until } from '../until.js';
+import { Program } from './program.js';
+
+jest.setTimeout(60_000);
+
+const DELAY_SECONDS = 2;
+
+let standIn: StandIn;
+let database: QuotaDatabase;
+let service: Program;
+
+beforeAll(async () => {
+  standIn = await startStandIn();
+  database = await QuotaDatabase.open();
+});
+afterAll(async () => {
+  await standIn.close();
+  await database.close();
+});
+afterEach(async () => {
+  await service.stop('SIGKILL');
+});
+
+async function start(): Promise<string> {
+  service = Program.run('main.js', {
+    DATABASE_URL: database.url,
+    YOUTUBE_BASE_URL: standIn.url,
+    SHUTDOWN_DELAY_SECONDS: String(DELAY_SECONDS),
+    UPSTREAM_CONCURRENCY: '64',
+    CALLS_PER_KEY: '0',
+    RATE_LIMIT_PER_MINUTE: '0',
+  });
+  return service.url();
+}
+
+async function newKey(): Promise<{ id: string; key: string }> {
+  const { id } = await database.organizations.create({ name: 'Shutdown', plan: 'pro', monthlyLimit: null });
+  const { key } = await database.keys.issue({ organizationId: id });
+  return { id, key };
+}
+
+interface Whole {
+  status: number;
+  body: { summary: { total: number; fetched: number } };
+}
+
+/** Rejects when the answer is not whole. */
+function call(url: string, key: string, agent: Agent | false): Promise<Whole> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url, { agent, headers: { Authorization: `Bearer ${key}` } }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => {
+        const body = JSON.parse(Buffer.concat(chunks).toString()) as Whole['body'];
+        resolve({ status: response.statusCode ?? 0, body });
+      });
+    });
+    request.once('error', reject);
+    request.end();
+  });
+}
+
+const readiness = (url: string): Promise<number | 'refused'> =>
+  fetch(`${url}/health/ready`, { headers: { Connection: 'close' } }).then(
+    (answer) => answer.arrayBuffer().then(() => answer.status),
+    () => 'refused' as const,
+  );
+
+describe('a service that is told to stop', () => {
+  it('is not ready before it refuses connections, and serves what comes in between', async () => {
+    const url = await start();
+    const { key } = await newKey();
+    expect(await readiness(url)).toBe(200);
+    service.child.kill('SIGTERM');
+    await until(async () => (await readiness(url)) === 503);
+    expect((await call(`${url}/channels/@tidewater/transcripts?limit=1`, key, false)).status).toBe(200);
+    await until(async () => (await readiness(url)) === 'refused');
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+  });
+
+  it('does not wait for the delay when it is told twice', async () => {
+    const url = await start();
+    service.child.kill('SIGINT');
+    const toldAtMs = performance.now();
+    await until(async () => (await readiness(url)) === 503);
+    service.child.kill('SIGINT');
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    expect(performance.now() - toldAtMs).toBeLessThan(DELAY_SECONDS * 1_000);
+  });
+
+  it('loses no response under load, behind a balancer that heeds readiness', async () => {
+    const url = await start();
+    const { id, key } = await newKey();
+    const cached = `${url}/channels/@tidewater/transcripts?limit=3`;
+    const primed = (await call(cached, key, false)).body.summary.fetched;
+    const slow = 40;
+    const hold = standIn.hold({ kind: 'timedtext' }, slow);
+    const held = Array.from({ length: slow }, (_, index) =>
+      call(`${url}/channels/@bench-1x${index + 60}/transcripts`, key, false),
+    );
+    await hold.arrived;
+
+    // Kept connections, each with one request after another, as long as the balancer sends any.
+    let sending = true;
+    const agent = new Agent({ keepAlive: true, maxSockets: 12 });
+    const client = async (): Promise<Whole[]> => {
+      const answers: Whole[] = [];
+      while (sending) answers.push(await call(cached, key, agent));
+      return answers;
+    };
+    const clients = Array.from({ length: 12 }, client);
+    let afterTheSignal = 0;
+    service.child.kill('SIGTERM');
+    while ((await readiness(url)) === 200) afterTheSignal += 1;
+    expect(afterTheSignal).toBeLessThan(1_000);
+    sending = false;
+    const answers = (await Promise.all(clients)).flat();
+    await until(async () => (await readiness(url)) === 'refused');
+    hold.release();
+    answers.push(...(await Promise.all(held)));
+
+    expect(answers.length).toBeGreaterThan(slow + 12);
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
+    const fetched = answers.reduce((sum, { body }) => sum + body.summary.fetched, primed);
+    expect(fetched).toBe(primed + slow);
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    expect(await database.quota.usage(id)).toMatchObject({ used: fetched, reserved: 0 });
+    agent.destroy();
+  });
+});
