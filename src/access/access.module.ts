@@ -3,6 +3,7 @@ import { ThrottlerModule } from '@nestjs/throttler';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
+import { AccessEvents } from './access-events.js';
 import { ApiKeyGuard } from './api-key.guard.js';
 import { CallsInFlight } from './calls-in-flight.js';
 import { CallsInFlightGuard } from './calls-in-flight.guard.js';
@@ -24,7 +25,7 @@ const rateLimit = ThrottlerModule.forRootAsync({
 });
 
 const gates = [ApiKeyGuard, PlanGuard, RateLimitGuard, CallsInFlightGuard];
-const counts = [FailedAuthentications, CallsInFlight];
+const counts = [AccessEvents, FailedAuthentications, CallsInFlight];
 
 @Module({
   imports: [OrganizationsModule, rateLimit],

@@ -4,6 +4,7 @@ import { InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
 import { bearerToken } from '../http/bearer.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiKeysService } from '../organizations/api-keys.service.js';
+import { AccessEvents } from './access-events.js';
 import { setCaller } from './caller.js';
 import { FailedAuthentications } from './failed-authentications.js';
 
@@ -13,6 +14,7 @@ export class ApiKeyGuard implements CanActivate {
   constructor(
     private readonly apiKeys: ApiKeysService,
     private readonly failed: FailedAuthentications,
+    private readonly events: AccessEvents,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -20,6 +22,7 @@ export class ApiKeyGuard implements CanActivate {
     const key = bearerToken(request);
     const caller = key === undefined ? undefined : await this.apiKeys.authenticate(key);
     if (!caller) {
+      this.events.count(key === undefined ? 'no_key' : 'invalid_key');
       await this.failed.note(request, context.switchToHttp().getResponse<Response>());
       throw key === undefined ? new UnauthorizedError() : new InvalidApiKeyError();
     }

@@ -4,6 +4,7 @@ import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
 import { RateLimitedError, ServiceUnavailableError } from '../domain/errors.js';
+import { AccessEvents } from './access-events.js';
 
 /** Nobody knows when a call that runs will end; this is a pause that does not hammer. */
 const RETRY_AFTER_SECONDS = 2;
@@ -36,7 +37,13 @@ export class CallsInFlight implements BeforeApplicationShutdown {
   constructor(
     private readonly shared: SharedCounts,
     private readonly environment: Environment,
+    private readonly events: AccessEvents,
   ) {}
+
+  /** Calls of the process that run now. */
+  get count(): number {
+    return this.total;
+  }
 
   /**
    * Takes a place for a call until `ended` resolves.
@@ -45,8 +52,8 @@ export class CallsInFlight implements BeforeApplicationShutdown {
    */
   async enter(keyId: string, ended: Promise<void>): Promise<void> {
     const { CALLS_PER_KEY, CALLS_PER_PROCESS } = this.environment;
-    if (CALLS_PER_KEY > 0 && (this.byKey.get(keyId) ?? 0) >= CALLS_PER_KEY) throw tooManyOfKey(CALLS_PER_KEY);
-    if (CALLS_PER_PROCESS > 0 && this.total >= CALLS_PER_PROCESS) throw tooManyOfProcess();
+    if (CALLS_PER_KEY > 0 && (this.byKey.get(keyId) ?? 0) >= CALLS_PER_KEY) throw this.tooManyOfKey();
+    if (CALLS_PER_PROCESS > 0 && this.total >= CALLS_PER_PROCESS) throw this.tooManyOfProcess();
     // Taken before anything is waited for, so that no two calls see the same last place.
     this.change(keyId, 1);
     const leave = (): void => this.change(keyId, -1);
@@ -59,7 +66,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     const [granted] = (await this.shared.run(ENTER, nameOf(keyId), [CALLS_PER_KEY, leaseMs, callId])) ?? [];
     if (granted === 0) {
       leave();
-      throw tooManyOfKey(CALLS_PER_KEY);
+      throw this.tooManyOfKey();
     }
     const leaseEndsAtMs = performance.now() + leaseMs;
     // Also when there was no answer: the place may have been taken all the same.
@@ -82,6 +89,16 @@ export class CallsInFlight implements BeforeApplicationShutdown {
       if (this.closing.signal.aborted || performance.now() > leaseEndsAtMs) return;
       await sleep(LEAVE_RETRY_MS, undefined, { ref: false, signal: this.closing.signal }).catch(() => undefined);
     }
+  }
+
+  private tooManyOfKey(): RateLimitedError {
+    this.events.count('key_in_flight');
+    return tooManyOfKey(this.environment.CALLS_PER_KEY);
+  }
+
+  private tooManyOfProcess(): ServiceUnavailableError {
+    this.events.count('process_in_flight');
+    return tooManyOfProcess();
   }
 
   private change(keyId: string, by: 1 | -1): void {

@@ -5,6 +5,7 @@ import type { Request, Response } from 'express';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { RateLimitedError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
+import { AccessEvents } from './access-events.js';
 import { RateCounts } from './rate-counts.js';
 
 /** More than a person who mistypes a key needs, and nothing to somebody who guesses. */
@@ -21,7 +22,10 @@ const IPV6_PREFIX_BITS = 64;
 export class FailedAuthentications {
   private readonly counts: RateCounts;
 
-  constructor(shared: SharedCounts) {
+  constructor(
+    shared: SharedCounts,
+    private readonly events: AccessEvents,
+  ) {
     this.counts = new RateCounts(shared);
   }
 
@@ -33,6 +37,7 @@ export class FailedAuthentications {
       FAILURES_MAX,
     );
     if (!isBlocked) return;
+    this.events.count('failing_address');
     setRateLimitHeaders(response, FAILURES_MAX, timeToBlockExpire);
     throw new RateLimitedError(
       'Too many requests from this address had no valid API key. With one, a request is answered at once.',

@@ -1,16 +1,30 @@
-import { Injectable, type ExecutionContext } from '@nestjs/common';
+import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
 import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { RateLimitedError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
+import { AccessEvents } from './access-events.js';
 import { callerOf } from './caller.js';
 
 /** How often: refuses a call by a key that has called too often in the last minute (429). One count over all routes. */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
+  // The base class has the constructor.
+  @Inject()
+  private readonly events: AccessEvents;
+
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    try {
+      return await super.canActivate(context);
+    } catch (error) {
+      if (error instanceof RateLimitedError) this.events.count('key_per_minute');
+      throw error;
+    }
+  }
+
   /** Counts a call that is refused for another reason, which is the one that it is told. */
   async count(context: ExecutionContext): Promise<void> {
-    await this.canActivate(context).catch((error: unknown) => {
+    await super.canActivate(context).catch((error: unknown) => {
       if (!(error instanceof RateLimitedError)) throw error;
     });
   }

@@ -23,6 +23,15 @@ export class MemoryStore implements KeyvStoreAdapter {
     });
   }
 
+  /** What the entries take, keys and bookkeeping included. */
+  get heldBytes(): number {
+    return this.entries.calculatedSize;
+  }
+
+  get bytesMax(): number {
+    return this.entries.maxSize;
+  }
+
   get<Value>(key: string): Promise<StoredData<Value> | undefined> {
     return Promise.resolve(this.entries.get(key) as StoredData<Value> | undefined);
   }

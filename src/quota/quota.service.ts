@@ -74,6 +74,7 @@ export class QuotaService implements OnApplicationShutdown {
       reserved: row.reserved_count,
       resetAt: row.period_end,
     };
+    this.events.count(row.reservation_id === null ? 'refused' : 'granted');
     return row.reservation_id === null ? { granted: false, quota } : { granted: true, id: row.reservation_id, quota };
   }
 
@@ -93,6 +94,7 @@ export class QuotaService implements OnApplicationShutdown {
     if (!row) throw new UnknownReservationError(reservationId);
     if (!row.first) return;
     this.events.count('settled');
+    this.events.charge(row.charged_count);
     if (row.forfeited_count === 0) return;
     this.events.count('forfeited');
     this.logger.warn({

@@ -5,6 +5,7 @@ import type { ChannelReference } from '../domain/channel-reference.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../domain/transcript.js';
 import { VideoPlatform, type ReadingContext, type UploadsList } from '../platform/video-platform.js';
 import { Remembered } from './remembered.js';
+import { TranscriptFigures } from './transcript-figures.js';
 import { finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './stored-value.js';
 
 const FORMAT = 'ct1';
@@ -39,10 +40,11 @@ export class ChannelDirectory {
     @Inject(CACHE_MANAGER) cache: Cache,
     private readonly platform: VideoPlatform,
     environment: Environment,
+    { cache: lookups }: TranscriptFigures,
   ) {
-    this.ids = new Remembered(cache, environment.CHANNEL_TTL_SECONDS, text);
-    this.channels = new Remembered(cache, environment.CHANNEL_TTL_SECONDS, channelReader);
-    this.lists = new Remembered(cache, environment.UPLOADS_TTL_SECONDS, uploadsReader);
+    this.ids = new Remembered(cache, environment.CHANNEL_TTL_SECONDS, text, lookups.channel_id);
+    this.channels = new Remembered(cache, environment.CHANNEL_TTL_SECONDS, channelReader, lookups.channel);
+    this.lists = new Remembered(cache, environment.UPLOADS_TTL_SECONDS, uploadsReader, lookups.uploads);
   }
 
   /** @throws ChannelNotFoundError | UpstreamError */

@@ -5,6 +5,7 @@ import { count, emptySummary, failedEntry, succeededEntry, type Entry, type Tran
 import { FinishingOrder } from './finishing-order.js';
 import { PlannedTexts } from './planned-texts.js';
 import type { Answer } from './transcript-cache.js';
+import type { TranscriptFigures } from './transcript-figures.js';
 import type { SentText, TextForm, TranscriptText } from './transcript-text.js';
 import type { Fetched } from './video-fetches.js';
 
@@ -75,6 +76,7 @@ export class Delivery {
     private readonly form: TextForm,
     private readonly work: DeliveryWork,
     fetchesAtOnce: number,
+    private readonly figures: TranscriptFigures,
   ) {
     this.slots = plan.videos.map((video) => (video.answer ? undefined : new Slot()));
     this.planned = new PlannedTexts(plan.videos, form, (wanted) => work.texts(wanted, form));
@@ -87,6 +89,7 @@ export class Delivery {
     for (const coming of order === 'newest-first' ? this.newestFirst() : this.asTheyFinish()) {
       const entry = coming instanceof Promise ? await coming : coming;
       count(this.summary, entry);
+      this.figures.entry(entry);
       yield { type: 'result', entry };
     }
     await this.settledOrLate();

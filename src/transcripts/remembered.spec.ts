@@ -8,6 +8,7 @@ import { Environment } from '../config/environment.js';
 import { Call } from './call.js';
 import { Remembered } from './remembered.js';
 import { finite, listOf, record, text } from './stored-value.js';
+import { CacheLookups } from './transcript-figures.js';
 
 const reader = record<{ name: string; sizes: number[] }>({ name: text, sizes: listOf(finite) });
 const harbour = { name: 'Harbour', sizes: [1, 2] };
@@ -36,7 +37,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await cache.clear();
-  remembered = new Remembered(cache, 120, reader);
+  remembered = new Remembered(cache, 120, reader, new CacheLookups());
   loads = 0;
 });
 

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { ReadingContext } from '../platform/video-platform.js';
 import { SharedWork } from './shared-work.js';
 import { Decoded, type Reader } from './stored-value.js';
+import type { CacheLookups } from './transcript-figures.js';
 
 /** One kind of cache entry, stored as JSON: how it is read back, how long it is kept, and shared loading on a miss. */
 export class Remembered<T> {
@@ -14,6 +15,7 @@ export class Remembered<T> {
     private readonly cache: Cache,
     private readonly ttlSeconds: number,
     reader: Reader<T>,
+    private readonly lookups: CacheLookups,
   ) {
     this.values = new Decoded(reader);
   }
@@ -33,7 +35,10 @@ export class Remembered<T> {
   ): Promise<T> {
     const stored = await this.cache.get<unknown>(key);
     const known = Buffer.isBuffer(stored) ? this.values.of(stored) : undefined;
-    if (known !== undefined && serves(known)) return known;
+    if (known === undefined && stored !== undefined && stored !== null) this.lookups.unreadable += 1;
+    const found = known !== undefined && serves(known);
+    this.lookups.count(found);
+    if (found) return known;
     const { value } = await this.work.join(`${key} ${purpose}`, context, load, (fresh) => this.keep(key, fresh));
     return value;
   }

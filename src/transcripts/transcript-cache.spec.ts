@@ -14,6 +14,7 @@ import {
   type VideoDetails,
 } from '../domain/transcript.js';
 import { asAnswer, TranscriptCache, type Answer } from './transcript-cache.js';
+import { TranscriptFigures } from './transcript-figures.js';
 import type { SentText, TextForm, TranscriptText } from './transcript-text.js';
 
 const LANGUAGES = ['en', 'de'];
@@ -26,7 +27,7 @@ let transcripts: TranscriptCache;
 beforeAll(async () => {
   module = await Test.createTestingModule({ imports: [CacheModule.forRoot(environment)] }).compile();
   cache = module.get<Cache>(CACHE_MANAGER);
-  transcripts = new TranscriptCache(cache, environment);
+  transcripts = new TranscriptCache(cache, environment, new TranscriptFigures());
 });
 afterAll(() => module.close());
 beforeEach(() => cache.clear());

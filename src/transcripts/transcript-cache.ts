@@ -11,6 +11,7 @@ import {
 } from '../domain/transcript.js';
 import { StoredTexts } from './stored-texts.js';
 import { Decoded, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './stored-value.js';
+import { TranscriptFigures } from './transcript-figures.js';
 import { textOf, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
 /** What is known of a video: its transcript as it is sent, or why it has none. */
@@ -61,6 +62,7 @@ export class TranscriptCache {
   constructor(
     @Inject(CACHE_MANAGER) private readonly cache: Cache,
     private readonly environment: Environment,
+    private readonly figures: TranscriptFigures,
   ) {
     this.textsAreHere = !environment.REDIS_URL;
     const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_HOLD_SECONDS;
@@ -163,6 +165,7 @@ export class TranscriptCache {
   }
 
   private reportUnreadable(): void {
+    this.figures.cache.transcript.unreadable += 1;
     this.logger.warn({
       event: 'cache_entry_unreadable',
       message: 'A stored entry was not readable and counts as missing.',

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { QuotaModule } from '../quota/quota.module.js';
 import { ChannelDirectory } from './channel-directory.js';
+import { TranscriptFigures } from './transcript-figures.js';
 import { TranscriptCache } from './transcript-cache.js';
 import { TranscriptsService } from './transcripts.service.js';
 import { VideoFetches } from './video-fetches.js';
@@ -8,7 +9,7 @@ import { VideoFetches } from './video-fetches.js';
 /** Needs a `VideoPlatform`, which the application provides. */
 @Module({
   imports: [QuotaModule],
-  providers: [ChannelDirectory, TranscriptCache, VideoFetches, TranscriptsService],
-  exports: [TranscriptsService],
+  providers: [ChannelDirectory, TranscriptCache, TranscriptFigures, VideoFetches, TranscriptsService],
+  exports: [TranscriptFigures, TranscriptsService],
 })
 export class TranscriptsModule {}

@@ -15,6 +15,7 @@ import { CallEnded, type Call } from './call.js';
 import { ChannelDirectory } from './channel-directory.js';
 import { Delivery, type DeliveryWork } from './delivery.js';
 import { TranscriptCache } from './transcript-cache.js';
+import { TranscriptFigures } from './transcript-figures.js';
 import type { TextForm } from './transcript-text.js';
 import { VideoFetches, type Fetched } from './video-fetches.js';
 
@@ -42,6 +43,7 @@ export class TranscriptsService {
     private readonly fetches: VideoFetches,
     private readonly quota: QuotaService,
     private readonly environment: Environment,
+    private readonly figures: TranscriptFigures,
   ) {}
 
   /**
@@ -83,7 +85,7 @@ export class TranscriptsService {
       fetchLost: (upload) => this.untilIdle(this.fetchLost(plan, upload, call)),
       settle: (fetched) => this.settle(reservation, fetched),
     };
-    const delivery = new Delivery(plan, call, form, work, this.environment.UPSTREAM_CONCURRENCY);
+    const delivery = new Delivery(plan, call, form, work, this.environment.UPSTREAM_CONCURRENCY, this.figures);
     void this.untilIdle(delivery.settled);
     return delivery;
   }
@@ -140,6 +142,7 @@ export class TranscriptsService {
       open.map((upload) => upload.videoId),
       languages,
     );
+    for (const answer of answers) this.figures.cache.transcript.count(answer !== undefined);
     const known = new Map(open.map((upload, index) => [upload.videoId, answers[index]]));
     return uploads.map((upload) => ({
       upload,

@@ -10,7 +10,8 @@ const EXITS_PER_WORK_MAX = 3;
  * Both send the work to another exit. `withheld`: texts came empty, which is a block of the exit when it happens to one
  * video after another, and the video's own otherwise; so it is counted, and the work ends. `nothing`: no sign of either.
  */
-export type Finding = 'answered' | 'refused' | 'withheld' | 'unreached' | 'nothing';
+export const FINDINGS = ['answered', 'refused', 'withheld', 'unreached', 'nothing'] as const;
+export type Finding = (typeof FINDINGS)[number];
 
 /** What one try through one exit brought. */
 export interface Attempt<T> {
@@ -43,6 +44,7 @@ export async function throughExits<T>(
     tried.add(taken.exit);
     try {
       const made = await attempt(taken.exit, taken.admission);
+      exits.note(taken.exit, use, made.finding);
       if (made.finding === 'answered') taken.admission.answered();
       if (made.finding === 'refused' || made.finding === 'withheld') taken.admission.blocked(subject);
       if (made.finding !== 'refused' && made.finding !== 'unreached') return made.result;

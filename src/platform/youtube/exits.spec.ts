@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { BLOCKS_TO_OPEN } from './circuit-breaker.js';
 import { type Exit, Exits, type ExitUse } from './exits.js';
 
 function pool(count: number) {
@@ -24,6 +25,21 @@ describe('Exits', () => {
     expect(new Exits({ proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 }).take('video')?.exit.name).toBe(
       'direct',
     );
+  });
+
+  it('tells how each exit stands: which rests, which is shut and for what', () => {
+    const { exits, clock, take } = pool(2);
+    const first = take();
+    if (!first) throw new Error('no exit');
+    const fresh = (name: string) => ({ name, resting: false, shut: { channel: false, video: false } });
+    expect(exits.state()).toEqual([fresh('proxy-1'), fresh('proxy-2')]);
+    exits.rest(first, 20);
+    expect(exits.state()).toEqual([{ ...fresh('proxy-1'), resting: true }, fresh('proxy-2')]);
+    clock.nowMs = 20_000;
+    for (let channel = 0; channel < 2 * BLOCKS_TO_OPEN; channel += 1)
+      exits.take('channel')?.admission.blocked(`channel ${channel}`);
+    const shut = { channel: true, video: false };
+    expect(exits.state()).toEqual(['proxy-1', 'proxy-2'].map((name) => ({ ...fresh(name), shut })));
   });
 
   it('passes over one that rests until it has rested, and names no password', () => {

@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import type { ExitState } from '../upstream-traffic.js';
 import { type Admission, CircuitBreaker } from './circuit-breaker.js';
 
 /** What an exit is used for. The platform refuses one and not the other, so each is judged by itself. */
@@ -30,6 +31,8 @@ export interface ExitOptions {
   /** Told when an exit's breaker opens (with the pause in milliseconds) or closes (with null). */
   onBreaker?: (exit: string, use: ExitUse, openForMs: number | null) => void;
   onRest?: (exit: string, restMs: number) => void;
+  /** Told what each piece of work found out about its exit. */
+  onFinding?: (exit: string, use: ExitUse, finding: string) => void;
 }
 
 /** The ways out, in turn; one that was refused rests while another takes over. */
@@ -79,6 +82,21 @@ export class Exits {
     const resting = managed.restsUntilMs > nowMs;
     managed.restsUntilMs = Math.max(managed.restsUntilMs, nowMs + restMs);
     if (!resting) this.options.onRest?.(exit.name, restMs);
+  }
+
+  /** Passes on what a piece of work found out about its exit. */
+  note(exit: Exit, use: ExitUse, finding: string): void {
+    this.options.onFinding?.(exit.name, use, finding);
+  }
+
+  /** How each exit stands now. */
+  state(): ExitState[] {
+    const nowMs = this.now();
+    return this.exits.map(({ name, restsUntilMs, breakers: { channel, video } }) => ({
+      name,
+      resting: restsUntilMs > nowMs,
+      shut: { channel: channel.open, video: video.open },
+    }));
   }
 
   /** Closes every connection, in use or not. */

@@ -51,10 +51,10 @@ export class InnertubeClient {
     const visitorData = await this.desk(requests).get(work.exit, call.client, work.context.signal);
     const request = requests.compose(call.client, call.path, call.payload, visitorData, call.fields);
     const attempt = async () => {
-      const answer = asJson(
-        await this.http.send(request, work.exit.dispatcher, work.context, () => work.admission.overtaken()),
-      );
-      this.events.count(call.kind, call.client, outcomeOf(answer));
+      const answer = await this.counted(call, work, async (onTurn) => {
+        const isShut = (): boolean => onTurn(work.admission.overtaken());
+        return asJson(await this.http.send(request, work.exit.dispatcher, work.context, isShut));
+      });
       if (call.fields !== null && answer.kind === 'json') {
         this.events.count('fields', call.client, answer.whole ? 'ignored' : 'honoured');
       }
@@ -70,14 +70,42 @@ export class InnertubeClient {
   async get(kind: string, client: InnertubeClientName, url: URL, work: Work): Promise<Answer> {
     const requests = await loadInnertubeRequests();
     const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': requests.userAgent(client) };
-    const attempt = async () => {
-      const answer = await this.http.send({ url, headers }, work.exit.dispatcher, work.context);
-      this.events.count(kind, client, outcomeOf(answer));
-      return answer;
-    };
+    const attempt = () =>
+      this.counted({ kind, client }, work, (onTurn) =>
+        this.http.send({ url, headers }, work.exit.dispatcher, work.context, () => onTurn(false)),
+      );
     // An empty text is no accident that passes: it is how a caption URL refuses, so it is not tried again here. Nor is
     // a text held back by what other videos met meanwhile: whoever was given its URL is not refused.
     return withRetries(attempt, work.budget, work.context);
+  }
+
+  /**
+   * Tells of a request when it has ended, with the time since its turn came: waiting for it says nothing of the platform.
+   *
+   * @param send calls `onTurn` when the turn comes, with whether it is not sent after all, which is what `onTurn` returns
+   */
+  private async counted<T extends Answer | JsonAnswer>(
+    { kind, client }: Pick<InnertubeCall, 'kind' | 'client'>,
+    { exit }: Pick<Work, 'exit'>,
+    send: (onTurn: (isShut: boolean) => boolean) => Promise<T>,
+  ): Promise<T> {
+    let sentAtMs: number | undefined;
+    const tell = (outcome: string): void => {
+      const seconds = (performance.now() - (sentAtMs ?? performance.now())) / 1000;
+      this.events.request({ kind, client, exit: exit.name, outcome, seconds });
+    };
+    try {
+      const answer = await send((isShut) => {
+        sentAtMs ??= performance.now();
+        return isShut;
+      });
+      tell(outcomeOf(answer));
+      return answer;
+    } catch (error) {
+      // Nobody waits for it any more. What was never sent is not told of.
+      if (sentAtMs !== undefined) tell('aborted');
+      throw error;
+    }
   }
 
   /** Gives a client of an exit a new identity, after it was taken for a machine. */
@@ -105,8 +133,9 @@ export class InnertubeClient {
       lane: this.visitorLane,
     };
     const request = requests.compose(client, 'visitor_id', {}, requests.localVisitorData(), null);
-    const answer = asJson(await this.http.send(request, exit.dispatcher, context));
-    this.events.count('visitor', client, outcomeOf(answer));
+    const answer = await this.counted({ kind: 'visitor', client }, { exit }, async (onTurn) =>
+      asJson(await this.http.send(request, exit.dispatcher, context, () => onTurn(false))),
+    );
     if (answer.kind !== 'json') return null;
     const visitorData = asString(at(answer.value, 'responseContext', 'visitorData'));
     return visitorData && visitorData.length <= VISITOR_LENGTH_MAX && /^[\x21-\x7e]+$/.test(visitorData)

@@ -1,4 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import {
+  type ExitFinding,
+  type UpstreamObserver,
+  type UpstreamRequest,
+  type UpstreamState,
+  UpstreamTraffic,
+} from '../upstream-traffic.js';
 
 /** How often something happened between this process and the platform. */
 export interface UpstreamCount {
@@ -11,19 +18,52 @@ export interface UpstreamCount {
   count: number;
 }
 
-/** Counts what happened with the platform, for metrics and for the smoke test. The words are a small, closed set. */
-@Injectable()
-export class UpstreamEvents {
-  private readonly counts = new Map<string, UpstreamCount>();
+const NOTHING_YET: UpstreamState = { inFlight: 0, queued: 0, inFlightMax: 0, exits: [], findings: [] };
 
+/** Counts what happened with the platform, for the smoke test, and passes it on to observers. The words are a small, closed set. */
+@Injectable()
+export class UpstreamEvents extends UpstreamTraffic {
+  private readonly counts = new Map<string, UpstreamCount>();
+  private readonly observers: UpstreamObserver[] = [];
+  private readState = (): UpstreamState => NOTHING_YET;
+
+  /** A request that has ended. */
+  request(request: UpstreamRequest): void {
+    this.add(request.kind, request.client, request.outcome);
+    for (const observer of this.observers) observer.request(request);
+  }
+
+  /** Anything else that is worth counting. */
   count(kind: string, client: string, outcome: string): void {
-    const key = `${kind}\n${client}\n${outcome}`;
-    const entry = this.counts.get(key);
-    if (entry) entry.count += 1;
-    else this.counts.set(key, { kind, client, outcome, count: 1 });
+    this.add(kind, client, outcome);
+    for (const observer of this.observers) observer.noticed(kind, client, outcome);
+  }
+
+  exit(finding: ExitFinding): void {
+    for (const observer of this.observers) observer.exit(finding);
   }
 
   snapshot(): UpstreamCount[] {
     return [...this.counts.values()].map((entry) => ({ ...entry }));
+  }
+
+  override observe(observer: UpstreamObserver): void {
+    this.observers.push(observer);
+  }
+
+  override state(): UpstreamState {
+    return this.readState();
+  }
+
+  /** Says where the state is to be read from. */
+  readStateFrom(read: () => UpstreamState): void {
+    this.readState = read;
+  }
+
+  private add(kind: string, client: string, outcome: string): void {
+    const key = `${kind}\n${client}\n${outcome}`;
+    const entry = this.counts.get(key);
+    if (entry) entry.count += 1;
+    else this.counts.set(key, { kind, client, outcome, count: 1 });
   }
 }

@@ -10,7 +10,7 @@ import { ChannelReader } from './channel-reader.js';
 import type { Admission } from './circuit-breaker.js';
 import { ClientStanding } from './client-standing.js';
 import { report } from './event-log.js';
-import { type Attempt, throughExits } from './exit-rotation.js';
+import { type Attempt, FINDINGS, throughExits } from './exit-rotation.js';
 import { type Exit, Exits } from './exits.js';
 import { FairLimiter } from './fair-limiter.js';
 import { HttpRequests } from './http-request.js';
@@ -61,6 +61,13 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
     const uploads = new UploadsReader(this.innertube, this.partial, events, this.log);
     this.channels = new ChannelReader(this.innertube, this.partial, uploads, this.log);
     this.videos = new VideoReader(this.innertube, this.partial, this.openStanding(), events, this.log);
+    events.readStateFrom(() => ({
+      inFlight: limiter.running,
+      queued: limiter.queued,
+      inFlightMax: environment.UPSTREAM_CONCURRENCY,
+      exits: this.exits.state(),
+      findings: FINDINGS,
+    }));
   }
 
   /**
@@ -197,6 +204,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
           ? report(this.log, 'log', 'youtube_block_closed', { exit, use })
           : report(this.log, 'warn', 'youtube_block_opened', { exit, use, openForSeconds: openForMs / 1000 }),
       onRest: (exit, restMs) => report(this.log, 'log', 'youtube_exit_rested', { exit, restSeconds: restMs / 1000 }),
+      onFinding: (exit, use, finding) => this.events.exit({ exit, use, finding }),
     });
   }
 }
