@@ -8,6 +8,7 @@ import { DatabaseModule } from './database/database.module.js';
 import { MIGRATIONS } from './database/migrations/all-migrations.js';
 import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
+import { MetricsModule } from './metrics/metrics.module.js';
 import { ApiKey } from './organizations/api-key.entity.js';
 import { Organization } from './organizations/organization.entity.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
@@ -29,6 +30,7 @@ export class AppModule {
         UsageModule,
         AdminModule,
         HealthModule,
+        MetricsModule,
       ],
     };
   }

@@ -15,6 +15,7 @@ import { ShutdownState } from './http/shutdown-state.js';
 import { StrictValidationPipe } from './http/validation.js';
 import { NestLogger } from './logging/logger.js';
 import { logRequests } from './logging/request-log.js';
+import { RequestMetrics } from './metrics/request-metrics.js';
 import { createDocument, serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
 
@@ -37,7 +38,7 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   app.set('query parser', readQuery);
   app.set('trust proxy', trustProxy(environment.TRUST_PROXY));
   const document = createDocument(app);
-  app.use(assignRequestContext, logRequests(logger));
+  app.use(assignRequestContext, logRequests(logger), app.get(RequestMetrics).countRequests(document));
   allowOrigins(app, environment.CORS_ORIGINS);
   app.use(refuseWrongHost, refuseUndecodablePath, app.get(ShutdownState).refuse);
   app.use(hideAdmin(environment), refuseOtherMethods(document));

@@ -2,6 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './access/gates.js';
+import { METRICS_TOKEN_SCHEME } from './metrics/metrics.controller.js';
 
 /** The version of the interface; additions raise the second number. */
 const API_VERSION = '1.0.0';
@@ -20,6 +21,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('channels', 'Transcripts by channel')
     .addTag('usage', 'What an organization has used of its quota')
     .addTag('health', 'Probes')
+    .addTag('metrics', 'Figures for Prometheus')
     .addTag(
       'admin',
       'Organizations, keys and usage, for whoever runs the service; there only when `ADMIN_TOKEN` is set',
@@ -36,6 +38,10 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addBearerAuth(
       { type: 'http', scheme: 'bearer', description: 'The `ADMIN_TOKEN` of the service.' },
       ADMIN_TOKEN_SCHEME,
+    )
+    .addBearerAuth(
+      { type: 'http', scheme: 'bearer', description: 'The `METRICS_TOKEN` of the service, when it is set.' },
+      METRICS_TOKEN_SCHEME,
     );
   return SwaggerModule.createDocument(app, builder.build());
 }

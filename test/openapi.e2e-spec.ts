@@ -99,6 +99,7 @@ describe('the OpenAPI document', () => {
       'GET /channels/{id}/transcripts',
       'GET /health/live',
       'GET /health/ready',
+      'GET /metrics',
       'GET /usage',
       'PATCH /admin/organizations/{id}',
       'POST /admin/keys/{id}/rotate',

@@ -218,6 +218,11 @@ export class Environment {
   @Token()
   ADMIN_TOKEN: string | undefined = undefined;
 
+  /** Unset: `/metrics` is open. */
+  @IsOptional()
+  @Token()
+  METRICS_TOKEN: string | undefined = undefined;
+
   @IsIn(LOG_LEVELS, { message: `must be one of ${LOG_LEVELS.join(', ')}` })
   LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
 

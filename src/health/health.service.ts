@@ -7,8 +7,6 @@ import type { DependencySchema, ReadySchema } from './health.schema.js';
 
 /** A dependency that takes longer than this counts as away. */
 const CHECK_TIMEOUT_MS = 1_500;
-/** So often a dependency is asked at the most, however many probes come: each question takes a connection. */
-const CHECK_KEPT_MS = 200;
 
 /** What a feature tells of the dependency that it stands for; the check itself is the feature's own. */
 interface Dependency {
@@ -22,6 +20,7 @@ interface Dependency {
 @Injectable()
 export class HealthService {
   private readonly dependencies: readonly Dependency[];
+  private asking: Promise<Record<string, DependencySchema>> | undefined;
 
   constructor(
     database: DatabaseHealth,
@@ -41,12 +40,17 @@ export class HealthService {
     return { status, stopping, dependencies };
   }
 
-  /** Asks all dependencies at once whether they answer. */
-  async askDependencies(): Promise<Record<string, DependencySchema>> {
+  /** Asks all dependencies at once whether they answer. Who comes meanwhile shares the answer: a question takes a connection. */
+  askDependencies(): Promise<Record<string, DependencySchema>> {
+    this.asking ??= this.ask().finally(() => (this.asking = undefined));
+    return this.asking;
+  }
+
+  private async ask(): Promise<Record<string, DependencySchema>> {
     const answers = this.dependencies.map(async (dependency): Promise<[string, DependencySchema]> => {
       const { name, critical } = dependency;
-      const result = await dependency.check().withTimeout(CHECK_TIMEOUT_MS).cacheFor(CHECK_KEPT_MS);
-      // What went wrong stays in the log: it can name hosts, and the probes are open to everyone.
+      const result = await dependency.check().withTimeout(CHECK_TIMEOUT_MS);
+      // What went wrong is left out: it can name hosts, and the probes are open to everyone.
       return [name, { status: result[name]?.status === 'up' ? 'up' : 'down', critical }];
     });
     return Object.fromEntries(await Promise.all(answers));

@@ -18,8 +18,14 @@ const WITH_RAW_URL = new Set(['/channels/{id}/transcripts']);
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
-interface DocumentedPaths {
+export interface DocumentedPaths {
   paths: Record<string, object>;
+}
+
+/** Finds the route that a path leads to, as the document writes it; undefined when there is none. */
+export function routeFinder(document: DocumentedPaths): (path: string) => string | undefined {
+  const routes = Object.keys(document.paths).map((route) => ({ route, pattern: patternOf(route) }));
+  return (path) => routes.find(({ pattern }) => pattern.test(path))?.route;
 }
 
 /**

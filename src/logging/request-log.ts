@@ -2,6 +2,9 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { requestContext } from '../http/request-context.js';
 
+/** Probes and metrics are asked for every few seconds, by machines. */
+const OFTEN_ASKED = /^\/(?:health\/|metrics\/?$)/i;
+
 /** One line a request when its response has ended. Neither headers nor the query are logged: they can hold a key. */
 export function logRequests(logger: Logger) {
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -10,7 +13,7 @@ export function logRequests(logger: Logger) {
     const path = readable(request.path);
     response.once('close', () => {
       const left = !response.writableFinished;
-      logger[response.statusCode >= 500 ? 'error' : path.startsWith('/health/') ? 'debug' : 'info']({
+      logger[response.statusCode >= 500 ? 'error' : OFTEN_ASKED.test(path) ? 'debug' : 'info']({
         event: 'request',
         requestId,
         method,

@@ -66,7 +66,6 @@ describe('the probes', () => {
   it('answer in a bounded time when the database is connected and silent, and liveness does not ask it', async () => {
     await until(async () => (await ready(service)).status === 200);
     service.link.silence();
-    // What was found a moment ago may be told once more.
     const [readinessMs, liveness] = await Promise.all([
       slowestUntil(service, 503),
       took(() => service.request('GET', '/health/live')),

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { Injectable } from '@nestjs/common';
+import { CacheSize } from '../cache/cache-size.js';
+import { HealthService } from '../health/health.service.js';
+import { MetricsRegistry, type Reading } from './metrics-registry.js';
+
+/** Shows what the service is and what it depends on: its version, its dependencies, its cache. */
+@Injectable()
+export class ServiceMetrics {
+  constructor(metrics: MetricsRegistry, health: HealthService, size: CacheSize) {
+    const version = versionOf(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    metrics.readGauge(
+      { name: 'ct_build_info', help: 'Always 1; what runs.', labelNames: ['version', 'node_version'] },
+      () => [[{ version, node_version: process.version }, 1]],
+    );
+    metrics.readGauge(
+      {
+        name: 'ct_dependency_up',
+        help: 'Whether a dependency answers, asked as for /health/ready.',
+        labelNames: ['dependency', 'critical'],
+      },
+      async () =>
+        Object.entries(await health.askDependencies()).map(([dependency, { status, critical }]): Reading => [
+          { dependency, critical: String(critical) },
+          Number(status === 'up'),
+        ]),
+    );
+    const bytes = (name: string, help: string, of: 'heldBytes' | 'bytesMax'): void =>
+      metrics.readGauge({ name, help }, () => {
+        const read = size.read();
+        return read ? [[{}, read[of]]] : [];
+      });
+    if (!size.read()) return;
+    bytes('ct_cache_size_bytes', 'What the cache in memory holds; absent with REDIS_URL.', 'heldBytes');
+    bytes('ct_cache_size_max_bytes', 'What it may hold, by CACHE_MAX_MEGABYTES; absent with REDIS_URL.', 'bytesMax');
+  }
+}
+
+function versionOf(packageJson: string): string {
+  const parsed: unknown = JSON.parse(packageJson);
+  if (typeof parsed === 'object' && parsed !== null && 'version' in parsed) return String(parsed.version);
+  throw new Error('package.json has no version.');
+}

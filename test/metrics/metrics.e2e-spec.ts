@@ -1,0 +1,309 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { scrape, sumOf, type Sample } from './exposition.js';
+
+// A call whose database is away takes seconds.
+jest.setTimeout(30_000);
+
+const TRANSCRIPTS = '/channels/{id}/transcripts';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
+});
+afterAll(() => service.close());
+beforeEach(() => {
+  service.standIn.reset();
+  service.link.join();
+});
+
+/** By how much a sum has grown through some work; an answer is counted when its connection knows of its end. */
+async function growth(
+  work: () => Promise<unknown>,
+): Promise<(name: string, labels?: Record<string, string>) => number> {
+  const before = await scrape(service);
+  const requests = sumOf(before, 'ct_http_requests_total');
+  await work();
+  let after: Sample[] = [];
+  await until(async () => sumOf((after = await scrape(service)), 'ct_http_requests_total') > requests);
+  return (name, labels) => sumOf(after, name, labels) - sumOf(before, name, labels);
+}
+
+describe('the figures', () => {
+  it('are in the text format, each with what it means, under names that tell the unit', async () => {
+    const { status, headers, text } = await service.request('GET', '/metrics');
+    expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
+    expect(types.size).toBeGreaterThan(40);
+    for (const [name, type] of types) {
+      expect(text).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
+      if (name.startsWith('ct_')) expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+      if (type === 'histogram') expect(name).toMatch(/_seconds$/);
+    }
+  });
+
+  it('say what runs', async () => {
+    const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(sumOf(await scrape(service), 'ct_build_info', { version, node_version: process.version })).toBe(1);
+    expect(sumOf(await scrape(service), 'process_resident_memory_bytes')).toBeGreaterThan(1e7);
+    expect(sumOf(await scrape(service), 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+  });
+
+  it('count a call, its entries, its lookups, its requests and what it was charged, and then the cached one', async () => {
+    const { key } = await service.organization();
+    const ask = () => service.get('/channels/@tidewater/transcripts?limit=5', key);
+    const fetched = await growth(ask);
+    expect(fetched('ct_entries_total', { outcome: 'fetched' })).toBe(5);
+    expect(fetched('ct_cache_lookups_total', { kind: 'transcript', result: 'miss' })).toBe(5);
+    expect(fetched('ct_cache_lookups_total', { result: 'miss' })).toBe(8);
+    expect(fetched('ct_quota_reservations_total', { outcome: 'granted' })).toBe(1);
+    expect(fetched('ct_quota_settlements_total', { outcome: 'settled' })).toBe(1);
+    expect(fetched('ct_quota_charged_transcripts_total')).toBe(5);
+    expect(fetched('ct_http_requests_total', { route: TRANSCRIPTS, method: 'GET', status: '200', code: 'none' })).toBe(
+      1,
+    );
+    expect(fetched('ct_http_request_duration_seconds_count', { route: TRANSCRIPTS, status: '200' })).toBe(1);
+    const captions = { kind: 'captions', exit: 'direct' };
+    expect(fetched('ct_upstream_requests_total', { ...captions, outcome: 'ok' })).toBe(5);
+    expect(fetched('ct_upstream_request_duration_seconds_count', captions)).toBe(5);
+    expect(fetched('ct_upstream_exit_findings_total', { use: 'video', finding: 'answered' })).toBe(5);
+    expect(fetched('ct_cache_size_bytes')).toBeGreaterThan(1_000);
+
+    const cached = await growth(ask);
+    expect(cached('ct_entries_total', { outcome: 'cached' })).toBe(5);
+    expect(cached('ct_entries_total')).toBe(5);
+    expect(cached('ct_cache_lookups_total', { result: 'hit' })).toBe(8);
+    expect(cached('ct_cache_lookups_total', { result: 'miss' })).toBe(0);
+    expect(cached('ct_quota_reservations_total')).toBe(0);
+    expect(cached('ct_upstream_requests_total')).toBe(0);
+  });
+
+  it('tell each failure of an entry by its code', async () => {
+    const { key } = await service.organization();
+    const grown = await growth(() => service.get('/channels/@harbourlight/transcripts?limit=100', key));
+    for (const outcome of ['video_live', 'video_not_live_yet', 'video_private', 'transcript_unavailable'])
+      expect([outcome, grown('ct_entries_total', { outcome })]).not.toEqual([outcome, 0]);
+  });
+
+  it('tell each refusal: by quota, by limit, by authentication, by plan', async () => {
+    const poor = await service.organization({ monthlyLimit: 0 });
+    const free = await service.organization({ plan: 'free' });
+    const refused = await growth(async () => {
+      await service.get('/channels/@fogsignalradio/transcripts', poor.key);
+      await service.get('/channels/@fogsignalradio/transcripts', free.key);
+      await service.request('GET', '/usage');
+      await service.get('/usage', 'ctk_wrong');
+    });
+    await until(async () => sumOf(await scrape(service), 'ct_http_requests_total', { code: 'invalid_api_key' }) > 0);
+    expect(refused('ct_quota_reservations_total', { outcome: 'refused' })).toBe(1);
+    expect(refused('ct_failed_authentications_total', { reason: 'no_key' })).toBe(1);
+    expect(refused('ct_failed_authentications_total', { reason: 'invalid_key' })).toBe(1);
+    const samples = await scrape(service);
+    for (const [status, code] of Object.entries({ 402: 'plan_limit_exceeded', 403: 'feature_not_in_plan' }))
+      expect([code, sumOf(samples, 'ct_http_requests_total', { status, code })]).toEqual([code, 1]);
+  });
+
+  it('tell of calls in flight and of those that a limit refuses', async () => {
+    const busy = await startService({
+      environment: { CALLS_PER_PROCESS: 2, CALLS_PER_KEY: 1, RATE_LIMIT_PER_MINUTE: 3 },
+    });
+    try {
+      const [one, other, third] = [await busy.organization(), await busy.organization(), await busy.organization()];
+      const hold = busy.standIn.hold({ kind: 'timedtext' }, 2);
+      const path = '/channels/@bench-1x41/transcripts';
+      const running = [busy.get(path, one.key), busy.get('/channels/@bench-1x42/transcripts', other.key)];
+      await hold.arrived;
+      await busy.get(path, one.key);
+      await busy.get(path, third.key);
+      for (let calls = 0; calls < 4; calls += 1) await busy.get('/usage', third.key);
+      for (let calls = 0; calls < 21; calls += 1) await busy.request('GET', '/usage');
+      const samples = await scrape(busy);
+      expect(sumOf(samples, 'ct_calls_in_flight')).toBe(2);
+      expect(sumOf(samples, 'ct_calls_in_flight_max')).toBe(2);
+      expect(sumOf(samples, 'ct_upstream_requests_in_flight')).toBeGreaterThan(0);
+      expect(sumOf(samples, 'ct_upstream_requests_in_flight_max')).toBe(16);
+      for (const [reason, times] of Object.entries({
+        key_in_flight: 1,
+        process_in_flight: 1,
+        key_per_minute: 2,
+        failing_address: 1,
+      }))
+        expect([reason, sumOf(samples, 'ct_limit_refusals_total', { reason })]).toEqual([reason, times]);
+      hold.release();
+      await Promise.all(running);
+      await until(async () => sumOf(await scrape(busy), 'ct_calls_in_flight') === 0);
+    } finally {
+      await busy.close();
+    }
+  });
+
+  it('tell of blocks, of the exit that they were met at, and of the breaker that they open', async () => {
+    const blocked = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
+    try {
+      const { key } = await blocked.organization();
+      blocked.standIn.setFaults({ kind: 'captcha', match: { kind: 'player' } });
+      await blocked.get('/channels/@bench-8x43/transcripts', key);
+      const samples = await scrape(blocked);
+      expect(sumOf(samples, 'ct_entries_total', { outcome: 'upstream_blocked' })).toBe(8);
+      expect(sumOf(samples, 'ct_upstream_blocks_total', { reason: 'captcha' })).toBeGreaterThanOrEqual(5);
+      const finding = { exit: 'direct', use: 'video', finding: 'refused' };
+      expect(sumOf(samples, 'ct_upstream_exit_findings_total', finding)).toBeGreaterThanOrEqual(5);
+      expect(sumOf(samples, 'ct_upstream_breaker_open', { exit: 'direct', use: 'video' })).toBe(1);
+      expect(sumOf(samples, 'ct_upstream_breaker_open', { exit: 'direct', use: 'channel' })).toBe(0);
+      expect(sumOf(samples, 'ct_upstream_exit_resting', { exit: 'direct' })).toBe(0);
+    } finally {
+      await blocked.close();
+    }
+  });
+
+  it('tell of a bot check inside a well-formed answer as a block', async () => {
+    const { key } = await service.organization();
+    service.standIn.setFaults({ kind: 'bot-check', match: { kind: 'player' } });
+    const grown = await growth(() => service.get('/channels/@bench-1x44/transcripts', key));
+    expect(grown('ct_upstream_blocks_total', { reason: 'bot-check' })).toBeGreaterThan(0);
+    expect(grown('ct_upstream_requests_total', { kind: 'player', outcome: 'ok' })).toBeGreaterThan(0);
+  });
+
+  it('tell of requests to the platform that nobody waited for any more', async () => {
+    const short = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 1 } });
+    try {
+      const { key } = await short.organization();
+      const hold = short.standIn.hold({ kind: 'timedtext' });
+      const { body } = await short.get('/channels/@bench-1x45/transcripts', key);
+      expect(body.results[0].error.code).toBe('upstream_timeout');
+      await until(async () => {
+        const aborted = { kind: 'captions', outcome: 'aborted' };
+        return sumOf(await scrape(short), 'ct_upstream_requests_total', aborted) === 1;
+      });
+      hold.release();
+      expect(sumOf(await scrape(short), 'ct_entries_total', { outcome: 'upstream_timeout' })).toBe(1);
+    } finally {
+      await short.close();
+    }
+  });
+
+  it('tell of answers that their reader did not wait for', async () => {
+    const { key } = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const reader = new AbortController();
+    const headers = { Authorization: `Bearer ${key}` };
+    const left = fetch(`${service.url}/channels/@bench-1x47/transcripts`, { headers, signal: reader.signal });
+    await hold.arrived;
+    await left;
+    reader.abort();
+    await until(async () => sumOf(await scrape(service), 'ct_http_responses_unfinished_total') === 1);
+    hold.release();
+    expect(sumOf(await scrape(service), 'ct_http_responses_unfinished_total', { route: TRANSCRIPTS })).toBe(1);
+  });
+
+  it('tell that the database is away, and still come', async () => {
+    const { key } = await service.organization();
+    service.link.cut();
+    const grown = await growth(() => service.get('/usage', key));
+    expect(grown('ct_http_requests_total', { route: '/usage', status: '503', code: 'service_unavailable' })).toBe(1);
+    await until(async () => sumOf(await scrape(service), 'ct_dependency_up', { dependency: 'database' }) === 0);
+    service.link.join();
+    await until(async () => sumOf(await scrape(service), 'ct_dependency_up', { dependency: 'database' }) === 1);
+  });
+
+  it('tell of settlements that had to be tried again', async () => {
+    const { key } = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const running = service.get('/channels/@bench-1x46/transcripts', key);
+    await hold.arrived;
+    service.link.cut();
+    hold.release();
+    await running;
+    await until(async () => sumOf(await scrape(service), 'ct_quota_settlement_retries_total') > 0);
+    service.link.join();
+    await until(async () => (await service.get('/usage', key)).body.used === 1);
+    expect(sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'given_up' })).toBe(0);
+  });
+});
+
+describe('a label', () => {
+  it('is never what a caller wrote: no path, no key, no address, no video', async () => {
+    const { id, keyId, key } = await service.organization();
+    const odd = [
+      '/nowhere-at-all',
+      '/channels/@tidewater',
+      '/admin/organizations/org_x',
+      '/docs/swagger-ui.css',
+      '/%zz',
+    ];
+    for (const path of [...odd, '/channels/@no-such-channel/transcripts', `/channels/${key}/transcripts`])
+      await service.get(path, key);
+    await service.get('/channels/https://www.youtube.com/@tidewater/transcripts?limit=2', key);
+    await service.request('PROPFIND', '/usage');
+    await until(async () => sumOf(await scrape(service), 'ct_http_requests_total', { method: 'other' }) === 1);
+    const { text } = await service.request('GET', '/metrics');
+    for (const secret of [
+      'nowhere',
+      'tidewater',
+      'no-such',
+      'org_',
+      key,
+      key.slice(10),
+      id,
+      keyId,
+      '127.0.0.1',
+      'youtube.com',
+    ])
+      expect([secret, text.includes(secret)]).toEqual([secret, false]);
+    const routes = new Set((await scrape(service)).flatMap(({ labels: { route } }) => route ?? []));
+    const documented = Object.keys((await service.request('GET', '/docs-json')).body.paths as object);
+    expect([...routes].filter((route) => ![...documented, '/docs', 'other'].includes(route))).toEqual([]);
+    expect([...routes]).toEqual(expect.arrayContaining([TRANSCRIPTS, '/docs', 'other', '/usage']));
+  });
+});
+
+describe('/metrics itself', () => {
+  it('is no traffic of the API: it is not counted, not limited, and no line of the log at the usual level', async () => {
+    const limited = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 1 } });
+    try {
+      for (let times = 0; times < 30; times += 1) await scrape(limited);
+      expect(sumOf(await scrape(limited), 'ct_http_requests_total')).toBe(0);
+      expect(limited.logs.filter((line) => line.includes('"/metrics"') && !line.includes('"debug"'))).toEqual([]);
+    } finally {
+      await limited.close();
+    }
+  });
+
+  it('answers who has the token, when one is set, and nobody else', async () => {
+    const token = 'a-metrics-token-of-the-tests';
+    const guarded = await startService({ environment: { METRICS_TOKEN: token } });
+    try {
+      const { key } = await guarded.organization();
+      const wrong = [
+        {},
+        ...[`Bearer ${token}x`, `Bearer ${key}`, `Basic ${token}`].map((Authorization) => ({ Authorization })),
+      ];
+      for (const headers of wrong) {
+        const answer = await guarded.request('GET', '/metrics', headers);
+        expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
+        expect(answer.body.error).toMatchObject({ code: 'unauthorized', retryable: false });
+        expect(answer.text).not.toContain('ct_');
+      }
+      expect(sumOf(await scrape(guarded, { Authorization: `Bearer ${token}` }), 'ct_build_info')).toBe(1);
+      expect(guarded.logs.join('')).not.toContain(token);
+    } finally {
+      await guarded.close();
+    }
+  });
+
+  it('answers GET and HEAD only, and is described in the OpenAPI document', async () => {
+    expect((await service.request('HEAD', '/metrics')).status).toBe(200);
+    expect((await service.request('POST', '/metrics')).status).toBe(405);
+    const { paths } = (await service.request('GET', '/docs-json')).body;
+    const { security, responses } = paths['/metrics'].get;
+    expect(security).toEqual([{ metricsToken: [] }]);
+    expect(Object.keys(responses[200].content as object)).toEqual(['text/plain']);
+    expect(Object.keys(responses as object)).toEqual(['200', '401', '405', '500']);
+  });
+});
