@@ -1,0 +1,126 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { parse } from 'yaml';
+import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { scrape, sumOf, type Sample } from './exposition.js';
+import { metricsIn } from './promql.js';
+
+// Redis is killed and waited for.
+jest.setTimeout(30_000);
+
+interface Rule {
+  alert: string;
+  expr: string;
+  for: string;
+  labels: { severity: string };
+  annotations: { summary: string; description: string; runbook_url: string };
+}
+
+const PROJECT = join(import.meta.dirname, '../..');
+const { groups } = parse(readFileSync(join(PROJECT, 'deploy/alerts.yml'), 'utf8')) as { groups: { rules: Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+/** What Prometheus adds to every series, and the one series that it makes itself. */
+const OF_PROMETHEUS = { labels: ['job', 'instance'], metric: 'up' };
+
+let service: TestService;
+let samples: Sample[];
+
+beforeAll(async () => {
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
+  const { key } = await service.organization();
+  await service.get('/channels/@tidewater/transcripts', key);
+  service.standIn.setFaults({ kind: 'captcha' });
+  await service.get('/channels/@bench-1x51/transcripts', key);
+  await until(async () => sumOf(await scrape(service), 'ct_http_requests_total') === 2);
+  samples = await scrape(service);
+});
+afterAll(() => service.close());
+
+describe('an alert rule', () => {
+  it('has a name of its own, a severity, a summary and a description', () => {
+    expect(rules.length).toBeGreaterThan(10);
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+    for (const { alert, labels, annotations, for: wait } of rules) {
+      expect([alert, labels.severity]).toEqual([alert, expect.stringMatching(/^(critical|warning)$/)]);
+      expect([alert, wait]).toEqual([alert, expect.stringMatching(/^\d+m$/)]);
+      expect(annotations.summary.length).toBeGreaterThan(10);
+      expect(annotations.description.length).toBeGreaterThan(10);
+    }
+  });
+
+  it.each(rules)('$alert leads to a section that says what it means', ({ annotations }) => {
+    const [file = '', anchor] = annotations.runbook_url.split('#');
+    expect(existsSync(join(PROJECT, file))).toBe(true);
+    const text = readFileSync(join(PROJECT, file), 'utf8');
+    const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} -]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+    expect(headings).toContain(anchor);
+  });
+
+  it.each(rules)(
+    '$alert is about figures that a running service shows, by labels and values that they have',
+    (rule) => {
+      const wanted = metricsIn(rule.expr);
+      expect(wanted.length).toBeGreaterThan(0);
+      for (const { metric, matchers, grouping } of wanted) {
+        if (metric === OF_PROMETHEUS.metric) continue;
+        const shown = samples.filter(({ name }) => name === metric);
+        expect([metric, shown.length > 0]).toEqual([metric, true]);
+        const labels = new Set([...OF_PROMETHEUS.labels, ...shown.flatMap((sample) => Object.keys(sample.labels))]);
+        for (const label of grouping) expect([metric, label, labels.has(label)]).toEqual([metric, label, true]);
+        for (const { label, matches } of matchers) {
+          const values = shown.map((sample) => sample.labels[label]);
+          expect([metric, label, values.some((value) => value !== undefined && matches(value))]).toEqual([
+            metric,
+            label,
+            true,
+          ]);
+        }
+      }
+    },
+  );
+
+  it('reads what it is about from an expression, so that a wrong one would be found', () => {
+    const expression = 'sum by (job, le) (rate(a_total{b="c",d=~"e|f"}[5m])) / on (g) h_bytes > 1.5e9 and i == 0';
+    const read = metricsIn(expression).map(({ metric, matchers, grouping }) => [
+      metric,
+      matchers.map(({ label }) => label),
+      grouping,
+    ]);
+    expect(read).toEqual([
+      ['a_total', ['b', 'd'], ['job', 'le', 'g']],
+      ['h_bytes', [], ['job', 'le', 'g']],
+      ['i', [], ['job', 'le', 'g']],
+    ]);
+    const [{ matchers } = { matchers: [] }] = metricsIn(expression);
+    expect(matchers.map(({ matches }) => ['c', 'f', 'x'].map(matches))).toEqual([
+      [true, false, false],
+      [false, true, false],
+    ]);
+  });
+});
+
+(redisIsInstalled ? describe : describe.skip)('the figure behind RedisAway', () => {
+  it('is 0 while Redis is away and 1 while it is there', async () => {
+    const redis = await RedisServer.start();
+    const cached = await startService({ environment: { REDIS_URL: redis.url } });
+    const is = (up: number) => async (): Promise<boolean> =>
+      sumOf(await scrape(cached), 'ct_dependency_up', { dependency: 'cache', critical: 'false' }) === up;
+    try {
+      await until(is(1));
+      expect((await scrape(cached)).filter(({ name }) => name.startsWith('ct_cache_size'))).toEqual([]);
+      await redis.kill();
+      await until(is(0));
+    } finally {
+      await cached.close();
+      await redis.close();
+    }
+  });
+});
