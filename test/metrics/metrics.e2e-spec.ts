@@ -214,6 +214,9 @@ describe('the figures', () => {
 
   it('tell of settlements that had to be tried again', async () => {
     const { key } = await service.organization();
+    const settled = async (): Promise<number> =>
+      sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'settled' });
+    const settledBefore = await settled();
     const hold = service.standIn.hold({ kind: 'timedtext' });
     const running = service.get('/channels/@bench-1x46/transcripts', key);
     await hold.arrived;
@@ -222,7 +225,9 @@ describe('the figures', () => {
     await running;
     await until(async () => sumOf(await scrape(service), 'ct_quota_settlement_retries_total') > 0);
     service.link.join();
-    await until(async () => (await service.get('/usage', key)).body.used === 1);
+    // Tries come with growing pauses.
+    await until(async () => (await settled()) > settledBefore, 20_000);
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 1, reserved: 0 });
     expect(sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'given_up' })).toBe(0);
   });
 });
