@@ -35,6 +35,24 @@ describe('FairLimiter', () => {
     expect(order).toEqual(['large 1', 'small 1', 'large 2', 'small 2', 'large 3']);
   });
 
+  it('gives the next free place to a lane that has none before those that have several', async () => {
+    const limiter = new FairLimiter(4);
+    const order: string[] = [];
+    const large = [{}, {}];
+    const running = large.flatMap((lane) => [pending(), pending()].map((job) => ({ lane, job })));
+    const done = running.map(({ lane, job }) => limiter.run(lane, NEVER, job.task));
+    const queue = (lane: object, name: string) =>
+      done.push(limiter.run(lane, NEVER, () => Promise.resolve(void order.push(name))));
+    large.forEach((lane, index) => queue(lane, `large ${index}`));
+    queue({}, 'small');
+    running[0]?.job.resolve();
+    await turns();
+    expect(order[0]).toBe('small');
+    running.forEach(({ job }) => job.resolve());
+    await Promise.all(done);
+    expect(order).toHaveLength(3);
+  });
+
   it('one who leaves the queue rejects with the reason, runs nothing and keeps no place', async () => {
     const limiter = new FairLimiter(1);
     const first = pending();

@@ -3,13 +3,15 @@ interface Waiting {
 }
 
 /**
- * Lets at most so many tasks run at a time. Lanes get turns, one task each, and a lane's own tasks keep their order: a
- * call for two videos that comes after a call for a hundred waits for the tasks that run, not for the hundred.
+ * Lets at most so many tasks run at a time. A place that becomes free goes to the lane that has the fewest running, those
+ * with as few by turns, and a lane's own tasks keep their order: a call for two videos that comes after calls for
+ * hundreds waits for one of the tasks that run, not for the hundreds and not for a turn of each.
  */
 export class FairLimiter {
   private runningCount = 0;
   // A Map keeps its order of insertion, so the first lane is the one whose turn it is; after it, it goes to the end.
   private readonly lanes = new Map<object, Waiting[]>();
+  private readonly runningByLane = new Map<object, number>();
 
   constructor(private readonly concurrencyMax: number) {}
 
@@ -34,7 +36,7 @@ export class FairLimiter {
     try {
       return await task();
     } finally {
-      this.runningCount -= 1;
+      this.count(lane, -1);
       this.startNext();
     }
   }
@@ -43,7 +45,7 @@ export class FairLimiter {
     signal.throwIfAborted();
     // The place is taken here and not after a promise has settled, or two tasks could take the same one.
     if (this.runningCount < this.concurrencyMax) {
-      this.runningCount += 1;
+      this.count(lane, 1);
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
@@ -64,16 +66,33 @@ export class FairLimiter {
     });
   }
 
+  private count(lane: object, change: 1 | -1): void {
+    this.runningCount += change;
+    const running = (this.runningByLane.get(lane) ?? 0) + change;
+    if (running === 0) this.runningByLane.delete(lane);
+    else this.runningByLane.set(lane, running);
+  }
+
   private startNext(): void {
-    const next = this.lanes.entries().next();
-    if (next.done) return;
-    const [lane, waiting] = next.value;
-    const first = waiting.shift();
+    const lane = this.nextLane();
+    const waiting = lane && this.lanes.get(lane);
+    const first = waiting?.shift();
+    if (!lane || !waiting || !first) return;
     this.lanes.delete(lane);
     if (waiting.length > 0) this.lanes.set(lane, waiting);
-    if (!first) return;
-    this.runningCount += 1;
+    this.count(lane, 1);
     first.start();
+  }
+
+  private nextLane(): object | undefined {
+    let next: object | undefined;
+    let fewest = Infinity;
+    for (const lane of this.lanes.keys()) {
+      const running = this.runningByLane.get(lane) ?? 0;
+      if (running === 0) return lane;
+      if (running < fewest) [next, fewest] = [lane, running];
+    }
+    return next;
   }
 
   private remove(lane: object, leaving: Waiting): void {
