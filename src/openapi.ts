@@ -5,7 +5,7 @@ import { API_KEY_SCHEME } from './access/gates.js';
 import { METRICS_TOKEN_SCHEME } from './metrics/metrics.controller.js';
 
 /** The version of the interface; additions raise the second number. */
-const API_VERSION = '1.0.0';
+const API_VERSION = '1.1.0';
 
 /** The OpenAPI document of every route there is. */
 export function createDocument(app: INestApplication): OpenAPIObject {
@@ -18,6 +18,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     )
     .setVersion(API_VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')
+    .addServer('/', 'The service that serves this document')
     .addTag('channels', 'Transcripts by channel')
     .addTag('usage', 'What an organization has used of its quota')
     .addTag('health', 'Probes')
@@ -53,6 +54,7 @@ export function serveDocument(app: INestApplication, document: OpenAPIObject): v
     ui: true,
     raw: ['json'],
     customSiteTitle: 'Channel Transcripts',
-    swaggerOptions: { persistAuthorization: true, tryItOutEnabled: true, displayRequestDuration: true },
+    // A key that is pasted here is forgotten with the page: what the browser stores, any script of this origin can read.
+    swaggerOptions: { persistAuthorization: false, tryItOutEnabled: true, displayRequestDuration: true },
   });
 }

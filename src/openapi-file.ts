@@ -1,0 +1,21 @@
+import { writeFileSync } from 'node:fs';
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from './app.module.js';
+import { Environment } from './config/environment.js';
+import { createDocument } from './openapi.js';
+
+/**
+ * Writes the OpenAPI document of the built service to the file that is named. Nothing of the service is started: a
+ * preview knows the routes, and opens neither the database nor a port.
+ */
+async function write(file: string | undefined): Promise<void> {
+  if (file === undefined) throw new Error('Usage: node dist/openapi-file.js FILE');
+  const app = await NestFactory.create(AppModule.with(new Environment()), { preview: true, logger: ['error'] });
+  writeFileSync(file, `${JSON.stringify(createDocument(app), null, 2)}\n`);
+  await app.close();
+}
+
+write(process.argv[2]).catch((error: unknown) => {
+  process.stderr.write(`channel-transcripts: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});
