@@ -17,7 +17,7 @@ const ALLOWED = {
   health: ['cache', 'database', 'http'],
   // It reads what the others count and holds; none of them knows of it.
   metrics: ['platform/[^/]+\\.ts$', 'transcripts', 'quota', 'access', 'cache', 'health', 'http', 'domain', 'config'],
-  admin: ['organizations', 'quota', 'http', 'domain', 'config', 'database'],
+  admin: ['access', 'organizations', 'quota', 'http', 'domain', 'config', 'database'],
 };
 
 const folderRules = Object.entries(ALLOWED).map(([folder, allowed]) => ({

@@ -54,9 +54,8 @@ function compareTypes({ direction, faults }: Comparison, where: string, before: 
 
 function typesOf(schema: JsonObject): readonly string[] {
   const { type, nullable } = schema;
-  return [...(Array.isArray(type) ? type : [type]), nullable === true && 'null'].filter(
-    (name) => typeof name === 'string',
-  );
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+  return [...types, nullable === true && 'null'].filter((name) => typeof name === 'string');
 }
 
 function compareEnums({ direction, faults }: Comparison, where: string, before: JsonObject, after: JsonObject): void {

@@ -9,8 +9,9 @@ import type { Environment } from './config/environment.js';
 import { Connections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
 import { readAddresses, readQuery, refuseOtherMethods, refuseUndecodablePath } from './http/paths.js';
-import { answerWhatNodeRefuses, refuseWrongHost } from './http/refused-by-node.js';
+import { answerWhatNodeRefuses, refuseTooManyHeaders, refuseWrongHost } from './http/refused-by-node.js';
 import { assignRequestContext } from './http/request-context.js';
+import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { StrictValidationPipe } from './http/validation.js';
 import { NestLogger } from './logging/logger.js';
@@ -24,6 +25,9 @@ import { TranscriptsService } from './transcripts/transcripts.service.js';
  * gets one more try when everything is closed.
  */
 const LAST_SETTLEMENTS_MS = 2_000;
+
+/** How long a browser may remember the answer to a preflight. */
+const PREFLIGHT_SECONDS = 600;
 
 /** The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. */
 export async function createHttpApp(environment: Environment, logger: Logger): Promise<NestExpressApplication> {
@@ -39,8 +43,9 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   app.set('trust proxy', trustProxy(environment.TRUST_PROXY));
   const document = createDocument(app);
   app.use(assignRequestContext, logRequests(logger), app.get(RequestMetrics).countRequests(document));
+  app.use(setSecurityHeaders);
   allowOrigins(app, environment.CORS_ORIGINS);
-  app.use(refuseWrongHost, refuseUndecodablePath, app.get(ShutdownState).refuse);
+  app.use(refuseTooManyHeaders, refuseWrongHost, refuseUndecodablePath, app.get(ShutdownState).refuse);
   app.use(hideAdmin(environment), refuseOtherMethods(document));
   app.useGlobalPipes(new StrictValidationPipe());
   serveDocument(app, document);
@@ -48,7 +53,7 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   const connections = app.get(Connections);
   connections.follow(server);
   readAddresses(server);
-  answerWhatNodeRefuses(server, connections);
+  answerWhatNodeRefuses(server, connections, logger);
   await app.init();
   return app;
 }
@@ -93,6 +98,7 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[] | 
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET'],
     exposedHeaders: EXPOSED_HEADERS,
+    maxAge: PREFLIGHT_SECONDS,
   });
 }
 

@@ -178,7 +178,7 @@ describe('the OpenAPI document', () => {
     expect(document.components.securitySchemes).toMatchObject({ adminToken: { type: 'http', scheme: 'bearer' } });
     for (const [name, { security, tags, responses }] of operations().filter(([of]) => of.includes('/admin/'))) {
       expect([name, security, tags]).toEqual([name, [{ adminToken: [] }], ['admin']]);
-      const expected = ['400', '401', '404', '405', '500', '503', ...(/^P/.test(name) ? ['413', '415'] : [])];
+      const expected = ['400', '401', '404', '405', '429', '500', '503', ...(/^P/.test(name) ? ['413', '415'] : [])];
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(expected));
       expect(Object.keys(responses)).toHaveLength(expected.length + (name.includes('rotate') ? 2 : 1));
     }

@@ -14,6 +14,11 @@ const WINDOW_MS = 60_000;
 /** What one household or one rented machine is given. */
 const IPV6_PREFIX_BITS = 64;
 
+/** What a request failed to prove itself with. */
+export type Credential = 'API key' | 'admin token';
+
+const COUNTED_AS: Record<Credential, string> = { 'API key': 'ct:failed', 'admin token': 'ct:failed-admin' };
+
 /**
  * Counts requests that failed to authenticate, by address. It is asked only when one has failed, so that a valid key is
  * never held back by what others at its address do.
@@ -29,10 +34,14 @@ export class FailedAuthentications {
     this.counts = new RateCounts(shared);
   }
 
-  /** @throws RateLimitedError when the address has failed too often in the last minute */
-  async note(request: Request, response: Response): Promise<void> {
+  /**
+   * Counts one failure, of API keys and of the admin token apart.
+   *
+   * @throws RateLimitedError when the address has failed too often in the last minute
+   */
+  async note(request: Request, response: Response, credential: Credential = 'API key'): Promise<void> {
     const { isBlocked, timeToBlockExpire } = await this.counts.increment(
-      `ct:failed:${networkOf(request.ip)}`,
+      `${COUNTED_AS[credential]}:${networkOf(request.ip)}`,
       WINDOW_MS,
       FAILURES_MAX,
     );
@@ -40,7 +49,7 @@ export class FailedAuthentications {
     this.events.count('failing_address');
     setRateLimitHeaders(response, FAILURES_MAX, timeToBlockExpire);
     throw new RateLimitedError(
-      'Too many requests from this address had no valid API key. With one, a request is answered at once.',
+      `Too many requests from this address had no valid ${credential}. With one, a request is answered at once.`,
       timeToBlockExpire,
     );
   }

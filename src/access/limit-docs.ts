@@ -8,6 +8,13 @@ export const TOO_MANY_FAILURES: OwnError = {
   retryable: true,
 };
 
+export const TOO_MANY_ADMIN_FAILURES: OwnError = {
+  code: 'rate_limited',
+  title: 'Too many requests without the admin token from this address',
+  message: 'Too many requests from this address had no valid admin token. With one, a request is answered at once.',
+  retryable: true,
+};
+
 export const TOO_MANY_AT_ONCE: OwnError = {
   code: 'rate_limited',
   title: 'Too many calls by this key at once',

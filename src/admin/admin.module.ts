@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AccessModule } from '../access/access.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { AdminKeysController } from './http/keys.controller.js';
@@ -7,7 +8,7 @@ import { AdminUsageController } from './http/usage.controller.js';
 
 /** `/admin`: what the commands do, over HTTP. */
 @Module({
-  imports: [OrganizationsModule, QuotaModule],
+  imports: [AccessModule, OrganizationsModule, QuotaModule],
   controllers: [AdminOrganizationsController, AdminKeysController, AdminUsageController],
 })
 export class AdminModule {}

@@ -84,7 +84,8 @@ class Origins implements ValidatorConstraintInterface {
     const origins: unknown[] = Array.isArray(value) ? value : [];
     return origins.every(
       (origin) =>
-        typeof origin === 'string' && (origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)),
+        typeof origin === 'string' &&
+        (origin === '*' || (/^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin)),
     );
   }
 

@@ -20,7 +20,11 @@ export class HealthController {
   }
 
   @Get('ready')
-  @ApiOperation({ security: [], operationId: 'getReady', summary: 'Whether requests can be served; names each dependency' })
+  @ApiOperation({
+    security: [],
+    operationId: 'getReady',
+    summary: 'Whether requests can be served; names each dependency',
+  })
   @ApiOkResponse({
     type: ReadySchema,
     description: 'Requests are served; `degraded` when a dependency that is not critical is away.',

@@ -4,6 +4,12 @@ import { Injectable } from '@nestjs/common';
 
 /** Longer than proxies keep a connection to a server (60 s by default), so that it is never closed under their request. */
 const KEEP_ALIVE_MS = 75_000;
+/** How long the head of a request may take to arrive, from the connection or its first byte on. */
+const HEADERS_MS = 15_000;
+/** How long a request may take to arrive whole; the largest body is 16 KB. */
+const REQUEST_MS = 30_000;
+/** How often requests that take too long are looked for. */
+const CHECK_MS = 1_000;
 /** How often connections that have become idle are closed while the server closes. */
 const SWEEP_MS = 250;
 
@@ -18,6 +24,11 @@ export class Connections {
   /** Begins to follow; before any other listener of the server's requests. */
   follow(server: Server): void {
     server.keepAliveTimeout = KEEP_ALIVE_MS;
+    server.headersTimeout = HEADERS_MS;
+    server.requestTimeout = REQUEST_MS;
+    // Node would drop those past its count without a word; `refuseTooManyHeaders` says so.
+    server.maxHeadersCount = 0;
+    Object.assign(server, { connectionsCheckingInterval: CHECK_MS });
     server.on('connection', (socket: Socket) => {
       this.unused.add(socket);
       socket.once('close', () => this.unused.delete(socket));

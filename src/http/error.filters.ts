@@ -1,4 +1,4 @@
-import { Catch, HttpException, HttpStatus, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import { Catch, HttpException, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isDatabaseAway } from '../database/database-away.js';
 import { DomainError, InvalidRequestError, PlanLimitExceededError, ServiceUnavailableError } from '../domain/errors.js';
@@ -6,7 +6,9 @@ import { errorBody } from './error-body.js';
 import { ERROR_STATUS } from './error-status.js';
 import { setQuotaHeaders } from './limit-headers.js';
 import { requestContext } from './request-context.js';
-import { InternalError, MethodNotAllowedError, RefusedBodyError, RouteNotFoundError } from './routing-errors.js';
+import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';
+
+const UNAUTHORIZED: number = ERROR_STATUS.unauthorized;
 
 /** Seconds after which a caller may try again when the database was away. */
 const DATABASE_RETRY_AFTER_SECONDS = 5;
@@ -19,7 +21,7 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     const context = requestContext(request);
-    const status = error instanceof RefusedBodyError ? error.status : ERROR_STATUS[error.code];
+    const status: number = error instanceof RefusedRequestError ? error.status : ERROR_STATUS[error.code];
     context.log['code'] = error.code;
     if (error.cause !== undefined) context.log['cause'] = causeText(error.cause);
     // Too late for an answer of its own: a body cut short must not look whole.
@@ -27,7 +29,7 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
       response.destroy();
       return;
     }
-    if (status === HttpStatus.UNAUTHORIZED) response.setHeader('WWW-Authenticate', 'Bearer');
+    if (status === UNAUTHORIZED) response.setHeader('WWW-Authenticate', 'Bearer');
     if (error instanceof MethodNotAllowedError) response.setHeader('Allow', error.allowed);
     if (error instanceof PlanLimitExceededError) setQuotaHeaders(response, error.quota);
     if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds));

@@ -2,13 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NextFunction, Request, Response } from 'express';
-import { InvalidRequestError } from '../domain/errors.js';
+import type { Logger } from 'pino';
+import { InvalidRequestError, type ErrorCode } from '../domain/errors.js';
 import type { Connections } from './connections.js';
 import { errorBody } from './error-body.js';
+import { RefusedRequestError } from './routing-errors.js';
 
 interface Refusal {
   status: number;
   message: string;
+  /** `invalid_request` when it is not given. */
+  code?: ErrorCode;
+  headers?: Record<string, string>;
 }
 
 const MALFORMED: Refusal = { status: 400, message: 'This is not a well-formed HTTP request.' };
@@ -18,24 +23,49 @@ const REFUSALS: Record<string, Refusal> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
 };
 const EXPECTATION: Refusal = { status: 417, message: 'The only expectation that is understood is 100-continue.' };
+const TUNNEL: Refusal = {
+  status: 405,
+  code: 'method_not_allowed',
+  message: 'This is no proxy: CONNECT is not answered.',
+  headers: { Allow: 'GET' },
+};
 const HOST = 'The header Host must be given once.';
+
+/** More than proxies and browsers together ever send. */
+const HEADERS_MAX = 100;
 
 /** How long a refused connection is held for its client to read why and to close it. */
 const LINGER_MS = 2_000;
 
-/** Gives the error envelope to what Node refuses before any of our code sees a request. */
-export function answerWhatNodeRefuses(server: Server, connections: Connections): void {
+/** Gives the error envelope, and a line in the log, to what Node refuses before any of our code sees a request. */
+export function answerWhatNodeRefuses(server: Server, connections: Connections, logger: Logger): void {
   // Node would answer this one with an empty body of its own; `refuseWrongHost` does it instead.
   Object.assign(server, { requireHostHeader: false });
+  const answer = (refusal: Refusal, { remoteAddress: address }: Socket, cause?: string): Answer => {
+    const made = answerTo(refusal);
+    const { status, code = 'invalid_request' } = refusal;
+    const facts = { status, code, ...(cause !== undefined && { cause }), address };
+    logger.info({ event: 'request_refused', requestId: made.requestId, ...facts });
+    return made;
+  };
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // In the middle of an answer a refusal would be read as a part of it.
     if (error.code === 'ECONNRESET' || !socket.writable || connections.hasBegunAnAnswer(socket)) socket.destroy();
-    else refuse(socket, REFUSALS[error.code ?? ''] ?? MALFORMED);
+    else {
+      const refusal = REFUSALS[error.code ?? ''] ?? MALFORMED;
+      refuse(socket, refusal.status, answer(refusal, socket, error.code));
+    }
   });
   // Through the response, which waits for the answers to earlier requests on the connection.
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    const { headers, body } = answerTo(EXPECTATION);
+  server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const { headers, body } = answer(EXPECTATION, socket);
     response.writeHead(EXPECTATION.status, headers).end(body);
+  });
+  // Without a listener Node closes the connection and says nothing.
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    if (connections.hasBegunAnAnswer(socket)) socket.destroy();
+    else refuse(socket, TUNNEL.status, answer(TUNNEL, socket));
   });
 }
 
@@ -46,24 +76,38 @@ export function refuseWrongHost(request: Request, _response: Response, next: Nex
   next(wrong ? new InvalidRequestError([{ field: 'Host', message: HOST }]) : undefined);
 }
 
-function refuse(socket: Socket, refusal: Refusal): void {
-  const { headers, body } = answerTo(refusal);
+/** Node bounds the size of the headers only, or drops those past a count without a word. */
+export function refuseTooManyHeaders(request: Request, _response: Response, next: NextFunction): void {
+  const tooMany = request.rawHeaders.length / 2 > HEADERS_MAX;
+  const message = `The request has more than ${HEADERS_MAX} headers.`;
+  next(tooMany ? new RefusedRequestError(431, 'headers', message) : undefined);
+}
+
+interface Answer {
+  requestId: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+function refuse(socket: Socket, status: number, { headers, body }: Answer): void {
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\n${head.join('')}\r\n${body}`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head.join('')}\r\n${body}`);
   // A client that never closes its side would otherwise keep the socket.
   socket.setTimeout(LINGER_MS, () => socket.destroy());
 }
 
-function answerTo({ message }: Refusal): { headers: Record<string, string>; body: string } {
+function answerTo({ message, code = 'invalid_request', headers: own = {} }: Refusal): Answer {
   const requestId = randomUUID();
-  const fields = { details: [{ field: 'request', message }] };
-  const body = JSON.stringify(errorBody({ code: 'invalid_request', message, retryable: false, fields }, requestId));
+  const fields = code === 'invalid_request' ? { details: [{ field: 'request', message }] } : {};
+  const body = JSON.stringify(errorBody({ code, message, retryable: false, fields }, requestId));
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(Buffer.byteLength(body)),
     'X-Request-Id': requestId,
+    'X-Content-Type-Options': 'nosniff',
     'Cache-Control': 'private, no-store',
+    ...own,
     Connection: 'close',
   };
-  return { headers, body };
+  return { requestId, headers, body };
 }

@@ -20,13 +20,22 @@ export class MethodNotAllowedError extends DomainError {
   }
 }
 
-/** A body that was not read to its end, or not understood; `status` tells why: 400, 413 or 415. */
-export class RefusedBodyError extends InvalidRequestError {
+/** A request that is refused for its form, with a status of its own that tells why. */
+export class RefusedRequestError extends InvalidRequestError {
+  /** @param field which part of the request is wrong */
   constructor(
-    readonly status: HttpStatus,
+    readonly status: number,
+    field: string,
     message: string,
   ) {
-    super([{ field: 'body', message }]);
+    super([{ field, message }]);
+  }
+}
+
+/** A body that was not read to its end, or not understood; `status` tells why: 400, 413 or 415. */
+export class RefusedBodyError extends RefusedRequestError {
+  constructor(status: HttpStatus, message: string) {
+    super(status, 'body', message);
   }
 }
 

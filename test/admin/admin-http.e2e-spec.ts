@@ -6,7 +6,7 @@ const ADMIN_TOKEN = 'an-admin-token-of-the-tests-1f8a';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ environment: { ADMIN_TOKEN } });
+  service = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY: 'on' } });
 });
 afterAll(() => service.close());
 
@@ -281,6 +281,10 @@ describe('a request that is wrong changes nothing', () => {
 });
 
 describe('without the right token', () => {
+  /** Each from an address of its own, because an address may fail so many times a minute only. */
+  let lastAddress = 0;
+  const elsewhere = (): Record<string, string> => ({ 'X-Forwarded-For': `203.0.113.${(lastAddress += 1)}` });
+
   it.each<[string, Record<string, string>]>([
     ['no header', {}],
     ['a wrong token', { Authorization: 'Bearer an-admin-token-of-the-tests-1f8b' }],
@@ -289,6 +293,7 @@ describe('without the right token', () => {
     ['another scheme', { Authorization: `Basic ${ADMIN_TOKEN}` }],
   ])('%s is 401, whatever else is wrong', async (_what, headers) => {
     const json = { 'Content-Type': 'application/json' };
+    Object.assign(headers, elsewhere());
     for (const answer of [
       await service.request('GET', '/admin/organizations', headers),
       await service.request('GET', '/admin/organizations/org_none?x=1', headers),
@@ -305,8 +310,26 @@ describe('without the right token', () => {
 
   it('an API key is none, and the token is no API key', async () => {
     const { key } = await issued(await created());
-    expect((await service.get('/admin/organizations', key)).status).toBe(401);
-    expect((await service.get('/usage', ADMIN_TOKEN)).body.error.code).toBe('invalid_api_key');
+    expect((await service.get('/admin/organizations', key, elsewhere())).status).toBe(401);
+    expect((await service.get('/usage', ADMIN_TOKEN, elsewhere())).body.error.code).toBe('invalid_api_key');
+  });
+
+  it('again and again an address is told to wait, while the right token is never held back there', async () => {
+    const address = elsewhere();
+    const guess = (): Promise<Answer> =>
+      service.request('GET', '/admin/organizations', { ...address, Authorization: 'Bearer a-guess-at-the-token' });
+    const statuses: number[] = [];
+    for (let guesses = 0; guesses < 20; guesses += 1) statuses.push((await guess()).status);
+    expect(new Set(statuses)).toEqual(new Set([401]));
+    const refused = await guess();
+    expect([refused.status, refused.body.error]).toMatchObject([429, { code: 'rate_limited', retryable: true }]);
+    expect(refused.body.error.message).toContain('admin token');
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await service.request('GET', '/admin/organizations', { ...TOKEN, ...address })).status).toBe(200);
+    expect((await guess()).status).toBe(429);
+    // The keys of callers at the same address are counted apart.
+    expect((await service.request('GET', '/usage', address)).status).toBe(401);
+    expect((await service.request('GET', '/admin/organizations', elsewhere())).status).toBe(401);
   });
 
   it('the scheme is matched without case', async () => {

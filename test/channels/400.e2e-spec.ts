@@ -97,6 +97,7 @@ describe('a request that Node refuses', () => {
     ['with an address that cannot be read', 'GET http://[::1/ HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['with letters that are not encoded', 'GET /channels/@h\u00e4fen HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['with headers of 20 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['with 101 headers', `GET / HTTP/1.1\r\nHost: a\r\n${'X: y\r\n'.repeat(100)}\r\n`, 431],
     ['with an odd expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n', 417],
     ['with two lengths', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
   ])('%s gets the envelope too', async (_what, raw, status) => {

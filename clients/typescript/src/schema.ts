@@ -1313,6 +1313,25 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description `internal_error`: a bug */
             500: {
                 headers: {
@@ -1442,6 +1461,25 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description `internal_error`: a bug */
             500: {
                 headers: {
@@ -1542,6 +1580,25 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods there are. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1650,6 +1707,25 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods there are. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -1788,6 +1864,25 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description `internal_error`: a bug */
             500: {
                 headers: {
@@ -1902,6 +1997,25 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods there are. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2039,6 +2153,25 @@ export interface operations {
                 headers: {
                     /** @description The id of the request. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2204,6 +2337,25 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description `internal_error`: a bug */
             500: {
                 headers: {
@@ -2308,6 +2460,25 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods there are. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2440,6 +2611,25 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description `internal_error`: a bug */
             500: {
                 headers: {
@@ -2562,6 +2752,25 @@ export interface operations {
                 headers: {
                     /** @description The id of the request. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: too many requests without the admin token from this address */
+            429: {
+                headers: {
+                    /** @description The id of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
+                    /** @description Calls that the key may make in a minute. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description How many of them are left. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {

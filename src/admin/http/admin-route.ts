@@ -1,5 +1,6 @@
 import { applyDecorators, HttpStatus, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
+import { TOO_MANY_ADMIN_FAILURES } from '../../access/limit-docs.js';
 import { ApiErrors, type OwnError } from '../../http/error-docs.js';
 import { JsonBody } from '../../http/json-body.js';
 import { AdminGuard, AdminTokenError } from './admin.guard.js';
@@ -38,7 +39,7 @@ export function AdminRoutes(): ClassDecorator {
     ApiBearerAuth(ADMIN_TOKEN_SCHEME),
     UseGuards(AdminGuard),
     UseInterceptors(JsonBody),
-    ApiErrors(TOKEN_NEEDED, 'method_not_allowed', 'internal_error', 'service_unavailable'),
+    ApiErrors(TOKEN_NEEDED, TOO_MANY_ADMIN_FAILURES, 'method_not_allowed', 'internal_error', 'service_unavailable'),
   );
 }
 

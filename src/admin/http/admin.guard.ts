@@ -1,5 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
+import { FailedAuthentications } from '../../access/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
 import { SecretToken } from '../../http/bearer.js';
@@ -15,19 +16,28 @@ export class AdminTokenError extends DomainError {
   }
 }
 
-/** Lets the holder of `ADMIN_TOKEN` pass; while none is set there is nothing here (404). */
+/**
+ * Lets the holder of `ADMIN_TOKEN` pass; while none is set there is nothing here (404). An address that has sent too
+ * many wrong tokens gets 429, and the right one is never held back.
+ */
 @Injectable()
 export class AdminGuard implements CanActivate {
   private readonly token: SecretToken | undefined;
 
-  constructor({ ADMIN_TOKEN }: Environment) {
+  constructor(
+    { ADMIN_TOKEN }: Environment,
+    private readonly failed: FailedAuthentications,
+  ) {
     this.token = ADMIN_TOKEN === undefined ? undefined : new SecretToken(ADMIN_TOKEN);
   }
 
-  canActivate(context: ExecutionContext): boolean {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
     if (!this.token) throw new RouteNotFoundError();
     const request = context.switchToHttp().getRequest<Request>();
-    if (!this.token.isIn(request)) throw new AdminTokenError();
+    if (!this.token.isIn(request)) {
+      await this.failed.note(request, context.switchToHttp().getResponse<Response>(), 'admin token');
+      throw new AdminTokenError();
+    }
     requestContext(request).log['admin'] = true;
     return true;
   }

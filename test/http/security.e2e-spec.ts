@@ -1,0 +1,178 @@
+import { connect } from 'node:net';
+import type { Server } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startService, type Answer, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+const ADMIN_TOKEN = 'an-admin-token-of-the-tests-7c2e';
+const ALLOWED = 'https://app.example.com';
+const REFUSED_BY_NODE = '"event":"request_refused"';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ environment: { ADMIN_TOKEN, CORS_ORIGINS: [ALLOWED, 'http://localhost:5173'] } });
+});
+afterAll(() => service.close());
+
+/** Sends bytes on a connection of its own, and waits until the service has ended it. */
+async function exchange(raw: string, on = service): Promise<string> {
+  let [received, ended] = ['', false];
+  const socket = connect(Number(new URL(on.url).port), '127.0.0.1', () => socket.write(raw));
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+  socket.on('error', () => undefined);
+  socket.on('close', () => (ended = true));
+  await until(() => ended);
+  return received;
+}
+
+describe('an answer', () => {
+  it.each(['/usage', '/nothing-here', '/health/live', '/docs-json', '/docs'])(
+    '(%s) lets no page frame it, names no framework and promises nothing about TLS',
+    async (path) => {
+      const { headers } = await service.request('GET', path);
+      expect(headers).toMatchObject({
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'referrer-policy': 'no-referrer',
+        'cross-origin-resource-policy': 'same-origin',
+      });
+      const policy = String(headers['content-security-policy']);
+      expect(policy).toMatch(/default-src 'none';.*frame-ancestors 'none'/);
+      expect(policy).not.toMatch(/unsafe-inline|unsafe-eval|\*/);
+      expect(headers['x-powered-by']).toBeUndefined();
+      expect(headers['strict-transport-security']).toBeUndefined();
+    },
+  );
+});
+
+describe('a page on another origin', () => {
+  const preflight = (origin: string, path: string, method = 'GET'): Promise<Answer> =>
+    service.request('OPTIONS', path, {
+      Origin: origin,
+      'Access-Control-Request-Method': method,
+      'Access-Control-Request-Headers': 'authorization',
+    });
+
+  it.each([ALLOWED, 'http://localhost:5173'])('%s may call, without a key in the preflight', async (origin) => {
+    const { status, headers } = await preflight(origin, '/channels/@tidewater/transcripts');
+    expect([status, headers]).toMatchObject([
+      204,
+      {
+        'access-control-allow-origin': origin,
+        'access-control-allow-methods': 'GET',
+        'access-control-allow-headers': 'authorization',
+        'access-control-max-age': '600',
+      },
+    ]);
+    expect(headers.vary).toContain('Origin');
+    expect(headers['access-control-allow-credentials']).toBeUndefined();
+  });
+
+  it.each(['https://evil.example.com', 'http://app.example.com', `${ALLOWED}.evil.com`, `${ALLOWED}:8443`, 'null'])(
+    '%s may not, neither to ask nor to read an error',
+    async (origin) => {
+      for (const answer of [
+        await preflight(origin, '/usage'),
+        await service.request('GET', '/usage', { Origin: origin }),
+      ]) {
+        expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+      }
+    },
+  );
+
+  it('that is allowed may read errors too, and may change nothing', async () => {
+    const answer = await service.request('GET', '/usage', { Origin: ALLOWED });
+    expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, ALLOWED]);
+    const { headers } = await preflight(ALLOWED, '/admin/organizations', 'POST');
+    expect(headers['access-control-allow-methods']).toBe('GET');
+  });
+
+  it('is not let in by default', async () => {
+    const closed = await startService();
+    try {
+      const answer = await closed.request('GET', '/health/live', { Origin: ALLOWED });
+      expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+    } finally {
+      await closed.close();
+    }
+  });
+});
+
+describe('a client that sends too slowly', () => {
+  let server: Server;
+  let usual: [number, number];
+  beforeAll(() => {
+    server = service.app.getHttpServer();
+    usual = [server.headersTimeout, server.requestTimeout];
+    [server.headersTimeout, server.requestTimeout] = [300, 600];
+  });
+  afterAll(() => void ([server.headersTimeout, server.requestTimeout] = usual));
+
+  const body = `POST /admin/organizations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\nContent-Type: application/json\r\n`;
+  it.each([
+    ['nothing', ''],
+    ['half of a request line', 'GET /usa'],
+    ['headers without an end', 'GET /usage HTTP/1.1\r\nHost: a\r\nX-One: 1\r\n'],
+    ['half of a body', `${body}Content-Length: 500\r\n\r\n{"name":`],
+    ['a body in chunks without an end', `${body}Transfer-Encoding: chunked\r\n\r\n2\r\n{"\r\n`],
+  ])('(%s) is answered with 408 and the envelope, cut off, and leaves a line in the log', async (_what, raw) => {
+    const before = service.logs.length;
+    const received = await exchange(raw);
+    expect(received).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n.*"code":"invalid_request"/s);
+    const line = service.logs.slice(before).find((one) => one.includes(REFUSED_BY_NODE));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'info', status: 408, address: '127.0.0.1' });
+    expect(received).toContain((JSON.parse(line ?? '{}') as { requestId: string }).requestId);
+  });
+
+  it('is waited for no longer than 15 seconds for the head and 30 for the whole', () => {
+    expect(usual).toEqual([15_000, 30_000]);
+  });
+});
+
+describe('what Node itself refuses', () => {
+  it.each([
+    ['garbage', 'GARBAGE\r\n\r\n', 400],
+    ['headers of 20 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['an odd expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n', 417],
+    ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405],
+  ])('(%s) is answered and leaves one line in the log', async (_what, raw, status) => {
+    const before = service.logs.length;
+    const received = await exchange(raw);
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*"requestId":`, 's'));
+    const lines = service.logs.slice(before).filter((line) => line.includes(REFUSED_BY_NODE));
+    expect(lines.map((line) => (JSON.parse(line) as { status: number }).status)).toEqual([status]);
+  });
+
+  it('(a tunnel) is told which method there is, and none is built', async () => {
+    const received = await exchange(
+      'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nGET / HTTP/1.1\r\n\r\n',
+    );
+    expect(received).toContain('Allow: GET');
+    expect(received).toContain('"code":"method_not_allowed"');
+    expect(received.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+  });
+});
+
+describe('the address that a proxy tells', () => {
+  const addressIn = async (on: TestService, forwarded: string): Promise<unknown> => {
+    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Forwarded-For': forwarded };
+    expect((await on.request('POST', '/admin/usage/prune', headers)).status).toBe(200);
+    return (JSON.parse(on.logs.filter((line) => line.includes('admin_change')).at(-1) ?? '{}') as { address: unknown })
+      .address;
+  };
+
+  it.each([
+    ['off', '203.0.113.9', '127.0.0.1'],
+    ['1', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+    ['loopback', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+    ['10.0.0.0/8', '203.0.113.9', '127.0.0.1'],
+  ])('is believed from whom TRUST_PROXY=%s names only', async (TRUST_PROXY, forwarded, address) => {
+    const behind = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY } });
+    try {
+      expect(await addressIn(behind, forwarded)).toBe(address);
+    } finally {
+      await behind.close();
+    }
+  });
+});
