@@ -1,0 +1,51 @@
+import type { components } from './schema.js';
+
+/** A line of the streamed form, in the order in which they come: `channel`, each `result` as it is ready, `summary`. */
+export type TranscriptsEvent =
+  | { type: 'channel'; channel: components['schemas']['Channel'] }
+  | { type: 'result'; result: components['schemas']['VideoTranscript'] }
+  | { type: 'summary'; summary: components['schemas']['Summary'] };
+
+const TYPES = ['channel', 'result', 'summary'] as const;
+
+/**
+ * Reads events from a body of `application/x-ndjson` as they come. Events of a type that is not known are passed over,
+ * because later versions of the service may send more. Leaving the loop early ends the request.
+ *
+ * @throws Error when the body ends before its summary, or a line is no JSON
+ */
+export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<TranscriptsEvent, void, undefined> {
+  let ended = false;
+  for await (const line of linesOf(body)) {
+    const event: unknown = JSON.parse(line);
+    if (!isEvent(event)) continue;
+    ended = event.type === 'summary';
+    yield event;
+  }
+  if (!ended) throw new Error('The answer was cut short: it ended before its summary.');
+}
+
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
+      const lines = rest.split('\n');
+      rest = done ? '' : (lines.pop() ?? '');
+      for (const line of lines) if (line.trim() !== '') yield line;
+      if (done) return;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function isEvent(value: unknown): value is TranscriptsEvent {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return false;
+  const { type } = value;
+  const known = TYPES.find((name) => name === type);
+  return known !== undefined && typeof Object.entries(value).find(([name]) => name === known)?.[1] === 'object';
+}

@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  ChannelTranscriptsError,
+  createChannelTranscriptsClient,
+  isErrorWithCode,
+  type ChannelTranscriptsClient,
+} from '../../clients/typescript/src/client.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+const PROJECT = join(import.meta.dirname, '../..');
+const RATE = 3;
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+const clientOf = (apiKey: string, on = service): ChannelTranscriptsClient =>
+  createChannelTranscriptsClient({ baseUrl: on.url, apiKey });
+
+/** What a call is refused with; fails the test when it is not. */
+async function refusal(call: Promise<unknown>): Promise<ChannelTranscriptsError> {
+  const error: unknown = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof ChannelTranscriptsError) return error;
+  throw new Error('The call was not refused by the service.', { cause: error });
+}
+
+describe('the TypeScript client', () => {
+  it('has the types of the document; `npm run openapi` renews them', async () => {
+    const file = join(PROJECT, 'clients/typescript/src/schema.ts');
+    const arguments_ = ['api/openapi.json', '--check', '--output', file];
+    await promisify(execFile)(join(PROJECT, 'node_modules/.bin/openapi-typescript'), arguments_, { cwd: PROJECT });
+  });
+
+  it('returns the transcripts of a channel, however it is named', async () => {
+    const { key } = await service.organization();
+    for (const channel of ['@tidewater', 'https://www.youtube.com/@tidewater/videos']) {
+      const { channel: found, results, summary } = await clientOf(key).transcripts(channel, { limit: 2 });
+      expect([found.handle, results.length, summary.succeeded]).toEqual(['@tidewater', 2, 2]);
+      expect(results[0]?.transcript['en']?.[0]?.text).toEqual(expect.any(String));
+    }
+    const { results } = await clientOf(key).transcripts('@harbourlight', { limit: 100, languages: ['de', 'fr'] });
+    const languages = new Set(results.flatMap(({ transcript }) => Object.keys(transcript)));
+    expect([...languages].filter((language) => !/^(de|fr)/.test(language))).toEqual([]);
+    expect(languages.size).toBeGreaterThan(0);
+  });
+
+  it('returns what is used of the quota', async () => {
+    const { id, key } = await service.organization({ plan: 'free' });
+    expect(await clientOf(key).usage()).toMatchObject({ organization: id, plan: 'free', used: 0 });
+  });
+
+  it('throws the error of each refusal, with what stands beside its code', async () => {
+    const poor = await service.organization({ monthlyLimit: 1 });
+    const free = await service.organization({ plan: 'free' });
+    const exceeded = await refusal(clientOf(poor.key).transcripts('@fogsignalradio', { limit: 3 }));
+    if (!isErrorWithCode(exceeded, 'plan_limit_exceeded')) throw exceeded;
+    expect([exceeded.status, exceeded.retryable, exceeded.fields]).toMatchObject([
+      402,
+      false,
+      { limit: 1, used: 0, required: 3, scope: 'organization' },
+    ]);
+    const wrong = await refusal(clientOf(poor.key).transcripts('@tidewater', { limit: 0 }));
+    if (!isErrorWithCode(wrong, 'invalid_request')) throw wrong;
+    expect([wrong.status, wrong.fields.details[0]?.field]).toEqual([400, 'limit']);
+    const lacking = await refusal(clientOf(free.key).transcripts('@tidewater'));
+    if (!isErrorWithCode(lacking, 'feature_not_in_plan')) throw lacking;
+    expect([lacking.status, lacking.fields.requiredPlan]).toEqual([403, 'pro']);
+    const unknown = await refusal(clientOf(poor.key).transcripts('@no-such-channel'));
+    expect([unknown.status, unknown.code, unknown.retryable]).toEqual([404, 'channel_not_found', false]);
+    expect(service.logs.some((line) => line.includes(String(unknown.requestId)))).toBe(true);
+    const invalid = await refusal(clientOf('ctk_wrong').usage());
+    expect([invalid.status, invalid.code]).toEqual([401, 'invalid_api_key']);
+    const early = await refusal(clientOf('ctk_wrong').events('@tidewater').next());
+    expect([early.status, early.code]).toEqual([401, 'invalid_api_key']);
+  });
+
+  it('says how long to wait when the key has called too often', async () => {
+    const narrow = await startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE } });
+    try {
+      const { key } = await narrow.organization();
+      for (let calls = 0; calls < RATE; calls += 1) await clientOf(key, narrow).usage();
+      const { status, code, retryable, retryAfterSeconds } = await refusal(clientOf(key, narrow).usage());
+      expect([status, code, retryable]).toEqual([429, 'rate_limited', true]);
+      expect(retryAfterSeconds).toBeGreaterThan(0);
+    } finally {
+      await narrow.close();
+    }
+  });
+
+  it('ends a call when it is told to, and costs nothing then', async () => {
+    const { key } = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const leaving = new AbortController();
+    const call = clientOf(key).transcripts('@bench-2x71', { signal: leaving.signal });
+    await hold.arrived;
+    leaving.abort();
+    await expect(call).rejects.toThrow(/abort/i);
+    await until(async () => (await clientOf(key).usage()).reserved === 0);
+    hold.release();
+    expect((await clientOf(key).usage()).used).toBe(0);
+    service.standIn.reset();
+  });
+
+  it('tells an answer that is not of the service from one that is', async () => {
+    const page = 'HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<h1>Bad gateway</h1>';
+    const proxy = createServer((socket) => socket.once('data', () => socket.end(page)));
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port } = proxy.address() as AddressInfo;
+    const client = createChannelTranscriptsClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'ctk_any' });
+    const { status, code, retryable } = await refusal(client.usage());
+    expect([status, code, retryable]).toEqual([502, 'unexpected_answer', true]);
+    proxy.close();
+  });
+});
