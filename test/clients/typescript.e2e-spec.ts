@@ -84,6 +84,38 @@ describe('the TypeScript client', () => {
     expect([early.status, early.code]).toEqual([401, 'invalid_api_key']);
   });
 
+  it('yields each event of a call as soon as it is there, and in the end the same as the whole answer', async () => {
+    const { key } = await service.organization();
+    const client = clientOf(key);
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const events = client.events('@bench-2x72');
+    expect(await events.next()).toMatchObject({ value: { type: 'channel', channel: { handle: '@bench-2x72' } } });
+    await hold.arrived;
+    hold.release();
+    const rest = [];
+    for await (const event of events) rest.push(event);
+    expect(rest.map(({ type }) => type)).toEqual(['result', 'result', 'summary']);
+    expect(rest.at(-1)).toMatchObject({ summary: { total: 2, fetched: 2 } });
+    const whole = await client.transcripts('@bench-2x72');
+    const ids = rest.flatMap((event) => (event.type === 'result' ? [event.result.videoId] : []));
+    expect(ids.sort()).toEqual(whole.results.map(({ videoId }) => videoId).sort());
+    service.standIn.reset();
+  });
+
+  it('ends a call when its reader leaves the events, and costs nothing then', async () => {
+    const { key } = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext' }, 2);
+    for await (const event of clientOf(key).events('@bench-2x73')) {
+      expect(event.type).toBe('channel');
+      await hold.arrived;
+      break;
+    }
+    await until(async () => (await clientOf(key).usage()).reserved === 0);
+    hold.release();
+    expect((await clientOf(key).usage()).used).toBe(0);
+    service.standIn.reset();
+  });
+
   it('says how long to wait when the key has called too often', async () => {
     const narrow = await startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE } });
     try {
