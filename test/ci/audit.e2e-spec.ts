@@ -1,0 +1,84 @@
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it, jest } from '@jest/globals';
+import { temporaryFolder } from '../process/program.js';
+
+jest.setTimeout(60_000);
+
+const PROJECT = join(import.meta.dirname, '../..');
+
+/** An advisory on a package, in the form in which a registry gives it. */
+const advisory = (severity: string): object => ({
+  id: 1,
+  url: 'https://example.com/advisory',
+  title: 'Made for this test',
+  severity,
+  vulnerable_versions: '*',
+  cwe: [],
+  cvss: { score: 0, vectorString: null },
+});
+
+const ONE_VERSION = {
+  name: 'undici',
+  'dist-tags': { latest: '7.0.0' },
+  versions: { '7.0.0': { name: 'undici', version: '7.0.0' } },
+};
+
+/** Runs the check against a registry that answers with a status and advisories, and was asked for the named packages. */
+async function audit(status: number, advisories: object): Promise<{ code: number; output: string; asked: string[] }> {
+  const asked: string[] = [];
+  const registry = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const bytes = Buffer.concat(chunks);
+      const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
+      if (text !== '') asked.push(...Object.keys(JSON.parse(text) as object));
+      // Of a package with an advisory npm asks for its versions too.
+      const answer = request.method === 'GET' ? ONE_VERSION : advisories;
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
+    });
+  });
+  await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
+  const { port } = registry.address() as AddressInfo;
+  const { PATH = '', HOME = '' } = process.env;
+  // npm remembers advisories; those of a test must not be met again.
+  const cache = temporaryFolder();
+  const env = { PATH, HOME, npm_config_registry: `http://127.0.0.1:${port}/`, npm_config_cache: cache.path };
+  const end = await new Promise<{ code: number; output: string }>((resolve) => {
+    const child = execFile(process.execPath, ['.ci/audit.mjs'], { cwd: PROJECT, env }, (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
+    );
+  });
+  cache.remove();
+  await new Promise((resolve) => registry.close(resolve));
+  return { ...end, asked };
+}
+
+describe('the check of what the service runs on', () => {
+  it('passes when nothing is known of it, and asks for nothing that only builds or tests it', async () => {
+    const { code, output, asked } = await audit(200, {});
+    expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringContaining('0 high, 0 critical')]]);
+    expect(asked).toEqual(expect.arrayContaining(['express', 'pg', 'undici']));
+    expect(asked).not.toContain('jest');
+  });
+
+  it.each(['high', 'critical'])('fails for an advisory that is %s, and names the package', async (severity) => {
+    const { code, output } = await audit(200, { undici: [advisory(severity)] });
+    expect(code).toBe(1);
+    expect(output).toContain(`undici *: ${severity}`);
+  });
+
+  it('passes with one that is moderate', async () => {
+    const { code, output } = await audit(200, { undici: [advisory('moderate')] });
+    expect([code, output]).toEqual([0, expect.stringMatching(/[1-9][0-9]* moderate/)]);
+  });
+
+  it('passes, and says so in one line, when the registry cannot be asked', async () => {
+    const { code, output } = await audit(405, {});
+    expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringContaining('could not be asked')]]);
+  });
+});
