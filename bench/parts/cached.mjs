@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { goal, median, sharesOf } from '../figures.mjs';
 import { Connection, load } from '../http-reader.mjs';
 import { startService, startStandIn } from '../surroundings.mjs';
-import { callService, pathOf } from './call.mjs';
+import { callService, pathOf, smallLoad } from './call.mjs';
 
 const CONNECTIONS = 2;
 const SLOW_READERS = 50;
@@ -61,11 +61,13 @@ async function measureSpeed(bench, standIn, size, seconds) {
       // The first one warms up.
       if (run > 0) runs.push(figures);
     }
+    const one = { port: service.port, path: pathOf({ ...size, limit: 1 }), program: service.program };
+    const oneCpuMs = (await smallLoad(bench, one, seconds)).cpuMs;
     const profile = sharesOf(
       await service.program.profile(() => load({ ...ways(bench, service, size).gzip, seconds })),
       8,
     );
-    return { runs, bodyBytes: service.body.length, profile };
+    return { runs, bodyBytes: service.body.length, oneCpuMs, profile };
   } finally {
     await service.stop();
     await bare.stop();
@@ -124,7 +126,7 @@ async function readSlowly(bench, port, size) {
   if (status !== 200) throw new Error(`A slow reader was answered ${status}`);
 }
 
-function report(size, { runs, bodyBytes, profile }, memory) {
+function report(size, { runs, bodyBytes, oneCpuMs, profile }, memory) {
   const of = (name, figure) => median(runs.map((run) => run[name][figure]));
   const ratio = (encoding) =>
     median(runs.map((run) => run[`service.${encoding}`].perSecond / run[`bare.${encoding}`].perSecond));
@@ -136,6 +138,8 @@ function report(size, { runs, bodyBytes, profile }, memory) {
     of(name, 'bytesPerSecond') / of(name, 'perSecond') / 1e6,
     of(name, 'cpuMs'),
   ];
+  // What the bare server would come to if each of its answers came behind the gates of a call.
+  const gated = (name) => of(name, 'cpuMs') / (of(name, 'cpuMs') + oneCpuMs);
   const overIdleMb = median(memory.map((run) => run.overIdleMb));
   const rows = [
     row('the service', 'service.plain'),
@@ -152,7 +156,10 @@ function report(size, { runs, bodyBytes, profile }, memory) {
       goal('bytes a second against bare node:http, gzip', ratio('gzip'), { atLeast: 0.8 }),
       goal(`peak memory over idle with ${SLOW_READERS} slow readers`, overIdleMb, { atMost: 150, unit: ' MB' }),
     ],
-    notes: [`Idle, with the cache filled: ${median(memory.map((run) => run.idleMb)).toFixed(0)} MB.`],
+    notes: [
+      `A call of limit=1 costs ${oneCpuMs.toFixed(2)} ms of the processor: its key is looked up, its limits are counted, its quota is read, it is logged. With that before each of its answers the bare server would come to ${gated('bare.plain').toFixed(2)} of itself, and with gzip, where ${of('bare.gzip', 'cpuMs').toFixed(2)} ms are all that it spends, to ${gated('bare.gzip').toFixed(2)}: that is what limits these figures.`,
+      `Idle, with the cache filled: ${median(memory.map((run) => run.idleMb)).toFixed(0)} MB.`,
+    ],
     profile,
     profileOf: 'with gzip',
     charts: [

@@ -1,4 +1,7 @@
-import { readOnce, withoutChunks } from '../http-reader.mjs';
+import { median } from '../figures.mjs';
+import { load, readOnce, withoutChunks } from '../http-reader.mjs';
+
+export const SMALL_CONNECTIONS = 16;
 
 export function pathOf({ videos, cues, limit = videos }) {
   return `/channels/@bench-${videos}x${cues}/transcripts?limit=${limit}`;
@@ -17,4 +20,13 @@ export async function callService(bench, service, { videos, cues, limit = videos
   }
   const { ms, firstEntryMs } = answer;
   return { ms, firstEntryMs, body, cached: summary.cached };
+}
+
+/** Many connections ask for one small thing. */
+export async function smallLoad(bench, { port, path, program }, seconds) {
+  const headers = { Authorization: `Bearer ${bench.key}` };
+  const asked = { port, path, headers, connections: SMALL_CONNECTIONS, seconds };
+  const { value, cpuSeconds } = await program.measure(() => load(asked));
+  const { perSecond, latencies } = value;
+  return { perSecond, medianMs: median(latencies), cpuMs: (cpuSeconds * 1000) / latencies.length };
 }

@@ -1,9 +1,8 @@
 import { medians, median } from '../figures.mjs';
 import { startRedis, startStandIn } from '../surroundings.mjs';
 import { bothWays, startBoth } from './cached.mjs';
-import { pathOf } from './call.mjs';
+import { pathOf, smallLoad } from './call.mjs';
 import { LATENCY_MS, runCold, SERVICE_PROGRAM } from './cold.mjs';
-import { smallLoad } from './small.mjs';
 
 /** The same calls with Redis as the cache, beside memory in the same round. */
 export async function redis(bench) {

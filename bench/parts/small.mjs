@@ -1,12 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { goal, median, sharesOf } from '../figures.mjs';
-import { load } from '../http-reader.mjs';
 import { startService, startStandIn } from '../surroundings.mjs';
 import { startFilled } from './cached.mjs';
-import { pathOf } from './call.mjs';
-
-const CONNECTIONS = 16;
+import { pathOf, SMALL_CONNECTIONS, smallLoad } from './call.mjs';
 
 export async function small(bench) {
   const size = { videos: 100, cues: bench.quick ? 300 : 1_500, limit: 1 };
@@ -46,15 +43,6 @@ async function startConstant(bench, standIn, body) {
   return startService(bench.folder, env, { name: 'constant', main: 'bench/programs/constant-controller.mjs' });
 }
 
-/** Many connections ask for one small thing. */
-export async function smallLoad(bench, { port, path, program }, seconds) {
-  const headers = { Authorization: `Bearer ${bench.key}` };
-  const asked = { port, path, headers, connections: CONNECTIONS, seconds };
-  const { value, cpuSeconds } = await program.measure(() => load(asked));
-  const { perSecond, latencies } = value;
-  return { perSecond, medianMs: median(latencies), cpuMs: (cpuSeconds * 1000) / latencies.length };
-}
-
 function report(bodyBytes, runs, profile) {
   const of = (name, figure) => median(runs.map((run) => run[name][figure]));
   const ratio = (name) => median(runs.map((run) => run.service.perSecond / run[name].perSecond));
@@ -66,7 +54,7 @@ function report(bodyBytes, runs, profile) {
   ];
   return {
     title: 'Cached, limit=1',
-    text: `One video, ${(bodyBytes / 1000).toFixed(0)} kB an answer, over ${CONNECTIONS} connections. The constants are returned by a Nest controller in the service itself, behind the same gates, validation and log.`,
+    text: `One video, ${(bodyBytes / 1000).toFixed(0)} kB an answer, over ${SMALL_CONNECTIONS} connections. The constants are returned by a Nest controller in the service itself, behind the same gates, validation and log.`,
     tables: [{ title: 'Requests', columns: ['', 'requests/s', 'median ms', 'CPU ms a request'], rows }],
     goals: [goal('requests a second against a constant of the same bytes', ratio('sameBytes'), { atLeast: 0.6 })],
     notes: [`Against a constant of 11 bytes: ${ratio('short').toFixed(2)}.`],
