@@ -1,0 +1,89 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { temporaryFolder } from '../process/program.js';
+import { until } from '../until.js';
+
+const PROGRAM = 'nginx';
+const CONFIGURATION = join(import.meta.dirname, '../../deploy/nginx.conf');
+
+export const nginxIsInstalled = spawnSync(PROGRAM, ['-v']).error === undefined;
+
+export interface NginxOptions {
+  /** Ports of this machine on which the replicas listen, now or later. */
+  replicas: readonly number[];
+  /** With a path of its own in `proxy_pass` nginx decodes what the caller sent, and merges its slashes. */
+  decoding?: boolean;
+}
+
+/** A port of this machine at which nobody listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** nginx with the configuration that the project ships, of which only ports and places of files are changed. */
+export class NginxServer {
+  private constructor(
+    readonly port: number,
+    private readonly child: ChildProcess,
+    private readonly folder: { path: string; remove(): void },
+  ) {}
+
+  static async start(options: NginxOptions): Promise<NginxServer> {
+    const folder = temporaryFolder();
+    const port = await freePort();
+    const file = join(folder.path, 'nginx.conf');
+    writeFileSync(file, configurationFor(options, port, folder.path));
+    const child = spawn(PROGRAM, ['-e', 'stderr', '-c', file, '-g', 'daemon off;'], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let errors = '';
+    child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+    const server = new NginxServer(port, child, folder);
+    await until(async () => {
+      if (child.exitCode !== null) throw new Error(`${PROGRAM} ended before it listened: ${errors}`);
+      return fetch(server.url).then(
+        () => true,
+        () => false,
+      );
+    });
+    return server;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** A line for each answer so far. */
+  get log(): string {
+    return readFileSync(join(this.folder.path, 'access.log'), 'utf8');
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.child.once('close', resolve));
+    this.child.kill('SIGTERM');
+    await closed;
+    this.folder.remove();
+  }
+}
+
+function configurationFor({ replicas, decoding = false }: NginxOptions, port: number, folder: string): string {
+  const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=0;`).join(' ');
+  const changes: [string, string][] = [
+    ['listen 8080;', `listen 127.0.0.1:${port};`],
+    // The parameter that asks the name server again and again is of nginx 1.27.3; here there are no names.
+    ['server service:3000 resolve max_fails=0;', servers],
+    ['access_log /dev/stdout', `access_log ${folder}/access.log`],
+    ...(decoding ? [['proxy_pass http://service;', 'proxy_pass http://service/;'] as [string, string]] : []),
+  ];
+  const shipped = readFileSync(CONFIGURATION, 'utf8').replaceAll(' /tmp/nginx', ` ${folder}/nginx`);
+  return changes.reduce((text, [from, to]) => {
+    if (text.split(from).length !== 2) throw new Error(`deploy/nginx.conf must have this exactly once: ${from}`);
+    return text.replace(from, () => to);
+  }, shipped);
+}

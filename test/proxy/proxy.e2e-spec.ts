@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { until } from '../until.js';
+import { ADMIN_TOKEN, Estate, send, type Answer, type Sending } from './estate.js';
+import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
+
+// Two processes of the service are started.
+jest.setTimeout(60_000);
+
+/** What an address may fail in a minute, at each process alone while there is no Redis. */
+const FAILURES_OF_BOTH = 40;
+const CHANNEL_URL = 'https://www.youtube.com/@tidewater';
+const LINES = { Accept: 'application/x-ndjson' };
+
+let estate: Estate;
+let key: string;
+let requests = 0;
+
+/** Request ids that no other test has. */
+const newIds = (count: number): string[] => Array.from({ length: count }, () => `proxy-test-${(requests += 1)}-end`);
+const get = (path: string, { headers, ...rest }: Sending = {}, nginx: NginxServer = estate.nginx): Promise<Answer> =>
+  send(nginx, path, { ...rest, headers: { Authorization: `Bearer ${key}`, ...headers } });
+const errorOf = ({ text }: Answer): Record<string, unknown> =>
+  (JSON.parse(text) as { error: Record<string, unknown> }).error;
+
+// Where there is no nginx this cannot be shown; continuous integration installs it.
+(nginxIsInstalled ? describe : describe.skip)('two processes behind nginx, as it is shipped,', () => {
+  beforeAll(async () => {
+    estate = await Estate.start();
+    ({ key } = await estate.customer());
+  });
+  afterAll(() => estate.close());
+  beforeEach(() => estate.standIn.reset());
+
+  it('are asked in turn', async () => {
+    const ids = newIds(10);
+    for (const id of ids) expect((await get('/usage', { headers: { 'X-Request-Id': id } })).status).toBe(200);
+    expect(await estate.servedBy(ids)).toEqual([5, 5]);
+  });
+
+  it('a long call takes one of them, and short ones go to the other', async () => {
+    const hold = estate.standIn.hold({ kind: 'timedtext' });
+    const long = get('/channels/@bench-1x41/transcripts');
+    await hold.arrived;
+    const ids = newIds(6);
+    for (const id of ids) await get('/usage', { headers: { 'X-Request-Id': id } });
+    expect((await estate.servedBy(ids)).sort()).toEqual([0, 6]);
+    hold.release();
+    expect((await long).status).toBe(200);
+  });
+
+  it.each([
+    ['encoded', encodeURIComponent(CHANNEL_URL)],
+    ['raw', CHANNEL_URL],
+    ['with merged slashes', CHANNEL_URL.replace('//', '/')],
+  ])('give the same answer for a channel URL %s, passed on untouched or decoded on the way', async (_, id) => {
+    const decoding = await estate.anotherNginx({ decoding: true });
+    const plain = await get('/channels/@tidewater/transcripts?limit=1');
+    // The one passes on what was sent, whose slashes are two unless the caller merged them; the other makes one of them.
+    const ways: [NginxServer, string][] = [
+      [estate.nginx, decodeURIComponent(id)],
+      [decoding, CHANNEL_URL.replace('//', '/')],
+    ];
+    for (const [nginx, arrivesAs] of ways) {
+      const [requestId = ''] = newIds(1);
+      const answer = await get(
+        `/channels/${id}/transcripts?limit=1`,
+        { headers: { 'X-Request-Id': requestId } },
+        nginx,
+      );
+      expect(answer.status).toBe(200);
+      expect(JSON.parse(answer.text)).toMatchObject({ channel: JSON.parse(plain.text).channel, summary: { total: 1 } });
+      await estate.servedBy([requestId]);
+      const logged = estate.replicas.flatMap(({ program }) => program.stdout.split('\n'));
+      expect(logged.find((line) => line.includes(requestId))).toContain(`"path":"/channels/${arrivesAs}/transcripts"`);
+    }
+  });
+
+  it('each line of an answer arrives while the next is still being fetched', async () => {
+    const hold = estate.standIn.hold({ kind: 'timedtext', path: 'fs-229' });
+    let sofar = '';
+    const onText = (text: string): void => void (sofar = text);
+    const answering = get('/channels/@fogsignalradio/transcripts?limit=3', { headers: LINES, onText });
+    await hold.arrived;
+    await until(() => sofar.split('\n').filter((line) => line.includes('"type":"result"')).length === 2);
+    expect(sofar).not.toContain('"type":"summary"');
+    hold.release();
+    const answer = await answering;
+    expect(answer.ended).toBe(true);
+    expect(answer.text.trimEnd().split('\n')).toHaveLength(5);
+  });
+
+  it('an answer comes compressed to who takes gzip, and plain to who does not', async () => {
+    const path = '/channels/@tidewater/transcripts?limit=5';
+    const plain = await get(path);
+    const zipped = await get(path, { headers: { 'Accept-Encoding': 'gzip' } });
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    expect(zipped.headers).toMatchObject({
+      'content-encoding': 'gzip',
+      vary: expect.stringMatching(/accept-encoding/i),
+    });
+    expect(JSON.parse(zipped.text).results.map((entry: { transcript: unknown }) => entry.transcript)).toEqual(
+      JSON.parse(plain.text).results.map((entry: { transcript: unknown }) => entry.transcript),
+    );
+  });
+
+  it('the address of the caller is counted, not that of the proxy, and not what the caller says it is', async () => {
+    const failing = async (from: string, claimed = '203.0.113.9'): Promise<number> =>
+      (await send(estate.nginx, '/usage', { from, headers: { 'X-Forwarded-For': claimed } })).status;
+    const statuses: number[] = [];
+    for (let tried = 0; tried < FAILURES_OF_BOTH + 2; tried += 1) {
+      statuses.push(await failing('127.0.0.2', `203.0.113.${tried}`));
+    }
+    expect(statuses).toEqual([...Array<number>(FAILURES_OF_BOTH).fill(401), 429, 429]);
+    expect(await failing('127.0.0.3')).toBe(401);
+    const made = await send(estate.nginx, '/admin/organizations', {
+      ...{ method: 'POST', from: '127.0.0.4', body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
+      headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
+    });
+    expect(made.status).toBe(201);
+    await until(() => estate.replicas.some(({ program }) => program.stdout.includes('"address":"127.0.0.4"')));
+  });
+
+  it('a request keeps its id through the proxy and gets one when it has none; a key is never taken for one', async () => {
+    const [id = ''] = newIds(1);
+    expect((await get('/usage', { headers: { 'X-Request-Id': id } })).headers['x-request-id']).toBe(id);
+    const given = (await get('/usage')).headers['x-request-id'];
+    expect(given).toMatch(/^[0-9a-f]{32}$/);
+    const masked = (await get('/usage', { headers: { 'X-Request-Id': key } })).headers['x-request-id'];
+    expect(masked).toMatch(/^[0-9a-f]{32}$/);
+    await until(() => [id, given, masked].every((one) => estate.nginx.log.includes(`"requestId":"${String(one)}"`)));
+    expect(estate.nginx.log).not.toContain(key);
+  });
+
+  it('an error of the service passes as it is, and what nginx refuses itself has the same envelope', async () => {
+    const missing = await get('/channels/@nobody-at-all/transcripts');
+    expect([missing.status, errorOf(missing)['code']]).toEqual([404, 'channel_not_found']);
+    const [id = ''] = newIds(1);
+    const refused = await get('/channels/%zz/transcripts', { headers: { 'X-Request-Id': id } });
+    expect([refused.status, errorOf(refused)['code']]).toEqual([400, 'invalid_request']);
+    expect(refused.headers['content-type']).toContain('application/json');
+    const hidden = await get('/metrics', { headers: { 'X-Request-Id': id } });
+    expect([hidden.status, errorOf(hidden)]).toMatchObject([404, { code: 'not_found', requestId: id }]);
+    const large = await get('/usage', { headers: { 'X-Padding': 'x'.repeat(20_000) } });
+    expect([large.status, errorOf(large)['code']]).toEqual([431, 'invalid_request']);
+    const oversize = await get('/usage', { headers: { 'X-Padding': 'x'.repeat(40_000) } });
+    const trace = await get('/usage', { method: 'TRACE' });
+    for (const answer of [oversize, trace]) {
+      expect([answer.status, errorOf(answer)]).toMatchObject([400, { code: 'invalid_request', retryable: false }]);
+    }
+  });
+});
