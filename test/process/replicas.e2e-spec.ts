@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { runCli } from '../admin/run-cli.js';
+import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
+import { createTestDatabase, runQuery } from '../database/test-database.js';
+import { QuotaDatabase } from '../quota/quota-database.js';
+import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
+import { Program } from './program.js';
+
+// Up to five processes are started at once.
+jest.setTimeout(120_000);
+
+const AT_ONCE = 5;
+const VIDEOS = 3;
+/** More than the deadline of a call and the 15 seconds that its lease lasts longer. */
+const LEASE_OVER_MS = 120_000;
+
+let standIn: StandIn;
+let database: QuotaDatabase;
+const running: Program[] = [];
+
+beforeAll(async () => {
+  standIn = await startStandIn();
+  database = await QuotaDatabase.open();
+});
+afterAll(async () => {
+  await standIn.close();
+  await database.close();
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
+  standIn.reset();
+});
+
+function start(count: number, variables: Record<string, string> = {}): Program[] {
+  const programs = Array.from({ length: count }, () =>
+    Program.run('main.js', { DATABASE_URL: database.url, YOUTUBE_BASE_URL: standIn.url, ...variables }),
+  );
+  running.push(...programs);
+  return programs;
+}
+
+async function startTwo(
+  variables: Record<string, string> = {},
+): Promise<{ programs: Program[]; urls: [string, string] }> {
+  const programs = start(2, variables);
+  const [first = '', second = ''] = await Promise.all(programs.map((program) => program.url()));
+  return { programs, urls: [first, second] };
+}
+
+const get = (url: string, path: string, key: string): Promise<Response> =>
+  fetch(url + path, { headers: { Authorization: `Bearer ${key}` } });
+
+async function customer(monthlyLimit: number): Promise<{ id: string; keyId: string; key: string }> {
+  const { organizationId } = await database.newCustomer(monthlyLimit);
+  const { key, apiKey } = await database.keys.issue({ organizationId });
+  return { id: organizationId, keyId: apiKey.id, key };
+}
+
+describe('several processes on one database', () => {
+  it(`${AT_ONCE} started at once on an empty one: each migration runs once, and all of them serve`, async () => {
+    const empty = await createTestDatabase();
+    try {
+      const urls = await Promise.all(start(AT_ONCE, { DATABASE_URL: empty.url }).map((program) => program.url()));
+      const ready = await Promise.all(urls.map((url) => fetch(`${url}/health/ready`)));
+      expect(ready.map(({ status }) => status)).toEqual(Array(AT_ONCE).fill(200));
+      const applied = await runQuery(empty.url, 'SELECT name FROM migrations ORDER BY id');
+      expect(applied.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
+      await Promise.all(running.splice(0).map((program) => program.stop()));
+    } finally {
+      await empty.drop();
+    }
+  });
+
+  it('a key that is revoked through one is refused by the other from the next call on', async () => {
+    const ADMIN_TOKEN = 'a-token-of-sixteen-characters';
+    const { urls } = await startTwo({ ADMIN_TOKEN });
+    const { key, keyId } = await customer(100);
+    const statuses = async (): Promise<number[]> =>
+      (await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status);
+    expect(await statuses()).toEqual([200, 200]);
+    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+    expect((await fetch(`${urls[0]}/admin/keys/${keyId}`, { method: 'DELETE', headers })).ok).toBe(true);
+    expect((await get(urls[1], '/usage', key)).status).toBe(401);
+    expect(await statuses()).toEqual([401, 401]);
+  });
+
+  it('a key that is revoked by a command beside them is refused by both from the next call on', async () => {
+    const { urls } = await startTwo();
+    const { key, keyId } = await customer(100);
+    expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
+      200, 200,
+    ]);
+    expect(await runCli(['key', 'revoke', keyId], { DATABASE_URL: database.url })).toMatchObject({ code: 0 });
+    expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
+      401, 401,
+    ]);
+  });
+
+  it('a plan or limit that is changed through one is in force in the other from the next call on', async () => {
+    const ADMIN_TOKEN = 'a-token-of-sixteen-characters';
+    const { urls } = await startTwo({ ADMIN_TOKEN });
+    const { id, key } = await customer(100);
+    const change = async (body: object): Promise<void> => {
+      const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
+      const changed = { method: 'PATCH', headers, body: JSON.stringify(body) };
+      expect((await fetch(`${urls[0]}/admin/organizations/${id}`, changed)).status).toBe(200);
+    };
+    const path = `/channels/@bench-${VIDEOS}x71/transcripts`;
+    await change({ monthlyLimit: VIDEOS - 1 });
+    expect((await get(urls[1], path, key)).status).toBe(402);
+    await change({ monthlyLimit: VIDEOS });
+    expect((await get(urls[1], path, key)).status).toBe(200);
+    await change({ plan: 'free' });
+    expect((await get(urls[1], path, key)).status).toBe(403);
+  });
+
+  it('one is killed in mid-call: the other counts what it held until its lease ends, and then grants exactly the rest', async () => {
+    const { programs, urls } = await startTwo();
+    const { id, key } = await customer(2 * VIDEOS);
+    const hold = standIn.hold({ kind: 'timedtext' });
+    const cut = get(urls[0], `/channels/@bench-${VIDEOS}x72/transcripts`, key).then((answer) => answer.text());
+    await hold.arrived;
+    await programs[0]?.stop('SIGKILL');
+    await expect(cut).rejects.toThrow();
+    hold.release();
+    const usage = async (): Promise<unknown> => (await get(urls[1], '/usage', key)).json();
+    expect(await usage()).toMatchObject({ used: 0, reserved: VIDEOS, remaining: VIDEOS });
+    const path = (cues: number): string => `/channels/@bench-${VIDEOS}x${cues}/transcripts`;
+    const call = async (cues: number): Promise<number> => {
+      const answer = await get(urls[1], path(cues), key);
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    expect([await call(73), await call(74)]).toEqual([200, 402]);
+    await database.setClock(new Date(Date.now() + LEASE_OVER_MS));
+    expect(await call(74)).toBe(200);
+    expect(await call(75)).toBe(402);
+    expect(await database.quota.usage(id)).toMatchObject({ used: 2 * VIDEOS, reserved: 0, remaining: 0 });
+    expect(await database.quota.verify(id)).toMatchObject({ exact: true });
+  });
+});
+
+// Where there is no Redis this cannot be shown; continuous integration installs it.
+(redisIsInstalled ? describe : describe.skip)('several processes with one Redis', () => {
+  it('what one of them has fetched is free through the other, also when the first was killed', async () => {
+    const redis = await RedisServer.start();
+    try {
+      const { programs, urls } = await startTwo({ REDIS_URL: redis.url });
+      const [payer, next] = [await customer(100), await customer(0)];
+      const path = `/channels/@bench-${VIDEOS}x76/transcripts`;
+      expect(await (await get(urls[0], path, payer.key)).json()).toMatchObject({ summary: { fetched: VIDEOS } });
+      await programs[0]?.stop('SIGKILL');
+      const requestsBefore = standIn.requests.list.length;
+      expect(await (await get(urls[1], path, next.key)).json()).toMatchObject({
+        summary: { cached: VIDEOS, fetched: 0 },
+      });
+      expect(standIn.requests.list).toHaveLength(requestsBefore);
+    } finally {
+      await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
+      await redis.close();
+    }
+  });
+});
