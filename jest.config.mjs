@@ -31,7 +31,11 @@ export default {
   // Nest's module graph is loaded anew for each file; a worker is replaced before that adds up.
   workerIdleMemoryLimit: '700MB',
   projects: [
-    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/{src,stand-in,demo,api,clients}/**/*.spec.ts'] },
+    {
+      ...shared,
+      displayName: 'unit',
+      testMatch: ['<rootDir>/{src,stand-in,demo,api,clients}/**/*.spec.ts', '<rootDir>/bench/simulation/*.spec.mjs'],
+    },
     {
       ...shared,
       displayName: 'e2e',
