@@ -50,8 +50,9 @@ function isBefore(one, other) {
 }
 
 /**
- * So many servers, and callers who wait for them: each caller in its turn, and the work of one in its order, as the
- * service shares its outgoing requests. With one caller for each piece of work it is a plain queue.
+ * So many servers, and callers who wait for them: a server that becomes free goes to the caller who has the fewest, those
+ * with as few by turns, and the work of one keeps its order. So the service shares its outgoing requests. With one caller
+ * for each piece of work it is a plain queue.
  */
 export class FairServers {
   #agenda;
@@ -99,12 +100,23 @@ export class FairServers {
   #end(work) {
     this.#busy -= 1;
     this.busySeconds += this.#agenda.now - work.begunAt;
-    const [next] = this.#waiting;
-    if (!next) return;
-    const [caller, waiting] = next;
+    const caller = this.#next();
+    if (!caller) return;
+    const waiting = this.#waiting.get(caller);
     const first = waiting.shift();
     this.#waiting.delete(caller);
     if (waiting.length > 0) this.#waiting.set(caller, waiting);
     this.#begin(first);
+  }
+
+  #next() {
+    let next;
+    let fewest = Infinity;
+    for (const caller of this.#waiting.keys()) {
+      const serving = caller.serving?.size ?? 0;
+      if (serving === 0) return caller;
+      if (serving < fewest) [next, fewest] = [caller, serving];
+    }
+    return next;
   }
 }

@@ -107,10 +107,11 @@ const errorOf = ({ text }: Answer): Record<string, unknown> =>
     const failing = async (from: string, claimed = '203.0.113.9'): Promise<number> =>
       (await send(estate.nginx, '/usage', { from, headers: { 'X-Forwarded-For': claimed } })).status;
     const statuses: number[] = [];
-    for (let tried = 0; tried < FAILURES_OF_BOTH + 2; tried += 1) {
+    for (let tried = 0; tried < FAILURES_OF_BOTH + 20; tried += 1) {
       statuses.push(await failing('127.0.0.2', `203.0.113.${tried}`));
     }
-    expect(statuses).toEqual([...Array<number>(FAILURES_OF_BOTH).fill(401), 429, 429]);
+    // Which process a request goes to is not the point: each lets through its twenty, whatever address was claimed.
+    expect(statuses.sort()).toEqual([...Array<number>(FAILURES_OF_BOTH).fill(401), ...Array<number>(20).fill(429)]);
     expect(await failing('127.0.0.3')).toBe(401);
     const made = await send(estate.nginx, '/admin/organizations', {
       ...{ method: 'POST', from: '127.0.0.4', body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
