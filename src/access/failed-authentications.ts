@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { normalizeIp } from '@nestjs/throttler';
-import type { Request, Response } from 'express';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { RateLimitedError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { AccessEvents } from './access-events.js';
+import type { Exchange } from './exchange.js';
 import { RateCounts } from './rate-counts.js';
 
 /** More than a person who mistypes a key needs, and nothing to somebody who guesses. */
@@ -39,15 +39,15 @@ export class FailedAuthentications {
    *
    * @throws RateLimitedError when the address has failed too often in the last minute
    */
-  async note(request: Request, response: Response, credential: Credential = 'API key'): Promise<void> {
+  async note(exchange: Exchange, credential: Credential = 'API key'): Promise<void> {
     const { isBlocked, timeToBlockExpire } = await this.counts.increment(
-      `${COUNTED_AS[credential]}:${networkOf(request.ip)}`,
+      `${COUNTED_AS[credential]}:${networkOf(exchange.address)}`,
       WINDOW_MS,
       FAILURES_MAX,
     );
     if (!isBlocked) return;
     this.events.count('failing_address');
-    setRateLimitHeaders(response, FAILURES_MAX, timeToBlockExpire);
+    setRateLimitHeaders(exchange, FAILURES_MAX, timeToBlockExpire);
     throw new RateLimitedError(
       `Too many requests from this address had no valid ${credential}. With one, a request is answered at once.`,
       timeToBlockExpire,

@@ -1,9 +1,9 @@
 import { Injectable, SetMetadata, type CanActivate, type CustomDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { Request } from 'express';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan, type Feature } from '../domain/plan.js';
 import { callerOf } from './caller.js';
+import { exchangeOf } from './exchange.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 
 const FEATURE = 'access:feature';
@@ -25,7 +25,7 @@ export class PlanGuard implements CanActivate {
       context.getClass(),
     ]);
     if (feature === undefined) throw new Error('PlanGuard guards a route that names no feature.');
-    const { plan } = callerOf(context.switchToHttp().getRequest<Request>()).organization;
+    const { plan } = callerOf(exchangeOf(context).subject).organization;
     if (planIncludes(plan, feature)) return true;
     await this.rate.count(context);
     throw new FeatureNotInPlanError(feature, plan, requiredPlan(feature));

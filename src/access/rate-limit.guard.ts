@@ -1,10 +1,10 @@
 import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
 import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
-import type { Request, Response } from 'express';
 import { RateLimitedError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { AccessEvents } from './access-events.js';
 import { callerOf } from './caller.js';
+import { exchangeOf, type Exchange } from './exchange.js';
 
 /** How often: refuses a call by a key that has called too often in the last minute (429). One count over all routes. */
 @Injectable()
@@ -29,8 +29,14 @@ export class RateLimitGuard extends ThrottlerGuard {
     });
   }
 
-  protected override getTracker(request: Request): Promise<string> {
-    return Promise.resolve(callerOf(request).keyId);
+  /** The base knows requests and responses; an exchange is both. */
+  protected override getRequestResponse(context: ExecutionContext): { req: Exchange; res: Exchange } {
+    const exchange = exchangeOf(context);
+    return { req: exchange, res: exchange };
+  }
+
+  protected override getTracker({ subject }: Exchange): Promise<string> {
+    return Promise.resolve(callerOf(subject).keyId);
   }
 
   protected override generateKey(_context: ExecutionContext, keyId: string): string {
@@ -38,13 +44,13 @@ export class RateLimitGuard extends ThrottlerGuard {
   }
 
   /** The error brings its own; the base would send it with a call that is refused for another reason too. */
-  protected override setResponseHeader(response: Response, name: string, value: string | number): void {
-    if (name !== 'Retry-After') super.setResponseHeader(response, name, value);
+  protected override setResponseHeader(exchange: Exchange, name: string, value: string | number): void {
+    if (name !== 'Retry-After') exchange.setHeader(name, value);
   }
 
   protected override throwThrottlingException(context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
     const { limit, timeToBlockExpire: waitSeconds } = detail;
-    setRateLimitHeaders(context.switchToHttp().getResponse<Response>(), limit, waitSeconds);
+    setRateLimitHeaders(exchangeOf(context), limit, waitSeconds);
     throw new RateLimitedError(
       `This key may call ${limit} times a minute and has. Try again in ${inSeconds(waitSeconds)}.`,
       waitSeconds,

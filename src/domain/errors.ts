@@ -61,8 +61,9 @@ export class InvalidRequestError extends DomainError {
 export class UnauthorizedError extends DomainError {
   readonly code = 'unauthorized';
 
-  constructor() {
-    super('Send your API key in the header "Authorization: Bearer <API_KEY>".');
+  /** @param place where the key belongs */
+  constructor(place = 'the header "Authorization: Bearer <API_KEY>"') {
+    super(`Send your API key in ${place}.`);
   }
 }
 

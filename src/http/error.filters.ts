@@ -1,17 +1,14 @@
-import { Catch, HttpException, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { isDatabaseAway } from '../database/database-away.js';
-import { DomainError, InvalidRequestError, PlanLimitExceededError, ServiceUnavailableError } from '../domain/errors.js';
+import { DomainError, PlanLimitExceededError } from '../domain/errors.js';
+import { asDomainError, causeText } from './as-domain-error.js';
 import { errorBody } from './error-body.js';
 import { ERROR_STATUS } from './error-status.js';
 import { setQuotaHeaders } from './limit-headers.js';
 import { requestContext } from './request-context.js';
-import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';
+import { MethodNotAllowedError, RefusedRequestError } from './routing-errors.js';
 
 const UNAUTHORIZED: number = ERROR_STATUS.unauthorized;
-
-/** Seconds after which a caller may try again when the database was away. */
-const DATABASE_RETRY_AFTER_SECONDS = 5;
 
 /** Maps domain errors to their status, headers and the error envelope. */
 @Catch(DomainError)
@@ -44,35 +41,9 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
 /** Turns what is not a domain error into one: the framework's own refusals, a database that is away, and bugs. */
 @Catch()
 export class UnexpectedErrorFilter implements ExceptionFilter<unknown> {
-  private readonly logger = new Logger('UnexpectedError');
   private readonly domainErrors = new DomainErrorFilter();
 
   catch(error: unknown, host: ArgumentsHost): void {
-    this.domainErrors.catch(
-      this.asDomainError(error, requestContext(host.switchToHttp().getRequest()).requestId),
-      host,
-    );
+    this.domainErrors.catch(asDomainError(error, requestContext(host.switchToHttp().getRequest()).requestId), host);
   }
-
-  private asDomainError(error: unknown, requestId: string): DomainError {
-    if (error instanceof DomainError) return error;
-    if (error instanceof HttpException) {
-      if (error.getStatus() === 404) return new RouteNotFoundError();
-      if (error.getStatus() < 500) return new InvalidRequestError([{ field: 'request', message: error.message }]);
-    }
-    if (isDatabaseAway(error)) {
-      this.logger.error({ event: 'database_away', requestId, cause: causeText(error) });
-      return new ServiceUnavailableError(
-        'The service cannot reach its database at the moment. Nothing was charged.',
-        DATABASE_RETRY_AFTER_SECONDS,
-        error,
-      );
-    }
-    this.logger.error({ event: 'bug', requestId, stack: error instanceof Error ? error.stack : String(error) });
-    return new InternalError(error);
-  }
-}
-
-function causeText(cause: unknown): string {
-  return cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
 }

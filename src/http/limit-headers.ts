@@ -27,8 +27,12 @@ export const EXPOSED_HEADERS = [
   ...Object.keys(QUOTA_HEADERS),
 ];
 
+interface HeaderTaker {
+  setHeader(name: string, value: string | number): unknown;
+}
+
 /** For a call that is one too many. */
-export function setRateLimitHeaders(response: Response, limit: number, resetSeconds: number): void {
+export function setRateLimitHeaders(response: HeaderTaker, limit: number, resetSeconds: number): void {
   response.setHeader('X-RateLimit-Limit', limit);
   response.setHeader('X-RateLimit-Remaining', 0);
   response.setHeader('X-RateLimit-Reset', resetSeconds);

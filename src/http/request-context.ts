@@ -23,13 +23,17 @@ export function requestContext(request: object): RequestContext {
 
 /** First middleware: gives the request an id and the response the headers that every response carries. */
 export function assignRequestContext(request: Request, response: Response, next: NextFunction): void {
-  const given = request.headers['x-request-id'];
-  const requestId = typeof given === 'string' && isSane(given) ? given : randomUUID();
+  const requestId = requestIdFrom(request.headers['x-request-id']);
   contexts.set(request, { requestId, startedAtMs: performance.now(), log: {} });
   response.setHeader('X-Request-Id', requestId);
   response.setHeader('Cache-Control', 'private, no-store');
   response.setHeader('X-Content-Type-Options', 'nosniff');
   next();
+}
+
+/** The id that a caller gave its call, if it is sane; otherwise a new one. */
+export function requestIdFrom(given: unknown): string {
+  return typeof given === 'string' && isSane(given) ? given : randomUUID();
 }
 
 function isSane(requestId: string): boolean {

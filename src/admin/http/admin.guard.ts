@@ -1,5 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
+import { exchangeOf } from '../../access/exchange.js';
 import { FailedAuthentications } from '../../access/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
@@ -35,7 +36,7 @@ export class AdminGuard implements CanActivate {
     if (!this.token) throw new RouteNotFoundError();
     const request = context.switchToHttp().getRequest<Request>();
     if (!this.token.isIn(request)) {
-      await this.failed.note(request, context.switchToHttp().getResponse<Response>(), 'admin token');
+      await this.failed.note(exchangeOf(context), 'admin token');
       throw new AdminTokenError();
     }
     requestContext(request).log['admin'] = true;
