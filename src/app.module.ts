@@ -1,4 +1,4 @@
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { AdminModule } from './admin/admin.module.js';
 import { CacheModule } from './cache/cache.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
@@ -17,7 +17,8 @@ import { UsageModule } from './usage/usage.module.js';
 /** Wiring only. The one place that says which platform the channels are on. */
 @Module({})
 export class AppModule {
-  static with(environment: Environment): DynamicModule {
+  /** @param others what serves calls in other ways than HTTP */
+  static with(environment: Environment, others: readonly Type<unknown>[] = []): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -31,6 +32,7 @@ export class AppModule {
         AdminModule,
         HealthModule,
         MetricsModule,
+        ...others,
       ],
     };
   }

@@ -13,12 +13,14 @@ import { answerWhatNodeRefuses, refuseTooManyHeaders, refuseWrongHost } from './
 import { assignRequestContext } from './http/request-context.js';
 import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
+import { traceRequests } from './http/trace-requests.js';
 import { StrictValidationPipe } from './http/validation.js';
 import { NestLogger } from './logging/logger.js';
 import { logRequests } from './logging/request-log.js';
 import { RequestMetrics } from './metrics/request-metrics.js';
 import { createDocument, serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
+import { withoutMicroservices } from './without-microservices.js';
 
 /**
  * What is left of the work after the grace is settled within this. A settlement that a database which is away holds up
@@ -29,20 +31,27 @@ const LAST_SETTLEMENTS_MS = 2_000;
 /** How long a browser may remember the answer to a preflight. */
 const PREFLIGHT_SECONDS = 600;
 
-/** The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. */
+/**
+ * The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. With `MESSAGE_TRANSPORT` it takes
+ * messages already.
+ */
 export async function createHttpApp(environment: Environment, logger: Logger): Promise<NestExpressApplication> {
-  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(environment), {
-    logger: new NestLogger(logger),
-    abortOnError: false,
-    bodyParser: false,
-  });
+  // Loaded only when it is needed: neither Nest's package for messages nor a client of a broker is otherwise.
+  const messages = environment.MESSAGE_TRANSPORT && (await import('./messages/messages.module.js'));
+  const create = (): Promise<NestExpressApplication> =>
+    NestFactory.create<NestExpressApplication>(AppModule.with(environment, messages && [messages.MessagesModule]), {
+      logger: new NestLogger(logger),
+      abortOnError: false,
+      bodyParser: false,
+    });
+  const app = messages ? await create() : await withoutMicroservices(create);
   app.disable('x-powered-by');
   // An ETag would be computed over bodies of megabytes that nobody may keep anyway.
   app.disable('etag');
   app.set('query parser', readQuery);
   app.set('trust proxy', trustProxy(environment.TRUST_PROXY));
   const document = createDocument(app);
-  app.use(assignRequestContext, logRequests(logger), app.get(RequestMetrics).countRequests(document));
+  app.use(assignRequestContext, traceRequests, logRequests(logger), app.get(RequestMetrics).countRequests(document));
   app.use(setSecurityHeaders);
   allowOrigins(app, environment.CORS_ORIGINS);
   app.use(refuseTooManyHeaders, refuseWrongHost, refuseUndecodablePath, app.get(ShutdownState).refuse);
@@ -55,6 +64,10 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   readAddresses(server);
   answerWhatNodeRefuses(server, connections, logger);
   await app.init();
+  await messages?.startMessages(app, environment).catch(async (error: unknown) => {
+    await app.close();
+    throw error;
+  });
   return app;
 }
 
@@ -80,7 +93,11 @@ export async function shutDown(app: NestExpressApplication, times: ShutdownTimes
   const delayMs = Math.min(delaySeconds, graceSeconds) * 1000;
   if (delayMs > 0) await sleep(delayMs, undefined, hurry && { signal: hurry }).catch(() => undefined);
   state.refusing = true;
-  await app.get(Connections).close(app.getHttpServer(), Math.max(0, cutOffAtMs - performance.now()));
+  const leftMs = Math.max(0, cutOffAtMs - performance.now());
+  await Promise.all([
+    app.get(Connections).close(app.getHttpServer(), leftMs),
+    ...state.servers.map((server) => server.close(leftMs)),
+  ]);
   const endsAtMs = cutOffAtMs + LAST_SETTLEMENTS_MS;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise((resolve) => {

@@ -1,8 +1,10 @@
 import 'reflect-metadata';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Logger } from 'pino';
 import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
 import { createHttpApp, shutDown } from './http-app.js';
 import { createLogger, standardOutput } from './logging/logger.js';
+import { useTracer } from './tracing/tracer.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 
 async function start(): Promise<void> {
@@ -11,6 +13,7 @@ async function start(): Promise<void> {
   process.on('SIGTERM', leave).on('SIGINT', leave);
   const environment = readEnvironment();
   const logger = createLogger(environment.LOG_LEVEL, standardOutput());
+  const stopTracing = await startTracing(environment, logger);
   const app = await createHttpApp(environment, logger);
   try {
     await app.listen(environment.PORT, environment.HOST);
@@ -19,7 +22,7 @@ async function start(): Promise<void> {
     throw error;
   }
   process.off('SIGTERM', leave).off('SIGINT', leave);
-  stopOnSignals(app, environment);
+  stopOnSignals(app, environment, stopTracing);
   logger.info({ event: 'listening', url: await app.getUrl() });
   if (await app.get(OrganizationsService).isEmpty()) {
     logger.info({
@@ -29,8 +32,17 @@ async function start(): Promise<void> {
   }
 }
 
+/** Loads what traces need only where they are asked for; resolves to what sends the last of them. */
+async function startTracing(environment: Environment, logger: Logger): Promise<() => Promise<void>> {
+  if (environment.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return () => Promise.resolve();
+  const { startOpenTelemetry } = await import('./tracing/open-telemetry.js');
+  const tracer = startOpenTelemetry((cause) => logger.warn({ event: 'traces_not_sent', cause }));
+  useTracer(tracer);
+  return () => tracer.stop();
+}
+
 /** A second signal ends the delay: whoever presses Ctrl-C twice has no balancer in front. */
-function stopOnSignals(app: NestExpressApplication, environment: Environment): void {
+function stopOnSignals(app: NestExpressApplication, environment: Environment, stopTracing: () => Promise<void>): void {
   const { SHUTDOWN_GRACE_SECONDS: graceSeconds, SHUTDOWN_DELAY_SECONDS: delaySeconds } = environment;
   const hurry = new AbortController();
   let stopping = false;
@@ -40,7 +52,9 @@ function stopOnSignals(app: NestExpressApplication, environment: Environment): v
       return;
     }
     stopping = true;
-    shutDown(app, { graceSeconds, delaySeconds, hurry: hurry.signal }).then(() => process.exit(0), fail);
+    shutDown(app, { graceSeconds, delaySeconds, hurry: hurry.signal })
+      .then(stopTracing)
+      .then(() => process.exit(0), fail);
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);

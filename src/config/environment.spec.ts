@@ -44,6 +44,12 @@ describe('the configuration', () => {
     });
   });
 
+  it('asks for a NATS server where messages come from one, and only there', () => {
+    expect(faultsOf({ MESSAGE_TRANSPORT: 'nats' })).toEqual(['NATS_URL must be set when MESSAGE_TRANSPORT is nats']);
+    expect(faultsOf({ MESSAGE_TRANSPORT: 'nats', NATS_URL: 'nats://a:b@one:4222, tls://two' })).toEqual([]);
+    expect(faultsOf({ MESSAGE_TRANSPORT: 'tcp' })).toEqual([]);
+  });
+
   it.each([
     ['PORT', '65536'],
     ['PORT', '-1'],
@@ -70,6 +76,11 @@ describe('the configuration', () => {
     ['ADMIN_TOKEN', 'long enough but with spaces'],
     ['ADMIN_TOKEN', 'lang-genug-aber-mit-größe'],
     ['LOG_LEVEL', 'loud'],
+    ['MESSAGE_TRANSPORT', 'kafka'],
+    ['MESSAGE_PORT', '65536'],
+    ['NATS_URL', 'http://nats:4222'],
+    ['NATS_QUEUE', 'a b'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
     ['TRUST_PROXY', 'maybe'],
     ['TRUST_PROXY', 'dead'],
     ['TRUST_PROXY', '1.2.3.4/99'],

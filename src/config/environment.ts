@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { isIP } from 'node:net';
 import { plainToInstance, Transform } from 'class-transformer';
 import {
+  IsDefined,
   IsIn,
   IsOptional,
   IsString,
@@ -10,6 +11,7 @@ import {
   Min,
   MinLength,
   Validate,
+  ValidateIf,
   validateSync,
   ValidatorConstraint,
   type ValidationArguments,
@@ -21,6 +23,9 @@ export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
 export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** The ways by which calls may come as messages. */
+export const MESSAGE_TRANSPORTS = ['tcp', 'nats'] as const;
 
 /** A whole number written in decimal digits; class-transformer's own conversion would take "1e3", " 5" and "0x10" too. */
 function WholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): PropertyDecorator {
@@ -230,6 +235,34 @@ export class Environment {
   /** Whose `X-Forwarded-*` headers are believed: `off`, `on`, a number of hops, or addresses and ranges. */
   @Validate(TrustedProxies)
   TRUST_PROXY: string = 'off';
+
+  /** Serves calls as messages too. Unset: over HTTP only. */
+  @IsOptional()
+  @IsIn(MESSAGE_TRANSPORTS, { message: 'must be tcp or nats' })
+  MESSAGE_TRANSPORT: (typeof MESSAGE_TRANSPORTS)[number] | undefined = undefined;
+
+  @IsString()
+  @MinLength(1)
+  MESSAGE_HOST: string = '127.0.0.1';
+
+  @WholeNumber(0, 65_535)
+  MESSAGE_PORT: number = 3001;
+
+  /** NATS servers, the first of which may carry a user and password, or a token. */
+  @ValidateIf(({ MESSAGE_TRANSPORT, NATS_URL }: Environment) => MESSAGE_TRANSPORT === 'nats' || NATS_URL !== undefined)
+  @List()
+  @IsDefined({ message: 'must be set when MESSAGE_TRANSPORT is nats' })
+  @Validate(UrlOf, ['nats:', 'tls:'])
+  NATS_URL: string[] | undefined = undefined;
+
+  /** The instances that share a queue group divide the messages among them. */
+  @Matches(/^[A-Za-z0-9_-]{1,64}$/, { message: 'must be up to 64 letters, digits, - and _' })
+  NATS_QUEUE: string = 'channel-transcripts';
+
+  /** Where traces are sent. Unset: there are none. */
+  @IsOptional()
+  @Validate(UrlOf, ['http:', 'https:'])
+  OTEL_EXPORTER_OTLP_ENDPOINT: string | undefined = undefined;
 
   @IsOptional()
   @List()

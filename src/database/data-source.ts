@@ -4,6 +4,7 @@ import type { Environment } from '../config/environment.js';
 import { refuseUnreachable } from './database-unreachable.js';
 import { runMigrations } from './migrations.js';
 import { TimedOutConnections } from './timed-out-connections.js';
+import { traceQueries } from './traced-queries.js';
 
 /** How long a connection may take, in milliseconds; a call that waits longer is better told that the database is away. */
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -48,6 +49,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await refuseUnreachable(url, CONNECT_TIMEOUT_MS);
     await runMigrations(url, options.migrations);
     await dataSource.initialize();
+    traceQueries(dataSource, url);
     return { dataSource, close };
   } catch (error) {
     await close().catch(() => undefined);

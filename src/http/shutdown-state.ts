@@ -5,6 +5,11 @@ import { ServiceUnavailableError } from '../domain/errors.js';
 const RETRY_AFTER_SECONDS = 5;
 const FOR_OPERATORS = /^\/(?:health\/|metrics\/?$)/i;
 
+/** Takes calls, and is closed as HTTP is: no new ones, those that run are answered within the grace, the rest is cut off. */
+export interface ClosingServer {
+  close(graceMs: number): Promise<void>;
+}
+
 /** How far the service is on its way out. */
 @Injectable()
 export class ShutdownState {
@@ -12,6 +17,8 @@ export class ShutdownState {
   stopping = false;
   /** No new requests are taken on any more. */
   refusing = false;
+  /** What takes calls beside HTTP. */
+  readonly servers: ClosingServer[] = [];
 
   /**
    * Middleware: while stopping, ends each connection with its answer, so that its next request goes elsewhere; then
@@ -23,11 +30,14 @@ export class ShutdownState {
       next();
       return;
     }
-    next(
-      new ServiceUnavailableError(
-        'The service is shutting down. Try again; another instance may answer.',
-        RETRY_AFTER_SECONDS,
-      ),
-    );
+    next(this.refusal());
   };
+
+  /** What a call that comes too late is told. */
+  refusal(): ServiceUnavailableError {
+    return new ServiceUnavailableError(
+      'The service is shutting down. Try again; another instance may answer.',
+      RETRY_AFTER_SECONDS,
+    );
+  }
 }

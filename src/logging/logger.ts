@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, pino, stdTimeFunctions, type DestinationStream, type Level, type Logger } from 'pino';
 import { withoutKeys } from '../organizations/api-key.js';
+import { activeTracer } from '../tracing/tracer.js';
 
 /** Structured logs: one JSON object a line. A key that turns up in a text by a caller's mistake is masked. */
 export function createLogger(level: string, to: DestinationStream): Logger {
@@ -9,6 +10,10 @@ export function createLogger(level: string, to: DestinationStream): Logger {
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
+      mixin: () => {
+        const traceId = activeTracer()?.traceId();
+        return traceId === undefined ? {} : { traceId };
+      },
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: withoutKeys },
     },
@@ -22,7 +27,14 @@ export function standardOutput(): DestinationStream {
 }
 
 /** What the framework tells about its own start is of use to its developers only. */
-const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
+const FRAMEWORK = new Set([
+  'NestFactory',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'NestApplication',
+  'NestMicroservice',
+]);
 
 /** Lets Nest and every `Logger` of the service write to one pino logger; an object becomes the fields of its line. */
 export class NestLogger implements LoggerService {

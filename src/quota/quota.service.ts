@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import type { QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
+import { inSpan } from '../tracing/tracer.js';
 import {
   RESERVE,
   SETTLE,
@@ -179,7 +180,9 @@ export class QuotaService implements OnApplicationShutdown {
     for (let attempt = 1; ; attempt += 1) {
       const last = this.closing.signal.aborted;
       try {
-        await this.settle(reservationId, fetched);
+        await inSpan('quota.settle', { 'quota.fetched': fetched, 'quota.attempt': attempt }, () =>
+          this.settle(reservationId, fetched),
+        );
         return true;
       } catch (error) {
         const leftMs = leaseEndsAtMs - performance.now();

@@ -10,6 +10,7 @@ import {
 } from '../domain/errors.js';
 import { NO_DETAILS, type Channel, type Upload } from '../domain/transcript.js';
 import { QuotaService } from '../quota/quota.service.js';
+import { inSpan } from '../tracing/tracer.js';
 import { limitThatFits, requiredCount, type CallPlan, type Payer, type PlannedVideo } from './call-plan.js';
 import { CallEnded, type Call } from './call.js';
 import { ChannelDirectory } from './channel-directory.js';
@@ -52,7 +53,11 @@ export class TranscriptsService {
    *
    * @throws ChannelNotFoundError | PlanLimitExceededError | UpstreamError | InvalidApiKeyError
    */
-  async prepare(request: TranscriptsRequest, call: Call): Promise<CallPlan> {
+  prepare(request: TranscriptsRequest, call: Call): Promise<CallPlan> {
+    return inSpan('transcripts.prepare', { 'transcripts.limit': request.limit }, () => this.plan(request, call));
+  }
+
+  private async plan(request: TranscriptsRequest, call: Call): Promise<CallPlan> {
     const reference = parseChannelReference(request.reference);
     if (!reference) throw new ChannelNotFoundError();
     try {
@@ -80,7 +85,7 @@ export class TranscriptsService {
   deliver(plan: CallPlan, call: Call, form: TextForm): Delivery {
     const { languages, reservation } = plan;
     const work: DeliveryWork = {
-      fetch: ({ videoId }) => this.fetches.fetch(videoId, languages, call),
+      fetch: ({ videoId }) => this.fetchInSpan(videoId, languages, call),
       texts: (wanted, inForm) => this.cache.texts(wanted, languages, inForm),
       fetchLost: (upload) => this.untilIdle(this.fetchLost(plan, upload, call)),
       settle: (fetched) => this.settle(reservation, fetched),
@@ -93,6 +98,15 @@ export class TranscriptsService {
   /** Resolves when no fetch and no settlement is under way any more. */
   async idle(): Promise<void> {
     while (this.running.size > 0) await Promise.allSettled(this.running);
+  }
+
+  private fetchInSpan(videoId: string, languages: readonly string[], call: Call): Promise<Fetched> {
+    return inSpan('transcripts.fetch', { 'transcripts.video_id': videoId }, async (span) => {
+      const fetched = await this.fetches.fetch(videoId, languages, call);
+      const { answer, own } = fetched;
+      span.setAttributes({ 'transcripts.outcome': answer.ok ? 'ok' : answer.failure.code, 'transcripts.own': own });
+      return fetched;
+    });
   }
 
   private untilIdle<T>(work: Promise<T>): Promise<T> {

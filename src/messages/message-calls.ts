@@ -1,0 +1,106 @@
+import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
+import { RpcException } from '@nestjs/microservices';
+import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
+import { setExchange } from '../access/exchange.js';
+import { asDomainError, causeText } from '../http/as-domain-error.js';
+import { errorBody, type ErrorBody } from '../http/error-body.js';
+import { ShutdownState } from '../http/shutdown-state.js';
+import { activeTracer, type ServerSpan } from '../tracing/tracer.js';
+import { MessageExchange } from './message-exchange.js';
+import type { Outlet } from './outlet.js';
+
+/** The subject over NATS, the pattern over TCP. */
+export const TRANSCRIPTS_PATTERN = 'channels.transcripts';
+
+/**
+ * What stands around every message, as filters and middleware stand around a request: its id, its span, its line in the
+ * log, its errors in the one envelope, and who waits for it.
+ */
+@Injectable()
+export class MessageCalls {
+  private readonly logger = new Logger(MessageCalls.name);
+  private readonly running = new Set<MessageExchange>();
+  private readonly exchanges = new WeakMap<object, MessageExchange>();
+
+  constructor(private readonly shutdown: ShutdownState) {}
+
+  /** What is known of the message that came with a context. */
+  exchange(context: object): MessageExchange {
+    const exchange = this.exchanges.get(context);
+    if (!exchange) throw new Error('The message came past the hook that opens its exchange.');
+    return exchange;
+  }
+
+  /** Runs a message through the gates and its handler, of which `next` is the answer. */
+  open(context: ExecutionContext, outlet: Outlet, next: () => Observable<unknown>): Observable<unknown> {
+    const rpc = context.switchToRpc();
+    const subject = rpc.getContext<object>();
+    const exchange = new MessageExchange(subject, rpc.getData<unknown>(), outlet);
+    this.exchanges.set(subject, exchange);
+    setExchange(subject, exchange);
+    this.running.add(exchange);
+    outlet.onGone(() => exchange.leave());
+    const answer = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
+      catchError((error: unknown) => throwError(() => new RpcException(this.refusal(error, exchange)))),
+      finalize(() => void this.finish(exchange)),
+    );
+    return inSpanOf(exchange, answer);
+  }
+
+  /** Resolves when every message is answered, or its caller has gone. */
+  async idle(): Promise<void> {
+    while (this.running.size > 0) await Promise.all([...this.running].map((exchange) => exchange.ended()));
+  }
+
+  /** Nobody waits for what still runs. */
+  leaveAll(): void {
+    for (const exchange of this.running) exchange.leave();
+  }
+
+  private refusal(error: unknown, { requestId, log }: MessageExchange): ErrorBody {
+    const refusal = asDomainError(error, requestId);
+    const { code, message, retryable, retryAfterSeconds } = refusal;
+    log['code'] = code;
+    if (refusal.cause !== undefined) log['cause'] = causeText(refusal.cause);
+    // Over HTTP a header says it.
+    const fields = { ...refusal.fields(), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+    return errorBody({ code, message, retryable, fields }, requestId);
+  }
+
+  private async finish(exchange: MessageExchange): Promise<void> {
+    const { log, requestId, startedAtMs, outlet } = exchange;
+    const taken = new Promise<void>((resolve) => exchange.left.addEventListener('abort', () => resolve()));
+    await Promise.race([outlet.flushed(), taken]);
+    this.running.delete(exchange);
+    exchange.finish();
+    this.logger.log({
+      event: 'message',
+      requestId,
+      pattern: TRANSCRIPTS_PATTERN,
+      ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
+      ...(exchange.left.aborted && { left: true }),
+      ...log,
+    });
+  }
+}
+
+/** Everything that is done for the message belongs to its span, whose parent is the one that its sender names. */
+function inSpanOf(exchange: MessageExchange, answer: Observable<unknown>): Observable<unknown> {
+  const tracer = activeTracer();
+  if (!tracer) return answer;
+  const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': TRANSCRIPTS_PATTERN };
+  return new Observable((subscriber) =>
+    tracer.serve(`process ${TRANSCRIPTS_PATTERN}`, exchange.outlet.traceHeaders, attributes, (span) => {
+      exchange.log['traceId'] = tracer.traceId();
+      void exchange.ended().then(() => endSpan(span, exchange));
+      return answer.subscribe(subscriber);
+    }),
+  );
+}
+
+function endSpan(span: ServerSpan, { log, left }: MessageExchange): void {
+  const { code } = log;
+  if (typeof code === 'string') span.fail(code);
+  if (left.aborted) span.setAttributes({ 'channel_transcripts.left': true });
+  span.end();
+}

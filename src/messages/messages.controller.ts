@@ -1,0 +1,49 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { from, type Observable } from 'rxjs';
+import { callerOf } from '../access/caller.js';
+import { RequiresFeature } from '../access/gates.js';
+import { answerLines } from '../channels/answer-text.js';
+import { Environment } from '../config/environment.js';
+import { Call } from '../transcripts/call.js';
+import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import { eventsFor } from './events.js';
+import { MessageCalls, TRANSCRIPTS_PATTERN } from './message-calls.js';
+import { readTranscriptsMessage } from './message-form.js';
+
+/** The one operation as a message, behind the gates of the HTTP route; its answer is a stream of events. */
+@Controller()
+@RequiresFeature('channel_transcripts')
+export class MessagesController {
+  constructor(
+    private readonly transcripts: TranscriptsService,
+    private readonly calls: MessageCalls,
+    private readonly environment: Environment,
+  ) {}
+
+  @MessagePattern(TRANSCRIPTS_PATTERN)
+  async list(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
+    const exchange = this.calls.exchange(context);
+    const { id, query } = await readTranscriptsMessage(message);
+    const { organization, keyId } = callerOf(context);
+    const { requestId, log, left } = exchange;
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, exchange.startedAtMs);
+    left.addEventListener('abort', () => call.leave(), { once: true });
+    if (left.aborted) call.leave();
+    const plan = await this.transcripts.prepare(
+      {
+        reference: id,
+        limit: query.limit,
+        languages: query.languages ?? [],
+        organizationId: organization.id,
+        keyId,
+        requestId,
+      },
+      call,
+    );
+    log['channelId'] = plan.channel.id;
+    const delivery = this.transcripts.deliver(plan, call, 'json');
+    log['counts'] = delivery.summary;
+    return from(eventsFor(exchange, answerLines(delivery.events('as-finished'))));
+  }
+}

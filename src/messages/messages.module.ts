@@ -1,0 +1,57 @@
+import { Logger, Module, type ExecutionContext } from '@nestjs/common';
+import { NestMicroservice } from '@nestjs/microservices';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Observable } from 'rxjs';
+import { AccessModule } from '../access/access.module.js';
+import type { Environment } from '../config/environment.js';
+import { ShutdownState } from '../http/shutdown-state.js';
+import { TranscriptsModule } from '../transcripts/transcripts.module.js';
+import { MessageCalls } from './message-calls.js';
+import { MessagesController } from './messages.controller.js';
+import { NatsMessages } from './nats-server.js';
+import { TcpMessages } from './tcp-server.js';
+
+/** The operation as a message, beside HTTP. Imported only where MESSAGE_TRANSPORT is set. */
+@Module({
+  imports: [AccessModule, TranscriptsModule],
+  controllers: [MessagesController],
+  providers: [MessageCalls],
+})
+export class MessagesModule {}
+
+/**
+ * Begins to take messages, and sees to their end when the service stops. The application's own filters and pipes are for
+ * requests and are not inherited: the hook does for messages what they do.
+ *
+ * @throws Error when the address is taken or NATS does not answer
+ */
+export async function startMessages(app: NestExpressApplication, environment: Environment): Promise<void> {
+  const server =
+    environment.MESSAGE_TRANSPORT === 'nats' ? new NatsMessages(environment) : new TcpMessages(environment);
+  const calls = app.get(MessageCalls);
+  const microservice = app.connectMicroservice({ strategy: server }, { deferInitialization: true });
+  // The application itself has called the hooks of the start.
+  if (microservice instanceof NestMicroservice) microservice.setIsInitHookCalled(true);
+  microservice.registerPreRequestHook((context: ExecutionContext, next: () => Observable<unknown>) =>
+    calls.open(context, server.outlet(context.switchToRpc().getContext()), next),
+  );
+  await microservice.listen();
+  app.get(ShutdownState).servers.push({
+    close: async (graceMs) => {
+      await server.takeNoMore();
+      await within(calls.idle(), graceMs);
+      calls.leaveAll();
+      await server.close();
+    },
+  });
+  new Logger('Messages').log({ event: 'messages_listening', url: server.url });
+}
+
+async function within(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, jest } from '@jest/globals';
+import { startService } from '../service.js';
+import { messageUrl } from './message-client.js';
+import { NatsBroker, natsIsInstalled } from './nats-broker.js';
+
+jest.setTimeout(60_000);
+
+const PROGRAM = join(import.meta.dirname, '../../dist-tools/examples/nest-consumer/src/main.js');
+
+async function consumer(args: string[], variables: Record<string, string>) {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    env: { PATH: process.env['PATH'], ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const closed: Promise<unknown[]> = once(child, 'close');
+  const [output, errorOutput, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { code, output, errorOutput };
+}
+
+describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))(
+  'the Nest consumer over %s',
+  (transport) => {
+    it('prints each video as it comes and what was charged, and a refusal in one line', async () => {
+      const broker = transport === 'nats' ? await NatsBroker.start() : undefined;
+      const service = await startService({
+        environment: { MESSAGE_TRANSPORT: transport, MESSAGE_PORT: 0, NATS_URL: broker && [broker.url] },
+      });
+      try {
+        const { key } = await service.organization();
+        const url = messageUrl(service);
+        const variables = { MESSAGE_TRANSPORT: transport, MESSAGE_PORT: url.port, NATS_URL: url.href, API_KEY: key };
+        const shown = await consumer(['@harbourlight', '5'], variables);
+        expect(shown).toMatchObject({ code: 0, errorOutput: '' });
+        const lines = shown.output.trimEnd().split('\n');
+        expect(lines).toHaveLength(7);
+        expect(lines[0]).toBe('Harbour Light Workshop (UCharbourlight__________)');
+        expect(lines).toContain('  hl-dinghy__  fetched');
+        expect(lines.at(-1)).toBe('3 of 5, 3 charged');
+        const refused = await consumer(['@harbourlight', '0'], variables);
+        expect(refused).toMatchObject({ code: 1, output: '' });
+        expect(refused.errorOutput).toMatch(/^invalid_request: limit must be .+\n$/);
+      } finally {
+        await service.close();
+        await broker?.close();
+      }
+    });
+  },
+);

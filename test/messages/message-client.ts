@@ -1,0 +1,44 @@
+import { ClientProxyFactory, Transport, type ClientProxy } from '@nestjs/microservices';
+import type { TestService } from '../service.js';
+
+/** An event as the tests look at it. */
+export interface MessageEvent {
+  type: string;
+  channel?: any;
+  result?: any;
+  summary?: any;
+}
+
+/** What a message was answered with: its events, and the error that ended them. */
+export interface MessageAnswer {
+  events: MessageEvent[];
+  error: any;
+}
+
+/** Where a service takes messages, from its log. */
+export function messageUrl(service: TestService): URL {
+  const url = service.logs.map((line) => /"event":"messages_listening","url":"([^"]+)"/.exec(line)?.[1]).find(Boolean);
+  return new URL(url ?? 'none:');
+}
+
+/** A Nest client of the service, over the transport that its address names. */
+export function clientOf(url: URL): ClientProxy {
+  return url.protocol === 'nats:'
+    ? ClientProxyFactory.create({ transport: Transport.NATS, options: { servers: [url.host] } })
+    : ClientProxyFactory.create({
+        transport: Transport.TCP,
+        options: { host: url.hostname, port: Number(url.port) },
+      });
+}
+
+/** Sends a message and waits for the end of its answer. */
+export function ask(client: ClientProxy, message: unknown): Promise<MessageAnswer> {
+  const events: MessageEvent[] = [];
+  return new Promise((resolve) => {
+    client.send<MessageEvent>('channels.transcripts', message).subscribe({
+      next: (event) => void events.push(event),
+      error: (error: unknown) => resolve({ events, error }),
+      complete: () => resolve({ events, error: undefined }),
+    });
+  });
+}

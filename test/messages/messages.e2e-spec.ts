@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { ClientProxy } from '@nestjs/microservices';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { ask, clientOf, messageUrl, type MessageAnswer, type MessageEvent } from './message-client.js';
+import { NatsBroker, natsIsInstalled } from './nats-broker.js';
+
+jest.setTimeout(60_000);
+
+const AT_ONCE = 2;
+
+const byType = (answer: MessageAnswer, type: string): MessageEvent[] =>
+  answer.events.filter((event) => event.type === type);
+const idsOf = (events: MessageEvent[]): string[] => events.map((event) => String(event.result.videoId)).sort();
+
+describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))(
+  'a call by message over %s',
+  (transport) => {
+    let broker: NatsBroker | undefined;
+    let service: TestService;
+    let client: ClientProxy;
+
+    beforeAll(async () => {
+      broker = transport === 'nats' ? await NatsBroker.start() : undefined;
+      service = await startService({
+        environment: {
+          MESSAGE_TRANSPORT: transport,
+          MESSAGE_PORT: 0,
+          NATS_URL: broker && [broker.url],
+          CALLS_PER_KEY: AT_ONCE,
+        },
+      });
+      client = clientOf(messageUrl(service));
+    });
+    afterAll(async () => {
+      await client.close();
+      await service.close();
+      await broker?.close();
+    });
+    beforeEach(() => service.standIn.reset());
+
+    const lineOf = async (requestId: string): Promise<any> => {
+      const find = (): string | undefined =>
+        service.logs.find((line) => line.includes('"event":"message"') && line.includes(requestId));
+      await until(() => find() !== undefined);
+      return JSON.parse(find() ?? '{}');
+    };
+
+    it('is answered with the events that are the lines of the HTTP answer', async () => {
+      const { key } = await service.organization();
+      const first = await ask(client, { apiKey: key, id: '@harbourlight', limit: 10 });
+      expect(first.error).toBeUndefined();
+      expect(first.events.map((event) => event.type)).toEqual([
+        'channel',
+        ...Array<string>(10).fill('result'),
+        'summary',
+      ]);
+      expect(byType(first, 'summary')[0]?.summary).toMatchObject({ total: 10, cached: 0 });
+      expect((await service.get('/usage', key)).body.used).toBe(byType(first, 'summary')[0]?.summary.fetched);
+      const again = await ask(client, { apiKey: key, id: '@harbourlight', limit: 10 });
+      const http = await service.get('/channels/@harbourlight/transcripts?limit=10', key, {
+        Accept: 'application/x-ndjson',
+      });
+      const lines = http.text
+        .trimEnd()
+        .split('\n')
+        .map((line): unknown => JSON.parse(line));
+      expect(again.events).toEqual(lines);
+    });
+
+    it('reads limit and languages as text, as a number and as a list alike', async () => {
+      const { key } = await service.organization();
+      const asText = await ask(client, { apiKey: key, id: '@tidewater', limit: '2', languages: 'de,en' });
+      const asJson = await ask(client, { apiKey: key, id: '@tidewater', limit: 2, languages: ['de', 'en'] });
+      expect(idsOf(byType(asText, 'result'))).toHaveLength(2);
+      expect(idsOf(byType(asJson, 'result'))).toEqual(idsOf(byType(asText, 'result')));
+      expect(byType(asJson, 'summary')[0]?.summary.fetched).toBe(0);
+    });
+
+    it.each<[string, string, object]>([
+      ['a limit of 0', 'limit=0', { limit: 0 }],
+      ['a limit that is no whole number', 'limit=1.5', { limit: 1.5 }],
+      ['languages that are none', 'languages=e', { languages: ['e'] }],
+      ['an unknown field', 'cursor=x', { cursor: 'x' }],
+      ['several faults', 'limit=x&page=2', { limit: 'x', page: 2 }],
+      ['a list that holds a number', 'languages=', { languages: [1] }],
+    ])('is refused for %s with the error of the HTTP answer', async (_name, query, fields) => {
+      const { key } = await service.organization();
+      const { error } = await ask(client, { apiKey: key, id: '@tidewater', ...fields });
+      const http = await service.get(`/channels/@tidewater/transcripts?${query}`, key);
+      expect(http.status).toBe(400);
+      expect(error).toEqual({ error: { ...http.body.error, requestId: expect.any(String) } });
+    });
+
+    it('is refused without an id, naming it beside the other faults', async () => {
+      const { key } = await service.organization();
+      const { error } = await ask(client, { apiKey: key, id: 7, limit: 0 });
+      expect(error.error.details.map(({ field }: { field: string }) => field)).toEqual(['id', 'limit']);
+      expect((await ask(client, { apiKey: key })).error.error).toMatchObject({
+        code: 'invalid_request',
+        retryable: false,
+      });
+    });
+
+    it.each<[string, unknown]>([
+      ['no key', { id: '@tidewater' }],
+      ['a key that is no text', { apiKey: 7, id: '@tidewater' }],
+      ['a text', 'ctk_'],
+      ['a list', [1]],
+    ])('is refused as unauthorized for %s, before anything else is looked at', async (_name, message) => {
+      const { error } = await ask(client, message);
+      expect(error.error).toMatchObject({ code: 'unauthorized', retryable: false });
+      expect(error.error.message).toContain('apiKey');
+    });
+
+    it('passes the gates in their order: key, plan, calls in flight, parameters, channel, quota', async () => {
+      const code = async (message: object): Promise<unknown> => (await ask(client, message)).error?.error.code;
+      const free = await service.organization({ plan: 'free' });
+      const poor = await service.organization({ monthlyLimit: 0 });
+      expect(await code({ apiKey: `${free.key}x`, limit: 0 })).toBe('invalid_api_key');
+      expect(await code({ apiKey: free.key, limit: 0 })).toBe('feature_not_in_plan');
+      const holding = await service.organization();
+      const hold = service.standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+      const held = [1, 2].map((index) => ask(client, { apiKey: holding.key, id: `@bench-1x${index + 900}` }));
+      await hold.arrived;
+      const tooMany = await ask(client, { apiKey: holding.key, limit: 0 });
+      expect(tooMany.error.error).toMatchObject({ code: 'rate_limited', retryable: true, retryAfterSeconds: 2 });
+      hold.release();
+      await Promise.all(held);
+      expect(await code({ apiKey: poor.key, id: '@nobody-here', limit: 0 })).toBe('invalid_request');
+      expect(await code({ apiKey: poor.key, id: 'not a channel!' })).toBe('channel_not_found');
+      const { error } = await ask(client, { apiKey: poor.key, id: '@fogsignalradio', limit: 3 });
+      expect(error.error).toMatchObject({ code: 'plan_limit_exceeded', limit: 0, used: 0, required: 3 });
+    });
+
+    it('counts for the rate limit of its key, over HTTP too', async () => {
+      const { key } = await service.organization();
+      const before = Number((await service.get('/usage', key)).headers['x-ratelimit-remaining']);
+      await ask(client, { apiKey: key, id: '@emptyslip' });
+      const after = Number((await service.get('/usage', key)).headers['x-ratelimit-remaining']);
+      expect(before - after).toBe(2);
+    });
+
+    it('has the request id of its sender in its error and in its line of the log, which has no key', async () => {
+      const { key, keyId, id } = await service.organization();
+      const requestId = `sender-${transport}-1`;
+      const { error } = await ask(client, { apiKey: key, id: 'not a channel!', requestId });
+      expect(error.error.requestId).toBe(requestId);
+      const line = await lineOf(requestId);
+      expect(line).toMatchObject({ code: 'channel_not_found', keyId, organizationId: id });
+      const made = await ask(client, { apiKey: key, id: 'not a channel!', requestId: 'has spaces' });
+      expect(made.error.error.requestId).toMatch(/^[0-9a-f-]{36}$/);
+    });
+
+    it('that wants no answer does nothing', async () => {
+      const { key } = await service.organization();
+      const before = service.logs.length;
+      client.emit('channels.transcripts', { apiKey: key, id: '@fogsignalradio', limit: 1 }).subscribe();
+      await until(() => service.logs.slice(before).some((line) => line.includes('"code":"unauthorized"')));
+      expect(service.standIn.requests.list).toHaveLength(0);
+      expect((await service.get('/usage', key)).body.used).toBe(0);
+    });
+
+    it('gives its place in flight back when it is answered', async () => {
+      const { key } = await service.organization();
+      for (let call = 0; call < AT_ONCE + 2; call += 1) {
+        expect((await ask(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+      }
+    });
+  },
+);

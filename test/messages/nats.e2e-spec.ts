@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { ClientProxy } from '@nestjs/microservices';
+import type { Environment } from '../../src/config/environment.js';
+import { shutDown } from '../../src/http-app.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { ask, clientOf } from './message-client.js';
+import { NatsBroker, natsIsInstalled } from './nats-broker.js';
+
+jest.setTimeout(60_000);
+
+const EVENT_BYTES_MAX = 16 * 1024;
+
+// Where there is no NATS server this cannot be shown; continuous integration installs it.
+(natsIsInstalled ? describe : describe.skip)('two services of one queue group on NATS', () => {
+  let broker: NatsBroker;
+  let services: [TestService, TestService];
+  let client: ClientProxy;
+
+  beforeAll(async () => {
+    broker = await NatsBroker.start([`max_payload: ${EVENT_BYTES_MAX}`]);
+    const messages = {
+      MESSAGE_TRANSPORT: 'nats',
+      NATS_URL: [broker.url],
+      CALLS_PER_KEY: 0,
+    } satisfies Partial<Environment>;
+    const first = await startService({ environment: messages });
+    const shared = { DATABASE_URL: first.link.url, YOUTUBE_BASE_URL: first.standIn.url };
+    services = [first, await startService({ environment: { ...messages, ...shared } })];
+    client = clientOf(new URL(broker.url));
+  });
+  afterAll(async () => {
+    await client.close();
+    await services[1].close();
+    await services[0].close();
+    await broker.close();
+  });
+
+  /** Lines of both: in one process Nest logs through the service that was made last. */
+  const answered = (): number => services[1].logs.filter((line) => line.includes('"event":"message"')).length;
+
+  it('answer each message once, whichever of them it comes to', async () => {
+    const { key } = await services[0].organization();
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => ask(client, { apiKey: key, id: `@bench-1x${index + 20}` })),
+    );
+    for (const { events, error } of answers) {
+      expect(error).toBeUndefined();
+      expect(events.map((event) => event.type)).toEqual(['channel', 'result', 'summary']);
+    }
+    expect((await services[0].get('/usage', key)).body).toMatchObject({ used: 30, reserved: 0 });
+    await until(() => answered() === 30);
+  });
+
+  it('end an answer with an error when an event is larger than the server takes, and never leave it out', async () => {
+    const { key } = await services[0].organization();
+    const { events, error } = await ask(client, { apiKey: key, id: '@bench-1x1500' });
+    expect(events.map((event) => event.type)).toEqual(['channel']);
+    expect(error.error).toMatchObject({ code: 'internal_error', retryable: false });
+    expect(error.error.message).toContain('max_payload');
+    // It was fetched and is kept, so that asking over HTTP costs nothing more.
+    await until(async () => (await services[0].get('/usage', key)).body.used === 1);
+  });
+
+  it('leave the messages to the other one when they stop, and answer what they have', async () => {
+    const { key } = await services[0].organization();
+    const hold = services[0].standIn.hold({ kind: 'timedtext' }, 8);
+    const running = Array.from({ length: 8 }, (_, index) => ask(client, { apiKey: key, id: `@bench-1x${index + 60}` }));
+    await hold.arrived;
+    const stopped = shutDown(services[1].app, { graceSeconds: 30 });
+    hold.release();
+    for (const { events } of await Promise.all(running)) expect(events.at(-1)?.type).toBe('summary');
+    await stopped;
+    // The one that stopped has no database any more: these are the other one's.
+    const answers = await Promise.all(Array.from({ length: 6 }, () => ask(client, { apiKey: key, id: '@emptyslip' })));
+    expect(answers.filter(({ error }) => error !== undefined)).toEqual([]);
+  });
+});

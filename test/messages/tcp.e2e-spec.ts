@@ -1,0 +1,157 @@
+import type { Server as TcpServer } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { shutDown } from '../../src/http-app.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { ask, clientOf, messageUrl } from './message-client.js';
+
+jest.setTimeout(60_000);
+
+const MESSAGES = { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: 0 } as const;
+const MEGABYTE = 1024 * 1024;
+
+/** A bare connection that sends a message as Nest frames it, and reads when it is told to. */
+class Sender {
+  text = '';
+
+  private constructor(readonly socket: Socket) {
+    socket.on('error', () => undefined);
+  }
+
+  static async to(url: URL): Promise<Sender> {
+    const socket = connect(Number(url.port), url.hostname);
+    await new Promise((resolve) => socket.once('connect', resolve));
+    return new Sender(socket);
+  }
+
+  send(data: object): void {
+    const text = JSON.stringify({ id: 'one', pattern: 'channels.transcripts', data });
+    this.socket.write(`${text.length}#${text}`);
+  }
+
+  read(): void {
+    this.socket.on('data', (chunk: Buffer) => (this.text += chunk.toString()));
+  }
+
+  get whole(): boolean {
+    return this.text.includes('"isDisposed":true');
+  }
+}
+
+/** The service's ends of the connections from now on. */
+function connectionsOf(service: TestService): Socket[] {
+  const sockets: Socket[] = [];
+  const [microservice] = service.app.getMicroservices();
+  microservice?.unwrap<TcpServer>().on('connection', (socket: Socket) => void sockets.push(socket));
+  return sockets;
+}
+
+const logged = (service: TestService, requestId: string): any => {
+  const line = service.logs.find((one) => one.includes('"event":"message"') && one.includes(requestId));
+  return line === undefined ? undefined : JSON.parse(line);
+};
+
+describe('a caller over TCP', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService({ environment: { ...MESSAGES, CALLS_PER_KEY: 1 } });
+  });
+  afterAll(() => service.close());
+  beforeEach(() => service.standIn.reset());
+
+  it('who drops the connection leaves its call: what nobody waits for is aborted and not charged', async () => {
+    const { key } = await service.organization();
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const sender = await Sender.to(messageUrl(service));
+    sender.send({ apiKey: key, id: '@fogsignalradio', limit: 3, requestId: 'dropped' });
+    await hold.arrived;
+    expect((await service.get('/usage', key)).body.reserved).toBe(3);
+    sender.socket.destroy();
+    await until(() => logged(service, 'dropped') !== undefined);
+    expect(logged(service, 'dropped').left).toBe(true);
+    await until(async () => (await service.get('/usage', key)).body.reserved === 0);
+    hold.release();
+    expect((await service.get('/usage', key)).body.used).toBeLessThan(3);
+    const client = clientOf(messageUrl(service));
+    expect((await ask(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+    await client.close();
+  });
+
+  it('who does not read holds back the answer, which takes no memory meanwhile and is whole in the end', async () => {
+    const { key } = await service.organization();
+    const ends = connectionsOf(service);
+    const sender = await Sender.to(messageUrl(service));
+    sender.send({ apiKey: key, id: '@bench-100x1500', limit: 100, requestId: 'slow' });
+    await until(() => (ends[0]?.bytesWritten ?? 0) > 0, 20_000);
+    await until(async () => (await service.get('/usage', key)).body.reserved === 0, 30_000);
+    const charged: number = (await service.get('/usage', key)).body.used;
+    expect(ends[0]?.writableLength).toBeLessThan(2 * MEGABYTE);
+    expect(logged(service, 'slow')).toBeUndefined();
+    sender.read();
+    await until(() => sender.whole, 20_000);
+    expect(sender.text.length).toBeGreaterThan(8 * MEGABYTE);
+    expect(sender.text.match(/"type":"result"/g)).toHaveLength(100);
+    expect(sender.text).toContain(`"fetched":${charged}`);
+    await until(() => logged(service, 'slow') !== undefined);
+    expect(logged(service, 'slow').left).toBeUndefined();
+    sender.socket.destroy();
+  });
+
+  it('who sends what is no message is cut off, and no other caller', async () => {
+    const { key } = await service.organization();
+    const client = clientOf(messageUrl(service));
+    expect((await ask(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+    const sender = await Sender.to(messageUrl(service));
+    sender.read();
+    const closed = new Promise((resolve) => sender.socket.once('close', resolve));
+    sender.socket.write('GET / HTTP/1.1\r\n#');
+    await closed;
+    const other = await Sender.to(messageUrl(service));
+    other.read();
+    const otherClosed = new Promise((resolve) => other.socket.once('close', resolve));
+    other.socket.write(`${2 * MEGABYTE}#${'x'.repeat(MEGABYTE + 1)}`);
+    await otherClosed;
+    expect((await ask(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+    await client.close();
+  });
+});
+
+describe('a service that takes messages and stops', () => {
+  it('answers the message in flight, refuses the next one, and then closes the connection', async () => {
+    const service = await startService({ environment: MESSAGES });
+    const { key } = await service.organization();
+    const client = clientOf(messageUrl(service));
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const running = ask(client, { apiKey: key, id: '@fogsignalradio', limit: 3 });
+    await hold.arrived;
+    const stopped = shutDown(service.app, { graceSeconds: 30 });
+    const late = await ask(client, { apiKey: key, id: '@emptyslip' });
+    expect(late.error.error).toMatchObject({ code: 'service_unavailable', retryable: true, retryAfterSeconds: 5 });
+    hold.release();
+    const answer = await running;
+    expect(answer.error).toBeUndefined();
+    expect(answer.events.at(-1)?.summary).toMatchObject({ total: 3, fetched: 3 });
+    await stopped;
+    await client.close();
+    await service.close();
+  });
+
+  it('cuts off what still runs after the grace, and releases what it had reserved', async () => {
+    const service = await startService({ environment: MESSAGES });
+    const { key, id } = await service.organization();
+    const client = clientOf(messageUrl(service));
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const running = ask(client, { apiKey: key, id: '@fogsignalradio', limit: 3 });
+    await hold.arrived;
+    await shutDown(service.app, { graceSeconds: 0 });
+    expect((await running).events.at(-1)?.type).not.toBe('summary');
+    const open = await service.query(
+      `SELECT count(*)::int AS open FROM quota_reservations WHERE organization_id = '${id}' AND settled_at IS NULL`,
+    );
+    expect(open).toEqual([{ open: 0 }]);
+    hold.release();
+    await client.close();
+    await service.close();
+  });
+});

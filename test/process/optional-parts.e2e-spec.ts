@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
+import { Program, temporaryFolder } from './program.js';
+
+// Services are started, one after another.
+jest.setTimeout(60_000);
+
+const PRELOADED = join(import.meta.dirname, 'programs/loaded-modules.mjs');
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+/** The packages that a service has loaded when it listens. */
+async function loadedPackages(variables: Record<string, string>): Promise<Set<string>> {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'modules');
+  const service = Program.run('main.js', {
+    DATABASE_URL: database.url,
+    NODE_OPTIONS: `--import=${PRELOADED}`,
+    LOADED_MODULES: file,
+    ...variables,
+  });
+  try {
+    await service.url();
+    const urls = readFileSync(file, 'utf8').split('\n');
+    return new Set(urls.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []));
+  } finally {
+    await service.stop();
+    folder.remove();
+  }
+}
+
+const optional = (packages: Set<string>): string[] =>
+  [...packages].filter((name) => /microservices|nats|opentelemetry/.test(name)).sort();
+
+describe('a service', () => {
+  it('loads nothing for messages and traces when neither is asked for', async () => {
+    const packages = await loadedPackages({});
+    expect(packages).toContain('@nestjs/core');
+    expect(optional(packages)).toEqual([]);
+  });
+
+  it('loads what it needs for those that are asked for, and no more', async () => {
+    expect(optional(await loadedPackages({ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0' }))).toEqual([
+      '@nestjs/microservices',
+    ]);
+    const traced = optional(await loadedPackages({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }));
+    expect(traced).toContain('@opentelemetry/sdk-trace-node');
+    expect(traced.filter((name) => !name.startsWith('@opentelemetry/'))).toEqual([]);
+  });
+
+  const failure = async (variables: Record<string, string>): Promise<string> => {
+    const service = Program.run('main.js', { DATABASE_URL: database.url, ...variables });
+    expect(await service.exited).toEqual({ code: 1, signal: null });
+    return service.stderr;
+  };
+
+  it('does not start without the NATS server that it is to use, and names it without its password', async () => {
+    expect(await failure({ MESSAGE_TRANSPORT: 'nats', NATS_URL: 'nats://app:hidden@127.0.0.1:1' })).toMatch(
+      /^channel-transcripts: The NATS server at nats:\/\/127\.0\.0\.1:1 cannot be used: [^\n]+\.\n$/,
+    );
+    expect(await failure({ MESSAGE_TRANSPORT: 'nats' })).toBe(
+      'channel-transcripts: NATS_URL must be set when MESSAGE_TRANSPORT is nats\n',
+    );
+  });
+
+  it('does not start on a port for messages that is taken, and says which variable to change', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    expect(await failure({ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: String(port) })).toMatch(
+      new RegExp(`^channel-transcripts: .*EADDRINUSE.*${port}.* MESSAGE_PORT\\.\\n$`),
+    );
+    other.close();
+  });
+});
