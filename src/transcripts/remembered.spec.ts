@@ -75,18 +75,25 @@ describe('a remembered value', () => {
   });
 
   it('is loaded when what is stored is something else, whatever it is', async () => {
-    const stored = fc.oneof(
+    const stored = Buffer.from(JSON.stringify({ key: 'key', value: harbour }));
+    const others = fc.oneof(
       fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
       fc.json({ maxDepth: 2 }).map((json) => Buffer.from(json)),
-      fc.constantFrom(...[...Array(20).keys()].map((end) => Buffer.from(JSON.stringify(harbour)).subarray(0, end))),
+      fc.constantFrom(...[...Array(20).keys()].map((end) => stored.subarray(0, end))),
       fc.constantFrom<unknown>('text', 5, { name: 'Harbour', sizes: [] }, [harbour]),
     );
     await fc.assert(
-      fc.asyncProperty(stored, async (value) => {
+      fc.asyncProperty(others, async (value) => {
         await cache.set('key', value, 60_000);
         expect(await remembered.get('key', call, load())).toEqual(harbour);
       }),
     );
+  });
+
+  it("is loaded when what is stored is another key's", async () => {
+    await remembered.get('other', call, load({ name: 'Other', sizes: [] }));
+    await cache.set('key', await cache.get<Buffer>('other'), 60_000);
+    expect(await remembered.get('key', call, load())).toEqual(harbour);
   });
 
   it('is given to the caller although it cannot be stored', async () => {

@@ -2,14 +2,14 @@ import type { Cache } from '@nestjs/cache-manager';
 import { Logger } from '@nestjs/common';
 import type { ReadingContext } from '../platform/video-platform.js';
 import { SharedWork } from './shared-work.js';
-import { Decoded, type Reader } from './stored-value.js';
+import { Bound, type Reader } from './stored-value.js';
 import type { CacheLookups } from './transcript-figures.js';
 
 /** One kind of cache entry, stored as JSON: how it is read back, how long it is kept, and shared loading on a miss. */
 export class Remembered<T> {
   private readonly logger = new Logger(Remembered.name);
   private readonly work = new SharedWork<T>();
-  private readonly values: Decoded<T>;
+  private readonly values: Bound<T>;
 
   constructor(
     private readonly cache: Cache,
@@ -17,7 +17,7 @@ export class Remembered<T> {
     reader: Reader<T>,
     private readonly lookups: CacheLookups,
   ) {
-    this.values = new Decoded(reader);
+    this.values = new Bound(reader);
   }
 
   /**
@@ -34,7 +34,7 @@ export class Remembered<T> {
     purpose = '',
   ): Promise<T> {
     const stored = await this.cache.get<unknown>(key);
-    const known = Buffer.isBuffer(stored) ? this.values.of(stored) : undefined;
+    const known = Buffer.isBuffer(stored) ? this.values.read(key, stored) : undefined;
     if (known === undefined && stored !== undefined && stored !== null) this.lookups.unreadable += 1;
     const found = known !== undefined && serves(known);
     this.lookups.count(found);
@@ -45,7 +45,7 @@ export class Remembered<T> {
 
   private async keep(key: string, value: T): Promise<void> {
     try {
-      await this.cache.set(key, Buffer.from(JSON.stringify(value)), this.ttlSeconds * 1000);
+      await this.cache.set(key, this.values.write(key, value), this.ttlSeconds * 1000);
     } catch (error) {
       this.logger.debug({ event: 'cache_write_failed', cause: String(error) });
     }

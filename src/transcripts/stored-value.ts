@@ -51,18 +51,34 @@ export function fromJson<T>(bytes: Buffer, reader: Reader<T>): T | undefined {
   }
 }
 
-/** Reads stored JSON, once for as long as the same bytes are held: in memory an entry stays the same Buffer. */
-export class Decoded<T> {
-  private readonly known = new WeakMap<Buffer, { value: T | undefined }>();
+/**
+ * Values stored as JSON together with the key that they belong to, so that one that has come under another key is not
+ * taken for its. Read once for as long as the same bytes are held: in memory an entry stays the same Buffer.
+ */
+export class Bound<T> {
+  private readonly known = new WeakMap<Buffer, { key: string; value: T } | { key: undefined }>();
+  private readonly reader: Reader<{ key: string; value: T }>;
 
-  constructor(private readonly reader: Reader<T>) {}
+  constructor(reader: Reader<T>) {
+    this.reader = (stored) => {
+      const key = record({ key: text })(stored)?.key;
+      const value =
+        typeof stored === 'object' && stored !== null && 'value' in stored ? reader(stored.value) : undefined;
+      return key === undefined || value === undefined ? undefined : { key, value };
+    };
+  }
 
-  of(bytes: Buffer): T | undefined {
+  write(key: string, value: unknown): Buffer {
+    return Buffer.from(JSON.stringify({ key, value }));
+  }
+
+  /** The value; undefined when it cannot be read, or is another key's. */
+  read(key: string | undefined, bytes: Buffer): T | undefined {
     let known = this.known.get(bytes);
     if (!known) {
-      known = { value: fromJson(bytes, this.reader) };
+      known = fromJson(bytes, this.reader) ?? { key: undefined };
       this.known.set(bytes, known);
     }
-    return known.value;
+    return known.key !== undefined && known.key === key ? known.value : undefined;
   }
 }

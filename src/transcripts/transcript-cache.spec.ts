@@ -72,8 +72,8 @@ const failure: Answer = { ok: false, details: NO_DETAILS, failure: { code: 'tran
 
 /** The bytes under which what is known of a video is stored. */
 async function storedBytes(answer: Answer): Promise<Buffer> {
-  await transcripts.keep('source', LANGUAGES, answer);
-  return (await cache.get<Buffer>(transcripts.key('source', LANGUAGES))) ?? Buffer.alloc(0);
+  await transcripts.keep('video', LANGUAGES, answer);
+  return (await cache.get<Buffer>(transcripts.key('video', LANGUAGES))) ?? Buffer.alloc(0);
 }
 
 /** Puts bytes, or anything else, where the answer of a video is looked for; the text is there. */
@@ -185,7 +185,8 @@ describe('what is not an answer counts as missing:', () => {
     ['with an unknown kind', { details: { ...NO_DETAILS, kind: 'podcast' }, jsonBytes: 2, crc32: 5 }],
     ['with an unknown failure', { details: NO_DETAILS, code: 'video_haunted', message: null }],
     ['with a failure that names a property of every object', { details: {}, code: 'constructor', message: null }],
-  ])('an entry %s', async (_case, stored) => {
+  ])('an entry %s', async (_case, value) => {
+    const stored = { key: transcripts.key('video', LANGUAGES), value };
     expect(await answersFor(Buffer.from(JSON.stringify(stored)))).toEqual([undefined, undefined]);
   });
 
@@ -195,6 +196,15 @@ describe('what is not an answer counts as missing:', () => {
       expect(await answersFor(stored)).toEqual([undefined, undefined]);
     },
   );
+
+  it("another video's answer, though its text is there too", async () => {
+    for (const answer of [success, failure]) {
+      await transcripts.keep('other', LANGUAGES, answer);
+      const stored = await cache.get<Buffer>(transcripts.key('other', LANGUAGES));
+      expect(await transcripts.get('other', LANGUAGES)).toEqual(answer);
+      expect(await answersFor(stored)).toEqual([undefined, undefined]);
+    }
+  });
 
   it('one of many, beside which the others are found', async () => {
     await transcripts.keep('good', LANGUAGES, success);

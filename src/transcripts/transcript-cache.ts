@@ -10,7 +10,7 @@ import {
   type VideoOutcome,
 } from '../domain/transcript.js';
 import { StoredTexts } from './stored-texts.js';
-import { Decoded, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './stored-value.js';
+import { Bound, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './stored-value.js';
 import { TranscriptFigures } from './transcript-figures.js';
 import { textOf, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
@@ -20,7 +20,7 @@ export type Answer =
   | { ok: false; details: VideoDetails; failure: VideoFailure };
 
 /** Raised when the stored form changes, so that another version's entries are simply not found. */
-const FORMAT = 'ct2';
+const FORMAT = 'ct3';
 /** How much longer than what tells of them texts are kept: what a call found at its beginning is there at its end. */
 const TEXT_HOLD_SECONDS = 600;
 
@@ -55,7 +55,7 @@ const answerReader: Reader<Answer> = (value) => {
 @Injectable()
 export class TranscriptCache {
   private readonly logger = new Logger(TranscriptCache.name);
-  private readonly answers = new Decoded(answerReader);
+  private readonly answers = new Bound(answerReader);
   private readonly stored: StoredTexts;
   private readonly textsAreHere: boolean;
 
@@ -84,15 +84,16 @@ export class TranscriptCache {
   async getMany(videoIds: readonly string[], languages: readonly string[]): Promise<(Answer | undefined)[]> {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
-    if (!this.textsAreHere) return (await this.cache.mget<unknown>(keys)).map((value) => this.answer(value));
+    if (!this.textsAreHere)
+      return (await this.cache.mget<unknown>(keys)).map((value, index) => this.answer(keys[index], value));
     const textKeys = keys.map((key) => this.stored.keys(key));
     const values = await this.cache.mget<unknown>([
       ...keys,
       ...textKeys.map(({ json }) => json),
       ...textKeys.map(({ deflated }) => deflated),
     ]);
-    return keys.map((_key, index) => {
-      const answer = this.answer(values[index]);
+    return keys.map((key, index) => {
+      const answer = this.answer(key, values[index]);
       if (!answer?.ok) return answer;
       const texts = [values[keys.length + index], values[2 * keys.length + index]] as const;
       const transcript = this.stored.found(answer.transcript, ...texts);
@@ -126,12 +127,12 @@ export class TranscriptCache {
     if (!answer.ok) {
       if (VIDEO_FAILURES[answer.failure.code].retryable) return;
       const { code, message = null } = answer.failure;
-      const failure = jsonOf({ details: answer.details, code, message });
+      const failure = this.answers.write(key, { details: answer.details, code, message });
       return this.write(key, failure, this.environment.UNAVAILABLE_TTL_SECONDS);
     }
     const { json, jsonBytes, crc32 } = answer.transcript;
     if (!json) return;
-    const known = jsonOf({ details: answer.details, jsonBytes, crc32 });
+    const known = this.answers.write(key, { details: answer.details, jsonBytes, crc32 });
     // In this order, so that whoever is told of a text finds it.
     await Promise.all([
       this.stored.keep(key, json, crc32),
@@ -144,9 +145,9 @@ export class TranscriptCache {
     await this.changing(() => this.cache.del(this.key(videoId, languages)));
   }
 
-  private answer(value: unknown): Answer | undefined {
+  private answer(key: string | undefined, value: unknown): Answer | undefined {
     if (value === undefined || value === null) return undefined;
-    const answer = Buffer.isBuffer(value) ? this.answers.of(value) : undefined;
+    const answer = Buffer.isBuffer(value) ? this.answers.read(key, value) : undefined;
     if (!answer) this.reportUnreadable();
     return answer;
   }
@@ -177,8 +178,4 @@ export class TranscriptCache {
 export function asAnswer(outcome: VideoOutcome): Answer {
   if (!outcome.ok) return outcome;
   return { ok: true, details: outcome.details, transcript: textOf(outcome.transcript) };
-}
-
-function jsonOf(value: object): Buffer {
-  return Buffer.from(JSON.stringify(value));
 }

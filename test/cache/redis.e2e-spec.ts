@@ -118,10 +118,11 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     const before = (await other.get(PATH, reader.key)).body;
     const names = await keysOf(redis);
     const head = names.find((name) => name.includes(':transcript:') && !name.endsWith(':json')) ?? '';
-    const known = JSON.parse(String(await redis.command('GET', head)));
+    const { key, value } = JSON.parse(String(await redis.command('GET', head)));
     const changed = Buffer.from('{"en":[]}');
     await redis.command('SET', `${head}:json`, changed);
-    await redis.command('SET', head, JSON.stringify({ ...known, jsonBytes: changed.length, crc32: crc32(changed) }));
+    const known = { ...value, jsonBytes: changed.length, crc32: crc32(changed) };
+    await redis.command('SET', head, JSON.stringify({ key, value: known }));
     const after = (await other.get(PATH, reader.key)).body;
     const videoId = head.split(':')[2];
     for (const [index, entry] of after.results.entries())
