@@ -3,6 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
 import { createHttpApp, shutDown } from './http-app.js';
+import { hidingSecrets } from './http/secrets.js';
 import { createLogger, standardOutput } from './logging/logger.js';
 import { useTracer } from './tracing/tracer.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
@@ -12,7 +13,8 @@ async function start(): Promise<void> {
   const leave = (): never => process.exit(0);
   process.on('SIGTERM', leave).on('SIGINT', leave);
   const environment = readEnvironment();
-  const logger = createLogger(environment.LOG_LEVEL, standardOutput());
+  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN);
+  const logger = createLogger(environment.LOG_LEVEL, standardOutput(), hideSecrets);
   const stopTracing = await startTracing(environment, logger);
   const app = await createHttpApp(environment, logger);
   try {

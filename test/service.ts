@@ -4,6 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Environment } from '../src/config/environment.js';
 import type { Plan } from '../src/domain/plan.js';
 import { createHttpApp } from '../src/http-app.js';
+import { hidingSecrets } from '../src/http/secrets.js';
 import { createLogger } from '../src/logging/logger.js';
 import { ApiKeysService } from '../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../src/organizations/organizations.service.js';
@@ -68,7 +69,9 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     options.environment,
   );
   const logs: string[] = [];
-  const app = await createHttpApp(environment, createLogger('debug', { write: (line) => void logs.push(line) }));
+  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN);
+  const logger = createLogger('debug', { write: (line) => void logs.push(line) }, hideSecrets);
+  const app = await createHttpApp(environment, logger);
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
   const keys: string[] = [];

@@ -2,7 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Request, Response } from 'express';
 import { assignRequestContext, requestContext } from './request-context.js';
+import { hidingSecrets } from './secrets.js';
 
+const TOKEN = 'an-admin-token-of-the-tests-0d3e';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function assigned(given: unknown): { id: string; headers: Map<string, string>; passedOn: number } {
@@ -10,7 +12,7 @@ function assigned(given: unknown): { id: string; headers: Map<string, string>; p
   const request = { headers: { 'x-request-id': given } } as unknown as Request;
   const response = { setHeader: (name: string, value: string) => headers.set(name, value) } as unknown as Response;
   let passedOn = 0;
-  assignRequestContext(request, response, () => passedOn++);
+  assignRequestContext(hidingSecrets(TOKEN))(request, response, () => passedOn++);
   return { id: requestContext(request).requestId, headers, passedOn };
 }
 
@@ -35,6 +37,10 @@ describe('the id of a request', () => {
         expect(passedOn).toBe(1);
       }),
     );
+  });
+
+  it('is a new one when a token of the service or a key stands in the one given', () => {
+    for (const given of [TOKEN, `a${TOKEN}b`, `ctk_${'a'.repeat(20)}`]) expect(assigned(given).id).toMatch(UUID);
   });
 
   it('is another one for every request without one', () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
-import { withoutKeys } from '../organizations/api-key.js';
+import { hidingSecrets, type HideSecrets } from './secrets.js';
 
 /** What is known of a request while it runs; `log` is added to its line in the log and never holds a secret. */
 export interface RequestContext {
@@ -11,7 +11,7 @@ export interface RequestContext {
 
 const contexts = new WeakMap<object, RequestContext>();
 
-/** A caller's own id is echoed and kept when it is short, made of harmless characters, and holds no key by mistake. */
+/** A caller's own id is echoed and kept when it is short, made of harmless characters, and holds no secret by mistake. */
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
 
 /** The context of a request that has passed `assignRequestContext`, which is the first thing that any request meets. */
@@ -22,20 +22,19 @@ export function requestContext(request: object): RequestContext {
 }
 
 /** First middleware: gives the request an id and the response the headers that every response carries. */
-export function assignRequestContext(request: Request, response: Response, next: NextFunction): void {
-  const requestId = requestIdFrom(request.headers['x-request-id']);
-  contexts.set(request, { requestId, startedAtMs: performance.now(), log: {} });
-  response.setHeader('X-Request-Id', requestId);
-  response.setHeader('Cache-Control', 'private, no-store');
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  next();
+export function assignRequestContext(hideSecrets: HideSecrets) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const requestId = requestIdFrom(request.headers['x-request-id'], hideSecrets);
+    contexts.set(request, { requestId, startedAtMs: performance.now(), log: {} });
+    response.setHeader('X-Request-Id', requestId);
+    response.setHeader('Cache-Control', 'private, no-store');
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    next();
+  };
 }
 
 /** The id that a caller gave its call, if it is sane; otherwise a new one. */
-export function requestIdFrom(given: unknown): string {
-  return typeof given === 'string' && isSane(given) ? given : randomUUID();
-}
-
-function isSane(requestId: string): boolean {
-  return SANE_REQUEST_ID.test(requestId) && withoutKeys(requestId) === requestId;
+export function requestIdFrom(given: unknown, hideSecrets: HideSecrets = hidingSecrets()): string {
+  const isSane = typeof given === 'string' && SANE_REQUEST_ID.test(given) && hideSecrets(given) === given;
+  return isSane ? given : randomUUID();
 }

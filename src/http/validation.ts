@@ -1,7 +1,7 @@
 import { ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
 import { getMetadataStorage } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
-import { withoutKeys } from '../organizations/api-key.js';
+import { hidingSecrets, type HideSecrets } from './secrets.js';
 
 const NAME_SHOWN_MAX = 80;
 
@@ -10,12 +10,13 @@ export class NoParameters {}
 
 /** Checks parameters against their class; what the class does not name is refused, not ignored. */
 export class StrictValidationPipe extends ValidationPipe {
-  constructor() {
+  constructor(private readonly hideSecrets: HideSecrets = hidingSecrets()) {
     super({
       transform: true,
       whitelist: true,
       forbidNonWhitelisted: true,
-      exceptionFactory: (errors) => new InvalidRequestError(errors.flatMap(invalidFields)),
+      exceptionFactory: (errors) =>
+        new InvalidRequestError(errors.flatMap((error) => invalidFields(error, hideSecrets))),
     });
   }
 
@@ -28,7 +29,7 @@ export class StrictValidationPipe extends ValidationPipe {
     const known = propertiesOf(metadata.metatype);
     const unknown = Object.keys(value).filter((name) => !known.has(name));
     const rest = Object.fromEntries(Object.entries(value).filter(([name]) => known.has(name)));
-    const faults = unknown.map(unknownParameter);
+    const faults = unknown.map((name) => unknownParameter(name, this.hideSecrets));
     const valid: unknown = await Promise.resolve(super.transform(rest, metadata)).catch((error: unknown) => {
       throw error instanceof InvalidRequestError ? new InvalidRequestError([...error.details, ...faults]) : error;
     });
@@ -42,18 +43,18 @@ function propertiesOf(metatype: NonNullable<ArgumentMetadata['metatype']>): Set<
   return new Set(rules.map((rule) => rule.propertyName));
 }
 
-function invalidFields({ property, constraints = {} }: ValidationError): InvalidField[] {
+function invalidFields({ property, constraints = {} }: ValidationError, hideSecrets: HideSecrets): InvalidField[] {
   return Object.entries(constraints).map(([rule, message]) =>
-    rule === 'whitelistValidation' ? unknownParameter(property) : { field: property, message },
+    rule === 'whitelistValidation' ? unknownParameter(property, hideSecrets) : { field: property, message },
   );
 }
 
 /**
- * `limit[]=1` is `limit` written in a way that is not understood, so that is the field named. A key that was sent in the
- * place of a name is not repeated.
+ * `limit[]=1` is `limit` written in a way that is not understood, so that is the field named. A key or a
+ * token that was sent in the place of a name is not repeated.
  */
-function unknownParameter(name: string): InvalidField {
-  const shown = withoutKeys(name).slice(0, NAME_SHOWN_MAX);
+function unknownParameter(name: string, hideSecrets: HideSecrets): InvalidField {
+  const shown = hideSecrets(name).slice(0, NAME_SHOWN_MAX);
   const field = shown.replace(/\[.*$/s, '') || shown;
   return { field, message: `${JSON.stringify(shown)} is not a parameter of this operation.` };
 }

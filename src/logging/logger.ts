@@ -1,10 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, pino, stdTimeFunctions, type DestinationStream, type Level, type Logger } from 'pino';
-import { withoutKeys } from '../organizations/api-key.js';
+import { hidingSecrets, type HideSecrets } from '../http/secrets.js';
 import { activeTracer } from '../tracing/tracer.js';
 
-/** Structured logs: one JSON object a line. A key that turns up in a text by a caller's mistake is masked. */
-export function createLogger(level: string, to: DestinationStream): Logger {
+/** Structured logs: one JSON object a line. A secret that turns up in a text by a caller's mistake is masked. */
+export function createLogger(level: string, to: DestinationStream, hideSecrets: HideSecrets = hidingSecrets()): Logger {
   return pino(
     {
       level,
@@ -15,7 +15,7 @@ export function createLogger(level: string, to: DestinationStream): Logger {
         return traceId === undefined ? {} : { traceId };
       },
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: withoutKeys },
+      hooks: { streamWrite: hideSecrets },
     },
     to,
   );

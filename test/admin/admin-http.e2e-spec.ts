@@ -37,6 +37,19 @@ function lastChange(): Record<string, unknown> {
   return JSON.parse(line ?? '{}') as Record<string, unknown>;
 }
 
+describe('a token of the service that is sent where none belongs', () => {
+  it('does not come back, and the end of this file finds it in no log', async () => {
+    const answers = [
+      await service.request('GET', '/health/live', { 'X-Request-Id': ADMIN_TOKEN }),
+      await admin('GET', `/organizations?${ADMIN_TOKEN}=1`),
+      await admin('POST', '/organizations', { name: 'A', plan: 'pro', [ADMIN_TOKEN]: 1 }),
+      await service.request('GET', `/${ADMIN_TOKEN}`),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 400, 400, 404]);
+    for (const { text, headers } of answers) expect(text + JSON.stringify(headers)).not.toContain(ADMIN_TOKEN);
+  });
+});
+
 describe('organizations over HTTP', () => {
   it('are made, looked at, changed and deleted, each change in a line of the log with the request and the address', async () => {
     const made = await admin('POST', '/organizations', { name: ' Acme ', plan: 'free', monthlyLimit: 7 });
