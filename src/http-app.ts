@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { hideAdmin } from './admin/http/hide-admin.js';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
+import { overlookConditions } from './http/conditions.js';
 import { Connections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
 import { readAddresses, readQuery, refuseOtherMethods, refuseUndecodablePath } from './http/paths.js';
@@ -56,7 +57,8 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   app.use(assignRequestContext(hideSecrets), traceRequests, logRequests(logger));
   app.use(app.get(RequestMetrics).countRequests(document), setSecurityHeaders);
   allowOrigins(app, environment.CORS_ORIGINS);
-  app.use(refuseTooManyHeaders, refuseWrongHost, refuseUndecodablePath, app.get(ShutdownState).refuse);
+  app.use(overlookConditions, refuseTooManyHeaders, refuseWrongHost, refuseUndecodablePath);
+  app.use(app.get(ShutdownState).refuse);
   app.use(hideAdmin(environment), refuseOtherMethods(document));
   app.useGlobalPipes(new StrictValidationPipe(hideSecrets));
   serveDocument(app, document);
