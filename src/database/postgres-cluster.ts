@@ -79,7 +79,7 @@ async function createCluster({ dataDir, home, owner, binaries }: NewCluster): Pr
     await mkdir(directory, { mode: 0o700 });
     await writeFile(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 });
     if ('uid' in owner) for (const path of [directory, passwordFile]) await chown(path, owner.uid, owner.gid);
-    await runInitdb({ directory, owner }, binaries);
+    await runInitdb({ dataDir, directory, owner }, binaries);
     await rename(building, home).catch((error: unknown) => {
       // Another process was faster; its cluster is as good.
       if (!['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(errorCode(error) ?? '')) throw error;
@@ -90,7 +90,7 @@ async function createCluster({ dataDir, home, owner, binaries }: NewCluster): Pr
 }
 
 async function runInitdb(
-  at: Pick<PostgresCluster, 'directory' | 'owner'>,
+  at: Pick<PostgresCluster, 'dataDir' | 'directory' | 'owner'>,
   { initdb }: PostgresBinaries,
 ): Promise<void> {
   const directory = directoryArgument(at);
@@ -106,7 +106,7 @@ async function runInitdb(
     const { stderr } = cause as { readonly stderr?: unknown };
     const output = typeof stderr === 'string' ? stderr : '';
     throw new EmbeddedPostgresError(
-      `The embedded PostgreSQL cannot create its files: ${faultLine(output).replaceAll(directory, at.directory)}.`,
+      `The embedded PostgreSQL cannot create its files in ${at.dataDir}: ${faultLine(output).replaceAll(directory, at.directory)}.`,
       cause,
     );
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { chown, copyFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chown, copyFile, mkdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ClusterUser, useDataDirectory } from './cluster-user.js';
 
@@ -14,6 +15,19 @@ describe('an embedded PostgreSQL that cannot start says why in one line', () => 
     expect(await faultOf(start())).toBe(
       `EmbeddedPostgresError: The data directory ${dataDir()} cannot be used: it is not a directory.`,
     );
+  });
+
+  const asRoot = process.getuid?.() === 0 && process.platform === 'linux' ? it : it.skip;
+  asRoot('a disk that is full before all files are there, whose directory it names', async () => {
+    await mkdir(dataDir());
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m,mode=0711', 'test', dataDir()]);
+    try {
+      const fault = await faultOf(start());
+      expect(fault).toMatch(/cannot create its files in .*: could not write to file .*: No space left on device\.$/);
+      expect(fault).toContain(dataDir());
+    } finally {
+      execFileSync('umount', [dataDir()]);
+    }
   });
 
   it('a path that leads through a file', async () => {
