@@ -29,7 +29,7 @@ export interface Torture {
   /** A PostgreSQL that parts share; a part that breaks one starts its own by `startDatabase`. */
   database: Database;
   /** Tells how far the part is. */
-  say(line: string): void;
+  say: (line: string) => void;
 }
 
 export type Part = (torture: Torture) => Promise<PartReport>;

@@ -1,6 +1,10 @@
-// Loaded into a tortured service: tells over IPC what it holds, so that a leak can be seen from outside.
+// Loaded into a tortured service: tells over IPC what it holds, so that a leak can be seen from outside, and sets its clock.
 if (process.send) {
-  process.on('message', ({ probe }) => {
+  process.on('message', ({ probe, offsetMs }) => {
+    if (probe === 'clock') {
+      setClock(offsetMs);
+      process.send({ probe });
+    }
     if (probe !== 'resources') return;
     globalThis.gc?.();
     const held = {};
@@ -11,4 +15,18 @@ if (process.send) {
   // The channel must not keep the service alive, and neither may it live without the torture.
   process.channel.unref();
   process.on('disconnect', () => process.exit(99));
+}
+
+const RealDate = Date;
+
+/** All that a program of Node can see of the time of day comes from `Date`; what it measures does not depend on it. */
+function setClock(offsetMs) {
+  globalThis.Date = class Date extends RealDate {
+    constructor(...given) {
+      super(...(given.length === 0 ? [RealDate.now() + offsetMs] : given));
+    }
+    static now() {
+      return RealDate.now() + offsetMs;
+    }
+  };
 }

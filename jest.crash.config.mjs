@@ -1,1 +1,0 @@
-export { crash as default } from './jest.config.mjs';

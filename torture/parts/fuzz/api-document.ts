@@ -1,0 +1,92 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  enum?: unknown[];
+  example?: unknown;
+  minimum?: number;
+  maximum?: number;
+  properties?: Record<string, Schema>;
+  required?: string[];
+}
+
+export interface Operation {
+  parameters?: { name: string; in: string; schema: Schema; example?: unknown }[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
+}
+
+interface DocumentJson {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+export interface Route {
+  method: string;
+  path: string;
+  pattern: RegExp;
+  operation: Operation;
+}
+
+/** Here a parameter takes slashes too. */
+export const TRANSCRIPTS = '/channels/{id}/transcripts';
+
+/** The OpenAPI document of a running service, to ask by and to hold answers against. */
+export class ApiDocument {
+  readonly routes: readonly Route[];
+  private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
+  private readonly validators = new Map<string, ValidateFunction>();
+
+  constructor(private readonly json: DocumentJson) {
+    addFormats.default(this.ajv);
+    this.ajv.addSchema({ $id: 'openapi', components: closed(json.components) });
+    this.routes = Object.entries(json.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) => {
+        const parameter = path === TRANSCRIPTS ? '.+' : '[^/]+';
+        const pattern = new RegExp(`^${path.replace(/\{[^}]+\}/g, parameter)}/?$`, 'i');
+        return { method: method.toUpperCase(), path, pattern, operation };
+      }),
+    );
+  }
+
+  /** The routes that a path leads to, whatever the method. */
+  routesAt(path: string): readonly Route[] {
+    return this.routes.filter(({ pattern }) => pattern.test(path));
+  }
+
+  resolved(schema: Schema): Schema {
+    const name = schema.$ref?.split('/').at(-1);
+    return name === undefined ? schema : (this.json.components.schemas[name] ?? {});
+  }
+
+  /** Why a value does not fit the schema; undefined when it does. */
+  mismatch(schema: Schema, value: unknown): string | undefined {
+    const text = JSON.stringify(closed(schema)).replaceAll('"#/components', '"openapi#/components');
+    let validate = this.validators.get(text);
+    if (!validate) {
+      validate = this.ajv.compile(JSON.parse(text) as object);
+      this.validators.set(text, validate);
+    }
+    return validate(value) ? undefined : this.ajv.errorsText(validate.errors);
+  }
+}
+
+/** The schemas with every property named: an answer must not carry what the document does not describe. */
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const copy: Record<string, unknown> = Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, closed(item)]),
+  );
+  if (copy['type'] === 'object' && typeof copy['properties'] === 'object' && !('additionalProperties' in copy)) {
+    copy['additionalProperties'] = false;
+  }
+  // OpenAPI 3.0 has a word of its own for what JSON Schema says with a list of types.
+  if (copy['nullable'] === true) {
+    delete copy['nullable'];
+    return { anyOf: [copy, { type: 'null' }] };
+  }
+  return copy;
+}
