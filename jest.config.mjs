@@ -48,11 +48,3 @@ export default {
 
 /** @type {import('jest').Config} */
 export const recordings = { ...shared, testMatch: ['<rootDir>/test/**/*.recordings-spec.ts'] };
-
-/** @type {import('jest').Config} */
-export const crash = {
-  ...shared,
-  testMatch: ['<rootDir>/test/**/*.crash-spec.ts'],
-  globalSetup: '<rootDir>/test/global-setup.mjs',
-  globalTeardown: '<rootDir>/test/global-teardown.mjs',
-};
