@@ -1,4 +1,5 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { chmod, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -72,6 +73,7 @@ async function main(): Promise<number> {
   }, MINUTES_MAX * 60_000).unref();
   const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-torture-'));
   await chmod(folder, 0o711);
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const stop = (code: number) => (): void => process.exit(code);
   process.on('SIGINT', stop(130)).on('SIGTERM', stop(143));
   const database = await startDatabase(folder, 'postgres', ['fsync=off', 'synchronous_commit=off']);
@@ -87,7 +89,6 @@ async function main(): Promise<number> {
     }
   } finally {
     await database.stop();
-    await rm(folder, { recursive: true, force: true });
   }
   const promised = reports.flatMap((report) => report.promised);
   const broken = promised.filter(({ kept }) => !kept).length;

@@ -6,6 +6,10 @@ import { CLUSTER_ROLE, prepareCluster, type PostgresCluster } from '../../src/da
 import { findFreePort, findPostmaster, launchPostmaster, stopPostmaster } from '../../src/database/postmaster.js';
 import { until } from './until.js';
 
+const postmasters = new Set<number>();
+// Whoever is told to end at once has no time to stop them: SIGQUIT ends a PostgreSQL with all its processes.
+process.on('exit', () => postmasters.forEach((pid) => signal(pid, 'SIGQUIT')));
+
 /** A PostgreSQL of the torture's own, at an address that stays when it is stopped, killed and started again. */
 export interface Database {
   /** Of a database that is always there. */
@@ -75,14 +79,21 @@ class OwnDatabase implements Database {
       });
       return !launch.hasEnded();
     });
+    const postmaster = await findPostmaster(this.cluster);
+    if (postmaster) postmasters.add(postmaster.pid);
   }
 
   async stop(): Promise<void> {
+    const postmaster = await findPostmaster(this.cluster);
     await stopPostmaster(this.cluster);
+    if (postmaster) postmasters.delete(postmaster.pid);
   }
 
   async kill(): Promise<void> {
-    for (const pid of await this.processes()) signal(pid, 'SIGKILL');
+    for (const pid of await this.processes()) {
+      signal(pid, 'SIGKILL');
+      postmasters.delete(pid);
+    }
     await until('PostgreSQL is gone', async () => (await findPostmaster(this.cluster)) === undefined);
   }
 

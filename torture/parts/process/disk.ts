@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,7 +20,16 @@ const CALLS_MAX = 1_500;
 async function mountDisk(path: string, megabytes: number, ...options: string[]): Promise<() => Promise<void>> {
   await mkdir(path, { recursive: true });
   await run('mount', ['-t', 'tmpfs', '-o', [`size=${megabytes}m`, 'mode=0711', ...options].join(), 'torture', path]);
-  return async () => void (await run('umount', [path]).catch(() => run('umount', ['-l', path])));
+  const letGo = (): void => {
+    endPostgres(path);
+    spawnSync('umount', ['-l', path]);
+  };
+  // Also when the torture is told to end at once.
+  process.on('exit', letGo);
+  return async () => {
+    await run('umount', [path]).catch(letGo);
+    process.off('exit', letGo);
+  };
 }
 
 /** DATA_DIR on a disk that is read-only, too small, or fills up while the service runs on its embedded database. */
@@ -42,6 +52,16 @@ export async function disk(torture: Torture): Promise<Findings> {
       ...promised,
     ],
   };
+}
+
+/** A service that was killed leaves its PostgreSQL behind; the first line of its lock file is its process id. */
+function endPostgres(dataDir: string): void {
+  try {
+    const [pid] = readFileSync(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8').split('\n');
+    process.kill(Number(pid), 'SIGQUIT');
+  } catch {
+    // There is none.
+  }
 }
 
 async function refusedStart(
