@@ -1,6 +1,7 @@
 import { startStandIn } from '../../stand-in/stand-in.js';
 import { Chance } from '../surroundings/chance.js';
 import { Service, type Resources } from '../surroundings/service.js';
+import { farEnds } from '../surroundings/sockets.js';
 import { atOnce, until } from '../surroundings/until.js';
 import { atMost, equal, nothing, type Part, type Promised, type Torture } from '../torture.js';
 import { ApiDocument } from './fuzz/api-document.js';
@@ -9,7 +10,7 @@ import { makeCredentials, METRICS_TOKEN, type Credentials } from './fuzz/credent
 import { exchange, type Exchange } from './fuzz/exchange.js';
 import { Gunner } from './fuzz/gunner.js';
 import { Judge, unprefixed } from './fuzz/judge.js';
-import { Canary, farEnds } from './fuzz/outgoing.js';
+import { Canary } from './fuzz/canary.js';
 import type { Shot } from './fuzz/shot.js';
 import { Tally } from './fuzz/tally.js';
 

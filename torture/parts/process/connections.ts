@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { startStandIn } from '../../../stand-in/stand-in.js';
-import { ADMIN_TOKEN, Service, type Customer, type Resources } from '../../surroundings/service.js';
+import { ADMIN_TOKEN, Service, type Customer } from '../../surroundings/service.js';
+import { callers } from '../../surroundings/sockets.js';
 import { until } from '../../surroundings/until.js';
 import { atMost, equal, nothing, type Promised, type Torture } from '../../torture.js';
 import type { Findings } from './findings.js';
@@ -51,18 +52,17 @@ export async function connections({ folder, database, short, say }: Torture): Pr
     const port = Number(new URL(service.url).port);
     await service.get(BIG, customer.key);
     await others(service, customer, 10);
-    const before = await service.resources();
     const quiet = await others(service, customer, CALLS);
     const crowd: Crowd = short ? { idle: 300, writers: 20, readers: 4 } : { idle: 2_000, writers: 100, readers: 10 };
     const groups = invite(port, customer, crowd);
     guests.push(...Object.values(groups).flat());
     await until('All are connected', () => guests.every(({ socket }) => !socket.connecting), 60_000);
-    const held = (await service.resources()).held['TCPSocketWrap'] ?? 0;
+    const held = (await callers(service.program.child.pid ?? 0, port)) ?? 0;
     const dribbling = setInterval(() => dribble(groups), 1_000);
     say(`${guests.length} connections that do not behave`);
     const crowded = await others(service, customer, CALLS);
     const kept = new Guest(port, `GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n`).listen();
-    const closing = short ? [] : await closed(service, groups, before);
+    const closing = short ? [] : await closed(service, groups);
     clearInterval(dribbling);
     kept.socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(
@@ -141,17 +141,15 @@ async function others(service: Service, { key }: Customer, count: number): Promi
   return { ms: ms.sort((one, other) => one - other), wrong };
 }
 
-async function closed(service: Service, groups: Groups, before: Resources): Promise<Promised[]> {
+async function closed(service: Service, groups: Groups): Promise<Promised[]> {
   const everybody = Object.values(groups).flat();
-  const serverSide = async (): Promise<number> => (await service.resources()).held['TCPSocketWrap'] ?? 0;
+  const pid = service.program.child.pid ?? 0;
+  const port = Number(new URL(service.url).port);
   // A paused reader does not see the end of its connection: that is looked for on the other side.
-  await until(
-    'They are closed',
-    async () => (await serverSide()) <= (before.held['TCPSocketWrap'] ?? 0) + 1,
-    CLOSED_SECONDS_MAX * 1_000,
-    500,
-  ).catch(() => undefined);
-  const left = (await serverSide()) - (before.held['TCPSocketWrap'] ?? 0) - 1;
+  const left = async (): Promise<number> => Math.max(0, ((await callers(pid, port)) ?? 0) - 1);
+  await until('They are closed', async () => (await left()) === 0, CLOSED_SECONDS_MAX * 1_000, 500).catch(
+    () => undefined,
+  );
   const seen = everybody.filter((guest) => !groups.readers.includes(guest));
   const latestMs = Math.max(...seen.map(({ closedAfterMs }) => closedAfterMs ?? Number.POSITIVE_INFINITY));
   const without408 = (guests: readonly Guest[]): string[] =>
@@ -159,7 +157,7 @@ async function closed(service: Service, groups: Groups, before: Resources): Prom
       .filter(({ received }) => !received.startsWith('HTTP/1.1 408'))
       .map(({ received }) => JSON.stringify(received.slice(0, 60)));
   return [
-    atMost('connections of theirs still open in the service', left, 0, `after ${CLOSED_SECONDS_MAX} s`),
+    atMost('connections of theirs still open in the service', await left(), 0, `after ${CLOSED_SECONDS_MAX} s`),
     atMost('the last idle one or slow writer was closed after', latestMs / 1000, CLOSED_SECONDS_MAX, 's'),
     nothing('slow writers that were not told 408', without408([...groups.heads, ...groups.bodies])),
   ];

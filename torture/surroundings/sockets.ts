@@ -1,47 +1,48 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 
-/** A listener on the loopback whose address stands in hostile requests; whoever connects has followed one of them. */
-export class Canary {
-  contacts = 0;
-
-  private constructor(
-    readonly address: string,
-    readonly close: () => void,
-  ) {}
-
-  static async start(): Promise<Canary> {
-    const server = createServer((socket) => {
-      canary.contacts += 1;
-      socket.destroy();
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    const canary = new Canary(`127.0.0.1:${port}`, () => server.close());
-    return canary;
-  }
+interface Connection {
+  table: string;
+  local: string;
+  remote: string;
 }
 
 /**
- * The far ends of a process's connections, those of its own callers left out, from /proc: `127.0.0.1:5432`. Undefined
- * where there is no /proc.
+ * The far ends of a process's connections, those of its own callers left out: `127.0.0.1:5432`. Undefined where there is
+ * no /proc.
  */
 export async function farEnds(pid: number, ownPort: number): Promise<Set<string> | undefined> {
+  const connections = await connectionsOf(pid);
+  return (
+    connections &&
+    new Set(
+      connections
+        .filter(({ local, remote }) => portOf(local) !== ownPort && portOf(remote) !== 0)
+        .map(({ table, remote }) => `${table.startsWith('udp') ? 'udp ' : ''}${addressOf(remote)}`),
+    )
+  );
+}
+
+/** How many callers a process has on its port; undefined where there is no /proc. */
+export async function callers(pid: number, port: number): Promise<number | undefined> {
+  const connections = await connectionsOf(pid);
+  return connections?.filter(({ local, remote }) => portOf(local) === port && portOf(remote) !== 0).length;
+}
+
+async function connectionsOf(pid: number): Promise<Connection[] | undefined> {
   const folder = `/proc/${pid}/fd`;
   const names = await readdir(folder).catch(() => undefined);
   if (!names) return undefined;
   const links = await Promise.all(names.map((name) => readlink(`${folder}/${name}`).catch(() => '')));
   const inodes = new Set(links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []));
-  const ends = new Set<string>();
+  const found: Connection[] = [];
   for (const table of ['tcp', 'tcp6', 'udp', 'udp6']) {
     const lines = (await readFile(`/proc/${pid}/net/${table}`, 'utf8').catch(() => '')).split('\n').slice(1);
     for (const line of lines) {
       const [, local = '', remote = '', , , , , , , inode = ''] = line.trim().split(/\s+/);
-      if (!inodes.has(inode) || portOf(local) === ownPort || portOf(remote) === 0) continue;
-      ends.add(`${table.startsWith('udp') ? 'udp ' : ''}${addressOf(remote)}`);
+      if (inodes.has(inode)) found.push({ table, local, remote });
     }
   }
-  return ends;
+  return found;
 }
 
 function portOf(end: string): number {
