@@ -22,10 +22,13 @@ export async function farEnds(pid: number, ownPort: number): Promise<Set<string>
   );
 }
 
-/** How many callers a process has on its port; undefined where there is no /proc. */
-export async function callers(pid: number, port: number): Promise<number | undefined> {
+/** The ports from which a process is called on its own; undefined where there is no /proc. */
+export async function callers(pid: number, port: number): Promise<Set<number> | undefined> {
   const connections = await connectionsOf(pid);
-  return connections?.filter(({ local, remote }) => portOf(local) === port && portOf(remote) !== 0).length;
+  return (
+    connections &&
+    new Set(connections.filter(({ local }) => portOf(local) === port).map(({ remote }) => portOf(remote)))
+  );
 }
 
 async function connectionsOf(pid: number): Promise<Connection[] | undefined> {
