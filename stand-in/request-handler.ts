@@ -8,7 +8,7 @@ import { resolveUrl, visitorId } from './calls/resolve-url.js';
 import { timedtext } from './calls/timedtext.js';
 import { answerControl, type Controls, isControl } from './control.js';
 import { actOut } from './faults/act-out.js';
-import type { Fault, FaultBook } from './faults/fault-book.js';
+import type { Fault, FaultBook, FaultKind } from './faults/fault-book.js';
 import type { Holds } from './faults/holds.js';
 import { type Incoming, readIncoming } from './incoming.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
@@ -17,6 +17,8 @@ import type { Settings } from './settings.js';
 import { type WrittenAnswer, WrittenBodies } from './written-bodies.js';
 
 const REQUEST_BYTES_MAX = 1_048_576;
+/** Faults that end the connection on this side. */
+const BROKEN_HERE: ReadonlySet<FaultKind> = new Set(['reset', 'cut', 'half-closed']);
 
 /** Takes each request the same way: read, record, hold, wait, then answer or fail on purpose. */
 export class RequestHandler {
@@ -69,7 +71,7 @@ export class RequestHandler {
   private watch(record: RecordedRequest, response: ServerResponse): AbortSignal {
     const closed = new AbortController();
     response.once('close', () => {
-      const brokenHere = record.fault === 'reset' || record.fault === 'cut';
+      const brokenHere = record.fault !== null && BROKEN_HERE.has(record.fault);
       const status = response.headersSent ? response.statusCode : null;
       this.log.leave(record, { status, aborted: !response.writableFinished && !brokenHere });
       closed.abort();

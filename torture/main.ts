@@ -6,11 +6,12 @@ import { parseArgs } from 'node:util';
 import { cache } from './parts/cache.js';
 import { fuzz } from './parts/fuzz.js';
 import { process as processPart } from './parts/process.js';
+import { upstream } from './parts/upstream.js';
 import { printed, writeReports } from './report.js';
 import { startDatabase } from './surroundings/database.js';
 import type { Part, PartReport } from './torture.js';
 
-const PARTS: Readonly<Record<string, Part>> = { fuzz, process: processPart, cache };
+const PARTS: Readonly<Record<string, Part>> = { fuzz, upstream, process: processPart, cache };
 
 const MINUTES_MAX = 20;
 const HELP = `Breaks the service on purpose, on this machine alone, and tells what it did with that.

@@ -44,6 +44,8 @@ export async function actOut(
       return;
     case 'cut':
       return cut(answer, response);
+    case 'half-closed':
+      return halfClose(answer, response);
     case 'hang':
       return;
     case 'empty':
@@ -92,6 +94,13 @@ function cut(answer: WrittenAnswer, response: ServerResponse): void {
   const bytes = plain(answer);
   response.writeHead(answer.status, { 'Content-Type': answer.contentType, 'Content-Length': bytes.length + 1 });
   response.write(half(bytes), () => response.socket?.resetAndDestroy());
+}
+
+/** Announces the whole body, sends half of it, and closes its own side in good order, as if that were all. */
+function halfClose(answer: WrittenAnswer, response: ServerResponse): void {
+  const bytes = plain(answer);
+  response.writeHead(answer.status, { 'Content-Type': answer.contentType, 'Content-Length': bytes.length + 1 });
+  response.write(half(bytes), () => response.socket?.end());
 }
 
 async function drip(answer: WrittenAnswer, response: ServerResponse, closed: AbortSignal): Promise<void> {

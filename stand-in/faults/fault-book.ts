@@ -9,6 +9,7 @@ export const FAULT_KINDS = [
   '500',
   'reset',
   'cut',
+  'half-closed',
   'hang',
   'empty',
   'captcha',

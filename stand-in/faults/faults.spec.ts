@@ -39,7 +39,7 @@ describe('a fault', () => {
     expect((await player()).headers.get('location')).toBe('/x');
   });
 
-  it.each<FaultKind>(['reset', 'cut'])('breaks the connection: %s', async (kind) => {
+  it.each<FaultKind>(['reset', 'cut', 'half-closed'])('breaks the connection: %s', async (kind) => {
     standIn.setFaults({ kind });
     await expect(player()).rejects.toThrow();
     await standIn.requests.until(({ inFlight }) => inFlight === 0);

@@ -12,6 +12,7 @@ const TOLD_AS: Readonly<Record<FaultKind, 'upstream_blocked' | 'upstream_timeout
   '500': 'upstream_failure',
   reset: 'upstream_failure',
   cut: 'upstream_failure',
+  'half-closed': 'upstream_failure',
   hang: 'upstream_timeout',
   empty: 'upstream_blocked',
   captcha: 'upstream_blocked',

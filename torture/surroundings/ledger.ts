@@ -1,0 +1,21 @@
+import { ADMIN_TOKEN, send, type Service } from './service.js';
+import { at } from './transcripts.js';
+
+/** What the service says of an organization's quota, asked as an operator would. */
+export interface Ledger {
+  exact: boolean;
+  used: number;
+  reserved: number;
+}
+
+/** The figures of `usage --verify`, over HTTP: the commands take a second each to start. */
+export async function ledgerOf(service: Service, organizationId: string): Promise<Ledger> {
+  const path = `/admin/organizations/${organizationId}/usage?verify=true`;
+  const { status, body } = await send(service.url, 'GET', path, { Authorization: `Bearer ${ADMIN_TOKEN}` }, 20_000);
+  if (status !== 200) throw new Error(`The usage is answered ${status}.`);
+  return {
+    exact: at(body, 'verification', 'exact') === true,
+    used: Number(at(body, 'used')),
+    reserved: Number(at(body, 'reserved')),
+  };
+}

@@ -1,0 +1,85 @@
+import type { Answer } from './service.js';
+
+/** An entry of an answer; `end` is `ok` or the code of its failure. */
+export interface ToldEntry {
+  videoId: string;
+  end: string;
+  cached: boolean;
+}
+
+export interface ToldSummary {
+  total: number;
+  succeeded: number;
+  failed: number;
+  cached: number;
+  fetched: number;
+}
+
+/** What a call for transcripts was told, as JSON or as lines. */
+export interface Told {
+  entries: readonly ToldEntry[];
+  summary: ToldSummary;
+}
+
+/** The value at a path in JSON; undefined when it leads nowhere. */
+export function at(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (from, key) => (typeof from === 'object' && from !== null ? (from as Record<string, unknown>)[key] : undefined),
+    value,
+  );
+}
+
+/** The code of an answer's error; `ok` when it has none. */
+export function codeOf(answer: Answer): string {
+  const code = at(answer.body, 'error', 'code');
+  return typeof code === 'string' ? code : answer.status === 200 ? 'ok' : `status ${answer.status}`;
+}
+
+/** What an answer of 200 told; undefined when it is not whole. */
+export function readTold({ body, text, whole }: Answer): Told | undefined {
+  if (!whole) return undefined;
+  if (body !== undefined && at(body, 'type') === undefined) return told(at(body, 'results'), at(body, 'summary'));
+  const lines = text
+    .split('\n')
+    .filter(Boolean)
+    .map((line): unknown => JSON.parse(line));
+  const results = lines.filter((line) => at(line, 'type') === 'result').map((line) => at(line, 'result'));
+  return told(results, at(lines.at(-1), 'summary'));
+}
+
+function told(results: unknown, summary: unknown): Told | undefined {
+  if (!Array.isArray(results)) return undefined;
+  const number = (name: string): number => {
+    const value = at(summary, name);
+    return typeof value === 'number' ? value : Number.NaN;
+  };
+  return {
+    entries: results.map((entry) => ({
+      videoId: String(at(entry, 'videoId')),
+      end: at(entry, 'ok') === true ? 'ok' : String(at(entry, 'error', 'code')),
+      cached: at(entry, 'cached') === true,
+    })),
+    summary: {
+      total: number('total'),
+      succeeded: number('succeeded'),
+      failed: number('failed'),
+      cached: number('cached'),
+      fetched: number('fetched'),
+    },
+  };
+}
+
+/** The identities of an answer that do not hold; none when all do. */
+export function brokenIdentities({ entries, summary }: Told): string[] {
+  const { total, succeeded, failed, cached, fetched } = summary;
+  const good = entries.filter(({ end }) => end === 'ok');
+  const checks: readonly [string, boolean][] = [
+    ['total = entries', total === entries.length],
+    ['total = succeeded + failed', total === succeeded + failed],
+    ['succeeded = cached + fetched', succeeded === cached + fetched],
+    ['succeeded = entries without an error', succeeded === good.length],
+    ['cached = entries that say so', cached === entries.filter((entry) => entry.cached).length],
+    ['no failed entry is cached', entries.every(({ end, cached: free }) => end === 'ok' || !free)],
+  ];
+  return checks.flatMap(([what, holds]) => (holds ? [] : [`${what} does not hold in ${JSON.stringify(summary)}`]));
+}
