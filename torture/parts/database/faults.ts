@@ -1,0 +1,102 @@
+import pg from 'pg';
+import type { Database } from '../../surroundings/database.js';
+import { until } from '../../surroundings/until.js';
+
+/** Something that can be done to a database, and undone. */
+export interface DatabaseFault {
+  name: string;
+  /** Whether a call that still needs the database cannot succeed while it lasts; else it may. */
+  isOutage: boolean;
+  strike(): Promise<void>;
+  heal(): Promise<void>;
+}
+
+const SERVICE = "application_name = 'channel-transcripts'";
+const READ_WRITE = '-c default_transaction_read_only=off';
+
+/** Everything that is done to the database of a service. @param url of the service's own database */
+export function databaseFaults(database: Database, url: string): DatabaseFault[] {
+  const { adminUrl } = database;
+  const others = new Crowd(adminUrl);
+  const nothing = (): Promise<void> => Promise.resolve();
+  const terminate = (): Promise<unknown> =>
+    database.query(adminUrl, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${SERVICE}`);
+  return [
+    { name: 'stopped', isOutage: true, strike: () => database.stop(), heal: () => database.start() },
+    { name: 'killed', isOutage: true, strike: () => database.kill(), heal: () => database.start() },
+    {
+      name: 'restarted',
+      isOutage: false,
+      strike: async () => {
+        await database.stop();
+        await database.start();
+      },
+      heal: nothing,
+    },
+    { name: 'frozen', isOutage: true, strike: () => database.freeze(), heal: () => database.thaw() },
+    {
+      name: 'read-only',
+      isOutage: false,
+      strike: () => setReadOnly(database, url, true),
+      heal: () => setReadOnly(database, url, false),
+    },
+    {
+      name: 'out of connections',
+      isOutage: true,
+      strike: async () => {
+        await others.take();
+        await others.drive(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${SERVICE}`);
+        await others.take();
+      },
+      heal: () => others.leave(),
+    },
+    {
+      name: 'connections cut',
+      isOutage: false,
+      strike: async () => void (await terminate()),
+      heal: nothing,
+    },
+  ];
+}
+
+/** For every session at once, from its next transaction on. */
+async function setReadOnly(database: Database, url: string, on: boolean): Promise<void> {
+  const target = new URL(database.adminUrl);
+  target.searchParams.set('options', READ_WRITE);
+  const setting = on ? 'SET default_transaction_read_only = on' : 'RESET default_transaction_read_only';
+  await database.query(target.href, `ALTER SYSTEM ${setting}`);
+  await database.query(target.href, 'SELECT pg_reload_conf()');
+  await until('The setting holds', async () => {
+    const [row] = await database.query(url, "SELECT current_setting('default_transaction_read_only') AS value");
+    return row?.['value'] === (on ? 'on' : 'off');
+  });
+}
+
+/** Others who take every connection that there is. */
+class Crowd {
+  private clients: pg.Client[] = [];
+
+  constructor(private readonly url: string) {}
+
+  async take(): Promise<void> {
+    for (;;) {
+      const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
+      client.on('error', () => undefined);
+      try {
+        await client.connect();
+      } catch {
+        return;
+      }
+      this.clients.push(client);
+    }
+  }
+
+  async drive(statement: string): Promise<void> {
+    await this.clients[0]?.query(statement);
+  }
+
+  async leave(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.end().catch(() => undefined)));
+    this.clients = [];
+  }
+}
