@@ -9,8 +9,9 @@ const ALLOWED = {
   database: ['config', 'domain', 'tracing'],
   // An error repeats what was sent, without the keys in it.
   http: ['domain', 'database', 'tracing', 'organizations/api-key\\.ts$'],
-  organizations: ['domain'],
-  quota: ['organizations', 'tracing', 'config', 'domain'],
+  // What a call waits for while it can still be refused is waited for in one way.
+  organizations: ['domain', 'database/prompt-query\\.ts$'],
+  quota: ['organizations', 'tracing', 'config', 'domain', 'database/prompt-query\\.ts$'],
   // The limits count over all replicas in the server that the cache has a connection to.
   access: ['organizations', 'cache', 'http', 'domain', 'config'],
   transcripts: ['platform/[^/]+\\.ts$', 'quota', 'tracing', 'domain', 'config'],

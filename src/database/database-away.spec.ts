@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { QueryFailedError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
 import { isDatabaseAway } from './database-away.js';
+import { DatabaseSlowError } from './prompt-query.js';
 
 const withCode = (code: string, message = 'failed'): Error => Object.assign(new Error(message), { code });
 
@@ -30,6 +31,10 @@ describe('isDatabaseAway', () => {
   ])('the driver saying "%s" means away', (message) => {
     expect(isDatabaseAway(new Error(message))).toBe(true);
     expect(isDatabaseAway(new QueryFailedError('SELECT 1', [], new Error(message)))).toBe(true);
+  });
+
+  it('an answer that was not waited for means away', () => {
+    expect(isDatabaseAway(new DatabaseSlowError())).toBe(true);
   });
 
   it('a connection that broke in the middle of a transaction means away', () => {

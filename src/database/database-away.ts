@@ -1,4 +1,5 @@
 import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
+import { DatabaseSlowError } from './prompt-query.js';
 
 const SYSTEM_CODES = new Set([
   'ECONNREFUSED',
@@ -33,8 +34,11 @@ const DRIVER_MESSAGE = new RegExp(
   ].join('|'),
 );
 
-/** TypeORM gives a connection back when it breaks, so that the next statement of a transaction finds it gone. */
-const RELEASED = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+/**
+ * An answer that was not waited for; and TypeORM gives a connection back when it breaks, so that the next statement of a
+ * transaction finds it gone.
+ */
+const KINDS = [DatabaseSlowError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 const DEPTH_MAX = 8;
 
@@ -52,7 +56,7 @@ function isAway(error: unknown, depth: number): boolean {
   const { code, message, driverError, cause, errors } = error as Readonly<Record<string, unknown>>;
   if (typeof code === 'string' && (SYSTEM_CODES.has(code) || SQL_STATE.test(code))) return true;
   if (typeof message === 'string' && DRIVER_MESSAGE.test(message)) return true;
-  if (RELEASED.some((kind) => error instanceof kind)) return true;
+  if (KINDS.some((kind) => error instanceof kind)) return true;
   const inner = [driverError, cause, ...(Array.isArray(errors) ? (errors as unknown[]) : [])];
   return inner.some((each) => isAway(each, depth + 1));
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { promptQuery } from '../database/prompt-query.js';
 import type { Plan } from '../domain/plan.js';
 import { ApiKeyUse } from './api-key-use.js';
 import { ApiKey } from './api-key.entity.js';
@@ -56,7 +57,7 @@ export class ApiKeysService {
    */
   async authenticate(key: string): Promise<Caller | undefined> {
     if (!isWellFormedKey(key)) return undefined;
-    const [found] = await this.database.query<FoundKey[]>(AUTHENTICATE, [hashKey(key)]);
+    const [found] = await promptQuery<FoundKey[]>(this.database, AUTHENTICATE, [hashKey(key)]);
     if (!found) return undefined;
     if (found.stale) this.use.note(found.key_id);
     return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };

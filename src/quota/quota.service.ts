@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
+import { promptQuery } from '../database/prompt-query.js';
 import type { QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { inSpan } from '../tracing/tracer.js';
@@ -58,7 +59,8 @@ export class QuotaService implements OnApplicationShutdown {
    * @throws UnknownOrganizationError, and the driver's errors when the database is away
    */
   async reserve(request: ReservationRequest): Promise<Reservation> {
-    const [row] = await this.database.query<ReserveRow[]>(RESERVE, [
+    const leaseEndsAtMs = performance.now() + request.leaseSeconds * 1000;
+    const values = [
       request.organizationId,
       request.keyId,
       request.requestId,
@@ -67,7 +69,12 @@ export class QuotaService implements OnApplicationShutdown {
       request.leaseSeconds,
       this.environment.PLAN_FREE_MONTHLY,
       this.environment.PLAN_PRO_MONTHLY,
-    ]);
+    ];
+    // Its call was refused meanwhile: what it holds is given back, and does not wait for its lease.
+    const giveBack = ([late]: ReserveRow[]): void => {
+      if (late && late.reservation_id !== null) void this.settleWithRetry(late.reservation_id, 0, leaseEndsAtMs);
+    };
+    const [row] = await promptQuery<ReserveRow[]>(this.database, RESERVE, values, giveBack);
     if (!row) throw new UnknownOrganizationError(request.organizationId);
     const quota = {
       limit: row.limit_in_force,
@@ -167,7 +174,7 @@ export class QuotaService implements OnApplicationShutdown {
   }
 
   private async usageRow(organizationId: string): Promise<UsageRow> {
-    const [row] = await this.database.query<UsageRow[]>(USAGE, [
+    const [row] = await promptQuery<UsageRow[]>(this.database, USAGE, [
       organizationId,
       this.environment.PLAN_FREE_MONTHLY,
       this.environment.PLAN_PRO_MONTHLY,

@@ -24,6 +24,19 @@ describe('while the database is away', () => {
     expect((await service.get('/channels/@tidewater/transcripts?limit=1', key)).status).toBe(200);
   });
 
+  it('a call is 503 within two seconds also when the database stands still and refuses nothing', async () => {
+    const { key } = await service.organization();
+    service.link.silence();
+    const begunAtMs = performance.now();
+    const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
+    const tookMs = performance.now() - begunAtMs;
+    expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
+    // With a second for a busy machine; the driver's own patience is above five.
+    expect(tookMs).toBeLessThan(3_000);
+    // What is silent now stays so.
+    service.link.cut();
+  });
+
   it('the service is alive but not ready, and says which dependency is missing', async () => {
     service.link.cut();
     expect((await service.request('GET', '/health/live')).status).toBe(200);
