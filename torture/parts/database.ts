@@ -8,11 +8,14 @@ import { until } from '../surroundings/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../torture.js';
 import { databaseFaults, type DatabaseFault } from './database/faults.js';
 import { type Phase, phasesOf } from './database/phases.js';
+import { storm, type StormEnd } from './database/storm.js';
 
 const DEADLINE_SECONDS = 5;
 const REFUSED_WITHIN_MS = 2_000;
 const OUTAGE_MS = 1_000;
 const VIDEOS = 3;
+const STORM_MS = 25_000;
+const STORM_SHORT_MS = 2_000;
 /** The lease of a reservation that nobody knows of. */
 const LEASE_MS = (DEADLINE_SECONDS + 15) * 1_000;
 
@@ -38,7 +41,11 @@ export const database: Part = async (torture) => {
       YOUTUBE_BASE_URL: standIn.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
     });
-    return await new Trouble(own, standIn, service, await service.customer()).run(torture.short, torture.say);
+    return await new Trouble(own, standIn, service, await service.customer()).run(
+      torture.short,
+      torture.seed,
+      torture.say,
+    );
   } finally {
     await own.thaw();
     await service?.stop();
@@ -58,7 +65,7 @@ class Trouble {
     private readonly customer: Customer,
   ) {}
 
-  async run(short: boolean, say: (line: string) => void): Promise<PartReport> {
+  async run(short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
     const url = this.service.environment['DATABASE_URL'] ?? '';
     const faults = databaseFaults(this.database, url);
     const phases = phasesOf(this.database, url, this.standIn, this.customer.id);
@@ -70,7 +77,11 @@ class Trouble {
       ends.push(await this.cell(fault, phase));
       if (phase.name === 'after') say(fault.name);
     }
-    return this.report(chosen.length, ends);
+    const choices = { seed, ms: short ? STORM_SHORT_MS : STORM_MS, videos: VIDEOS };
+    const end = await storm(this.database, this.standIn, this.service, this.customer, choices);
+    this.fetched += end.fetched;
+    await this.recovered();
+    return this.report(chosen.length, ends, end);
   }
 
   /** One call, with a fault at a moment of it; then the fault is over, and the accounts are looked at. */
@@ -157,7 +168,7 @@ class Trouble {
     ];
   }
 
-  private async report(count: number, ends: readonly CellEnd[]): Promise<PartReport> {
+  private async report(count: number, ends: readonly CellEnd[], stormed: StormEnd): Promise<PartReport> {
     const { reserved } = await ledgerOf(this.service, this.customer.id);
     await until(
       'Nothing is reserved',
@@ -175,14 +186,16 @@ class Trouble {
     const phases = [...new Set(ends.map(({ phase }) => phase))];
     const shown = (fault: string, phase: string): string => {
       const end = ends.find((one) => one.fault === fault && one.phase === phase);
-      return end ? `${end.told}, ${(end.endedMs / 1000).toFixed(1)} s` : '';
+      if (!end) return '';
+      return end.endedMs > 0 ? `${end.told}, ${(end.endedMs / 1000).toFixed(1)} s` : end.told;
     };
     return {
       title: 'The database in every kind of trouble',
       text:
         `A call for ${VIDEOS} videos, the trouble at a moment of it, then an end of the trouble: how the call ended, and the ` +
         `seconds from the trouble to that. ${this.calls} calls; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
-        `again. ${reserved} counts were left to the leases of calls that were refused before they knew of their reservation.`,
+        `again. In a storm of ${stormed.blows} blows (connections cut at random, the database standing still or restarted) ` +
+        `${stormed.calls} more calls, of which ${stormed.refused} were refused. ${reserved} counts were left to the leases of calls that were refused before they knew of their reservation.`,
       columns: ['database', ...phases],
       rows: faults.map((fault) => [fault, ...phases.map((phase) => shown(fault, phase))]),
       promised: [
@@ -204,6 +217,9 @@ class Trouble {
           10,
           's',
         ),
+        nothing('In the storm too every call is 503 or answered in full', stormed.wrong),
+        equal('In the storm calls were answered and refused', stormed.fetched > 0 && stormed.refused > 0, true),
+        atMost('In the storm no text is asked for that was not reserved for', stormed.asked, stormed.reserved, 'texts'),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
         equal('At the end, by usage --verify', verified, { exact: true, used: this.fetched, reserved: 0 }),
         nothing('No fault in the log', bugs),
