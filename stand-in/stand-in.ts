@@ -22,6 +22,8 @@ export interface StandIn {
   requests: RequestLog;
   /** Replaces all faults. */
   setFaults(...faults: Fault[]): void;
+  /** Throws the dice for faults with a rate by another seed. */
+  reseed(seed: number): void;
   /** Changes some of the settings. */
   set(settings: Partial<Settings>): void;
   /** Stops the requests that match in flight; `count` says how many must have arrived for `arrived`. */
@@ -44,11 +46,13 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   const controls = {
     requests,
     setFaults: (...given: Fault[]) => faults.set(given),
+    reseed: (seed: number) => faults.reseed(seed),
     set: (changes: Partial<Settings>) => void Object.assign(settings, settingsOf({ ...settings, ...changes })),
     hold: (match: RequestMatch, count?: number) => holds.hold(match, count),
     reset: () => {
       holds.releaseAll();
       requests.clear();
+      faults.reseed(options.seed ?? 1);
       faults.set(options.faults ?? []);
       Object.assign(settings, settingsOf(options));
     },

@@ -43,7 +43,7 @@ export class FaultBook {
   private faults: { fault: Fault; hits: number }[] = [];
   private random: () => number;
 
-  constructor(private readonly seed: number) {
+  constructor(private seed: number) {
     this.random = seededRandom(seed);
   }
 
@@ -51,6 +51,12 @@ export class FaultBook {
   set(faults: readonly Fault[]): void {
     this.faults = faults.map((fault) => ({ fault, hits: 0 }));
     this.random = seededRandom(this.seed);
+  }
+
+  /** From now on, and after the next `set` too, the dice fall as this seed says. */
+  reseed(seed: number): void {
+    this.seed = seed;
+    this.random = seededRandom(seed);
   }
 
   strike(incoming: Incoming): Fault | undefined {

@@ -12,7 +12,6 @@ import { storm, type StormEnd } from './database/storm.js';
 
 const DEADLINE_SECONDS = 5;
 const REFUSED_WITHIN_MS = 2_000;
-const OUTAGE_MS = 1_000;
 const VIDEOS = 3;
 const STORM_MS = 25_000;
 const STORM_SHORT_MS = 2_000;
@@ -102,7 +101,7 @@ class Trouble {
     const answering = Promise.resolve(running ?? make());
     // What waits for a lock is let go when the fault has come, as is what the platform holds.
     await stand.release();
-    const [answer] = await Promise.all([answering, sleep(OUTAGE_MS)]);
+    const [answer] = await Promise.all([answering, sleep(fault.lastsMs)]);
     const endedMs = startedAtMs + answer.ms - Math.max(startedAtMs, struckAtMs);
     const asked = this.standIn.requests.count({ kind: 'timedtext' });
     await fault.heal();

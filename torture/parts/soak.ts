@@ -24,6 +24,8 @@ const FAULT_RATE = 0.2;
 const WARM_UP_SHARE = 0.3;
 /** A figure may rise by this share of itself over the time that is measured, or by three times its own noise. */
 const RISE_SHARE_MAX = 0.1;
+/** What is resident follows the heap late and in large steps. */
+const RISE_SHARE_MAX_RESIDENT = 0.15;
 const NOISE_TIMES = 3;
 /** On a machine that does other work too. */
 const LATENCY_RISE_MS = 100;
@@ -233,6 +235,7 @@ class Soak {
         seconds,
         'MB',
         least,
+        RISE_SHARE_MAX_RESIDENT,
       ),
       flat(
         `${name}: sockets`,
@@ -285,13 +288,14 @@ function flat(
   seconds: number,
   unit: string,
   leastRise: number,
+  riseShareMax = RISE_SHARE_MAX,
 ): Promised {
   const from = seconds * WARM_UP_SHARE;
   const measured = samples.filter((sample) => sample.at >= from);
   const values = measured.map(({ value }) => value);
   const [median, spread] = [medianOf(values), spreadOf(values)];
   const rise = slopeOf(measured.length > 400 ? thinned(measured) : measured) * (seconds - from);
-  const bound = Math.max(leastRise, RISE_SHARE_MAX * median, NOISE_TIMES * spread);
+  const bound = Math.max(leastRise, riseShareMax * median, NOISE_TIMES * spread);
   const told = `median ${median.toFixed(1)} ${unit}, rising by ${rise.toFixed(1)}`;
   if (!Number.isFinite(bound)) return { what, seen: `${told} (told only)`, kept: values.length > 0 };
   return { what, seen: `${told}, at most ${bound.toFixed(1)}`, kept: values.length > 3 && rise <= bound };

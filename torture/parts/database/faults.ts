@@ -7,9 +7,15 @@ export interface DatabaseFault {
   name: string;
   /** Whether a call that still needs the database cannot succeed while it lasts; else it may. */
   isOutage: boolean;
+  /** How long it lasts at least, in milliseconds. */
+  lastsMs: number;
   strike(): Promise<void>;
   heal(): Promise<void>;
 }
+
+const LASTS_MS = 1_000;
+/** Longer than the driver waits for an answer. */
+const LASTS_LONG_MS = 6_500;
 
 const SERVICE = "application_name = 'channel-transcripts'";
 const READ_WRITE = '-c default_transaction_read_only=off';
@@ -21,7 +27,9 @@ export function databaseFaults(database: Database, url: string): DatabaseFault[]
   const nothing = (): Promise<void> => Promise.resolve();
   const terminate = (): Promise<unknown> =>
     database.query(adminUrl, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${SERVICE}`);
-  return [
+  const freeze = (): Promise<void> => database.freeze();
+  const thaw = (): Promise<void> => database.thaw();
+  const faults: readonly (Omit<DatabaseFault, 'lastsMs'> & { lastsMs?: number })[] = [
     { name: 'stopped', isOutage: true, strike: () => database.stop(), heal: () => database.start() },
     { name: 'killed', isOutage: true, strike: () => database.kill(), heal: () => database.start() },
     {
@@ -33,7 +41,8 @@ export function databaseFaults(database: Database, url: string): DatabaseFault[]
       },
       heal: nothing,
     },
-    { name: 'frozen', isOutage: true, strike: () => database.freeze(), heal: () => database.thaw() },
+    { name: 'frozen', isOutage: true, strike: freeze, heal: thaw },
+    { name: 'frozen for long', isOutage: true, lastsMs: LASTS_LONG_MS, strike: freeze, heal: thaw },
     {
       name: 'read-only',
       isOutage: false,
@@ -57,6 +66,7 @@ export function databaseFaults(database: Database, url: string): DatabaseFault[]
       heal: nothing,
     },
   ];
+  return faults.map((fault) => ({ lastsMs: LASTS_MS, ...fault }));
 }
 
 /** For every session at once, from its next transaction on. */

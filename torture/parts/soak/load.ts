@@ -51,6 +51,7 @@ interface Body {
 export class Load {
   readonly ends: CallEnd[] = [];
   private readonly random: () => number;
+  private calls = 0;
   private cold = 0;
 
   constructor(
@@ -65,7 +66,7 @@ export class Load {
   async run(callers: number, endsAtMs: number): Promise<void> {
     const caller = async (): Promise<void> => {
       while (performance.now() < endsAtMs) {
-        await this.call(pick(this.random, HABITS));
+        await this.call(HABITS[this.calls++ % HABITS.length] ?? 'warm');
         await sleep(this.random() * 2 * PAUSE_MS);
       }
     };

@@ -54,13 +54,14 @@ export class Lane {
     private readonly before: Resources,
   ) {}
 
-  static async start(torture: Torture, seed: number): Promise<Lane> {
+  /** @param upstreamTimeoutSeconds of one exchange; when it is longer than the deadline, that comes first */
+  static async start(torture: Torture, seed: number, upstreamTimeoutSeconds: number): Promise<Lane> {
     const standIn = await startStandIn({ seed });
     const service = await Service.start(torture.folder, {
       DATABASE_URL: await torture.database.create(),
       YOUTUBE_BASE_URL: standIn.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
-      UPSTREAM_TIMEOUT_SECONDS: '1',
+      UPSTREAM_TIMEOUT_SECONDS: String(upstreamTimeoutSeconds),
     });
     const customer = await service.customer();
     const lane = new Lane(torture, service, standIn, customer, await service.resources());
@@ -69,8 +70,9 @@ export class Lane {
   }
 
   /** Makes a few calls side by side while the faults of a cell strike. */
-  async run(cell: Cell, location: string): Promise<CellEnd> {
+  async run(cell: Cell, location: string, seed: number): Promise<CellEnd> {
     await this.heal();
+    this.standIn.reseed(seed);
     this.standIn.setFaults(...faultsOf(cell, location));
     const paths = cell.some(({ kind }) => kind === 'huge') ? CALLS_HUGE : CALLS;
     const answers = await Promise.all(paths.map((path) => this.call(path)));
