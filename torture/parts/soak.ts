@@ -7,11 +7,12 @@ import type { Database } from '../surroundings/database.js';
 import { ledgerOf } from '../surroundings/ledger.js';
 import { Redis } from '../surroundings/redis.js';
 import { type Customer, Service } from '../surroundings/service.js';
-import { at } from '../surroundings/transcripts.js';
 import { until } from '../surroundings/until.js';
-import { atMost, equal, nothing, type Part, type PartReport, type Promised } from '../torture.js';
+import { atMost, equal, nothing, type Part, type PartReport } from '../torture.js';
 import { HABITS, Load } from './soak/load.js';
-import { medianOf, slopeOf, spreadOf } from './soak/slope.js';
+import { latencyFlat, processFlat, type Sample } from './soak/flatness.js';
+import { isExpected } from './soak/log-lines.js';
+import { medianOf } from './soak/slope.js';
 
 const LOAD_MS = 300_000;
 const LOAD_SHORT_MS = 8_000;
@@ -20,26 +21,8 @@ const SAMPLE_SHORT_MS = 500;
 const CALLERS = 6;
 const DEADLINE_SECONDS = 6;
 const FAULT_RATE = 0.2;
-/** The first part, in which memory and caches fill, is not held against the rest. */
-const WARM_UP_SHARE = 0.3;
-/** A figure may rise by this share of itself over the time that is measured, or by three times its own noise. */
-const RISE_SHARE_MAX = 0.1;
-/** What is resident follows the heap late and in large steps. */
-const RISE_SHARE_MAX_RESIDENT = 0.15;
-const NOISE_TIMES = 3;
-/** On a machine that does other work too. */
-const LATENCY_RISE_MS = 100;
-
 const POOLED =
   "SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'channel-transcripts'";
-
-interface Sample {
-  at: number;
-  process: number;
-  heapMegabytes: number;
-  rssMegabytes: number;
-  sockets: number;
-}
 
 /** Everything at once for minutes: two processes on one database and one Redis, and a platform that fails at every fifth request. */
 export const soak: Part = async (torture) => {
@@ -192,14 +175,11 @@ class Soak {
           'Every call ends in time, in full or with a code of the platform, and its sums are right',
           load.ends.flatMap(({ wrong }) => wrong),
         ),
-        ...this.services.flatMap((_service, process) => this.flat(process, seconds)),
-        flat(
-          'Time of a call for what is cached',
-          latencies,
-          seconds,
-          'ms',
-          long ? LATENCY_RISE_MS : Number.POSITIVE_INFINITY,
-        ),
+        ...this.services.flatMap((_service, process) => {
+          const samples = this.samples.filter((sample) => sample.process === process);
+          return processFlat(`Process ${process + 1}`, samples, seconds, long);
+        }),
+        latencyFlat(latencies, seconds, long),
         equal('Connections that are left when nobody calls', idle, 0),
         equal(
           'By usage --verify',
@@ -212,39 +192,6 @@ class Soak {
         nothing('No line at level error but 502 and 504 of the platform', await this.errors()),
       ],
     };
-  }
-
-  private flat(process: number, seconds: number): Promised[] {
-    const samples = this.samples.filter((sample) => sample.process === process);
-    // A few seconds tell nothing of a slope.
-    const least = seconds * 1000 < LOAD_MS ? Number.POSITIVE_INFINITY : 0;
-    const of = (value: (sample: Sample) => number) =>
-      samples.map((sample) => ({ at: sample.at, value: value(sample) }));
-    const name = `Process ${process + 1}`;
-    return [
-      flat(
-        `${name}: heap and buffers`,
-        of(({ heapMegabytes }) => heapMegabytes),
-        seconds,
-        'MB',
-        least,
-      ),
-      flat(
-        `${name}: resident memory`,
-        of(({ rssMegabytes }) => rssMegabytes),
-        seconds,
-        'MB',
-        least,
-        RISE_SHARE_MAX_RESIDENT,
-      ),
-      flat(
-        `${name}: sockets`,
-        of(({ sockets }) => sockets),
-        seconds,
-        'open',
-        Math.max(1, least),
-      ),
-    ];
   }
 
   /** Of both processes, beside their pools for the database and their one connection each to Redis. */
@@ -272,37 +219,4 @@ class Soak {
       .filter((line) => line !== '' && !isExpected(line))
       .map((line) => line.slice(0, 300));
   }
-}
-
-function isExpected(line: string): boolean {
-  if (!line.startsWith('{')) return false;
-  const entry: unknown = JSON.parse(line);
-  if (at(entry, 'level') !== 'error' && at(entry, 'level') !== 'fatal') return true;
-  return at(entry, 'event') === 'request' && [502, 504].includes(Number(at(entry, 'status')));
-}
-
-/** What a figure would rise by over the time that is measured, held against itself and its noise. */
-function flat(
-  what: string,
-  samples: readonly { at: number; value: number }[],
-  seconds: number,
-  unit: string,
-  leastRise: number,
-  riseShareMax = RISE_SHARE_MAX,
-): Promised {
-  const from = seconds * WARM_UP_SHARE;
-  const measured = samples.filter((sample) => sample.at >= from);
-  const values = measured.map(({ value }) => value);
-  const [median, spread] = [medianOf(values), spreadOf(values)];
-  const rise = slopeOf(measured.length > 400 ? thinned(measured) : measured) * (seconds - from);
-  const bound = Math.max(leastRise, riseShareMax * median, NOISE_TIMES * spread);
-  const told = `median ${median.toFixed(1)} ${unit}, rising by ${rise.toFixed(1)}`;
-  if (!Number.isFinite(bound)) return { what, seen: `${told} (told only)`, kept: values.length > 0 };
-  return { what, seen: `${told}, at most ${bound.toFixed(1)}`, kept: values.length > 3 && rise <= bound };
-}
-
-/** Enough of many for a slope. */
-function thinned<T>(samples: readonly T[]): T[] {
-  const step = Math.ceil(samples.length / 400);
-  return samples.filter((_sample, index) => index % step === 0);
 }
