@@ -12,6 +12,12 @@ const TIMEOUTS_SECONDS: readonly number[] = [1, 10];
 /** Of what is told, on a machine that is busy otherwise; nothing of it is wrong, as its time was over. */
 const LATE_SHARE_MAX = 0.02;
 
+/**
+ * Three forms (as it came, joined, as text) of the largest body that is read, for each of the requests at a time, beside what
+ * a service has anyway.
+ */
+const MEGABYTES_MAX = 200 + 16 * 3 * 17;
+
 /** Every fault of the platform on every kind of request. */
 export const upstream: Part = async (torture) => {
   const { short, seed, say } = torture;
@@ -104,6 +110,12 @@ function report(
         (100 * sum(({ late }) => late)) / told,
         100 * LATE_SHARE_MAX,
         '%',
+      ),
+      atMost(
+        'The most memory of a service, with bodies without end',
+        Math.max(...left.map(({ peakMegabytes }) => peakMegabytes)),
+        MEGABYTES_MAX,
+        'MB',
       ),
       equal(
         'Charged is what was fetched',

@@ -20,7 +20,8 @@ if (process.send) {
     const held = {};
     for (const name of process.getActiveResourcesInfo()) held[name] = (held[name] ?? 0) + 1;
     const { rss, heapUsed, external } = process.memoryUsage();
-    process.send({ probe, held, rss, heapUsed, external });
+    const peakRss = process.resourceUsage().maxRSS * 1024;
+    process.send({ probe, held, rss, peakRss, heapUsed, external });
   });
   // The channel must not keep the service alive, and neither may it live without the torture.
   process.channel.unref();

@@ -24,6 +24,8 @@ export interface Answer {
 export interface Resources {
   held: Record<string, number>;
   rss: number;
+  /** The most since it started. */
+  peakRss: number;
   heapUsed: number;
   external: number;
 }

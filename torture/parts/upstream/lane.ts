@@ -38,6 +38,8 @@ export interface LaneEnd {
   bugs: string[];
   /** Requests to the stand-in. */
   asked: number;
+  /** The most memory that its service had. */
+  peakMegabytes: number;
 }
 
 /** A service with a stand-in of its own, so that what one cell does to it disturbs no other lane. */
@@ -94,7 +96,9 @@ export class Lane {
     }).catch(() => undefined);
     const log = await this.service.log();
     const bugs = log.split('\n').filter((line) => /"event":"(?:bug|youtube_internal_error)"|^[^{]/.test(line));
-    return { ...ledger, fetched: this.fetched, leaks, bugs, asked: this.asked };
+    const { peakRss } = await this.service.resources();
+    const peakMegabytes = peakRss / 1e6;
+    return { ...ledger, peakMegabytes, fetched: this.fetched, leaks, bugs, asked: this.asked };
   }
 
   async stop(): Promise<void> {
