@@ -1,6 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
+
+// Waiting for a database that is away takes seconds, on machines that do other work too.
+jest.setTimeout(20_000);
 
 let service: TestService;
 

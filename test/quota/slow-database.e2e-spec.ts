@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { DatabaseSlowError } from '../../src/database/prompt-query.js';
 import { until } from '../until.js';
 import { QuotaDatabase } from './quota-database.js';
+
+jest.setTimeout(20_000);
 
 let database: QuotaDatabase;
 beforeAll(async () => {
