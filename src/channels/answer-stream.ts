@@ -36,6 +36,49 @@ export async function writeBody(
   }
 }
 
+/** In how many steps a reader's silence is counted: so much later than it was due its connection is closed at the most. */
+const SILENCE_STEPS = 10;
+
+/**
+ * Tells a reader who takes nothing from one who is slow. Node's own timer of a socket comes only when nothing has left it
+ * since the timer was set, but begins anew once for what left at its beginning, so a single one would take up to twice
+ * its time: it is set to a fraction and counted.
+ */
+class Silence {
+  private lastStepMs = 0;
+  private steps = 0;
+
+  constructor(
+    private readonly response: Response,
+    private readonly silenceMaxMs: number,
+  ) {
+    // With a listener Node leaves the closing to it.
+    response.on('timeout', () => this.step());
+  }
+
+  watch(): void {
+    this.steps = 0;
+    this.response.socket?.setTimeout(this.stepMs);
+  }
+
+  forget(): void {
+    this.response.socket?.setTimeout(0);
+  }
+
+  private get stepMs(): number {
+    return Math.ceil(this.silenceMaxMs / SILENCE_STEPS);
+  }
+
+  private step(): void {
+    const nowMs = performance.now();
+    // A step that took longer was begun anew in between, because something had left.
+    this.steps = nowMs - this.lastStepMs < 1.5 * this.stepMs ? this.steps + 1 : 1;
+    this.lastStepMs = nowMs;
+    if (this.steps >= SILENCE_STEPS) this.response.destroy();
+    else this.response.socket?.setTimeout(this.stepMs);
+  }
+}
+
 /** Gathers what is written in one turn of the event loop into one write, and tells when the reader is to be waited for. */
 class PacedWriter {
   /** JSON that follows what was handed over: one part for as much of it as comes together. */
@@ -43,12 +86,14 @@ class PacedWriter {
   private gatheredBytes = 0;
   private scheduled: NodeJS.Immediate | undefined;
   private proceed: (() => void) | undefined;
+  private readonly silence: Silence;
 
   constructor(
     private readonly response: Response,
     private readonly gzip: GzipMember | undefined,
-    private readonly stalledReaderMs: number,
+    stalledReaderMs: number,
   ) {
+    this.silence = new Silence(response, stalledReaderMs);
     const proceed = (): void => this.proceed?.();
     response.on('drain', proceed);
     response.once('close', proceed);
@@ -75,15 +120,14 @@ class PacedWriter {
     this.flush();
     const { response } = this;
     while (response.writableNeedDrain && !response.destroyed) {
-      // Node counts the bytes that leave a socket as activity, so that only a reader who takes nothing runs into this.
-      response.socket?.setTimeout(this.stalledReaderMs);
+      this.silence.watch();
       await new Promise<void>((resolve) => (this.proceed = resolve));
-      response.socket?.setTimeout(0);
+      this.silence.forget();
     }
   }
 
   end(): void {
-    this.response.socket?.setTimeout(this.stalledReaderMs);
+    this.silence.watch();
     this.handJson();
     if (this.gzip) this.hand(this.gzip.end());
     this.flush();
