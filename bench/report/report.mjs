@@ -17,7 +17,7 @@ const LIMITS = `
 - Memory a video is told by the peak of the process, which grows in steps: at some hundredths of a megabyte a video the ratio
   of two such figures is noise.
 - The best library at 16 requests at a time asks for no channel page, no feed and no Shorts, and stops at objects in memory;
-  0.7 of its time is less than the requests alone take.
+  0.7 of its time is less than the tight script takes.
 - CPU and memory are those of the measured process alone: PostgreSQL's and Redis' are not in them.
 - The stand-in answers after a fixed time and from this machine. The platform is slower, farther and less even.
 `;
