@@ -32,7 +32,7 @@ export async function loseInMidCall(
   const first = readTold(await one.get(path, key));
   const [newest = '', ...older] = first?.entries.map(({ videoId }) => videoId) ?? [];
   // The newest is not known any more, so that the call waits for it before it comes to the others.
-  await remove(redis, (name) => name.includes(`:${newest}:`));
+  if ((await remove(redis, (name) => name.includes(`:${newest}:`))) === 0) throw new Error('The newest was not kept.');
   const hold = standIn.hold({ kind: 'timedtext' });
   const running = other.get(path, key);
   await hold.arrived;
@@ -57,7 +57,7 @@ export async function evict(redis: Redis, videoIds: readonly string[]): Promise<
 
 /** Takes keys away; tells how many. */
 async function remove(redis: Redis, isMeant: (name: string) => boolean): Promise<number> {
-  const names = await redis.command('KEYS', 'ct2:transcript:*');
+  const names = await redis.command('KEYS', 'ct*:transcript:*');
   const meant = Array.isArray(names) ? names.map(String).filter(isMeant) : [];
   if (meant.length > 0) await redis.command('DEL', ...meant);
   return meant.length;
