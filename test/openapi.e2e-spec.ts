@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { closed } from './closed-schema.js';
 import { startService, type Answer, type TestService } from './service.js';
 
 interface Schema {
@@ -40,24 +41,6 @@ beforeAll(async () => {
   ajv.addSchema({ $id: 'openapi', components: closed(document.components) });
 });
 afterAll(() => service.close());
-
-/** The schemas with every property named: an answer must not carry what the document does not describe. */
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed);
-  if (typeof value !== 'object' || value === null) return value;
-  const copy: Record<string, unknown> = Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, closed(item)]),
-  );
-  if (copy['type'] === 'object' && typeof copy['properties'] === 'object' && !('additionalProperties' in copy)) {
-    copy['additionalProperties'] = false;
-  }
-  // OpenAPI 3.0 has a word of its own for what JSON Schema says with a list of types.
-  if (copy['nullable'] === true) {
-    delete copy['nullable'];
-    return { anyOf: [copy, { type: 'null' }] };
-  }
-  return copy;
-}
 
 function mismatch(schema: Schema, value: unknown): unknown {
   const validate = ajv.compile(

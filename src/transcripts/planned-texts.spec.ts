@@ -59,4 +59,24 @@ describe('the texts that a plan found in another process', () => {
     const texts = new PlannedTexts([here, failed], 'json', () => Promise.reject(new Error('asked')));
     expect([await texts.take('here'), await texts.take('failed')]).toEqual([undefined, undefined]);
   });
+
+  it('that cannot be read ahead are told in their turn, and to nobody before', async () => {
+    const unheard: unknown[] = [];
+    const note = (reason: unknown): void => void unheard.push(reason);
+    process.on('unhandledRejection', note);
+    try {
+      const videos = [planned('one', CHUNK_BYTES), planned('two', CHUNK_BYTES)];
+      const texts = new PlannedTexts(videos, 'json', (wanted) =>
+        wanted[0]?.videoId === 'two'
+          ? Promise.reject(new Error('A bug.'))
+          : Promise.resolve([{ bytes: Buffer.from('1'), jsonBytes: 1, crc32: 0 }]),
+      );
+      expect((await texts.take('one'))?.bytes.toString()).toBe('1');
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unheard).toEqual([]);
+      await expect(texts.take('two')).rejects.toThrow('A bug.');
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
 });

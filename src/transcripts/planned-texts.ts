@@ -39,7 +39,8 @@ export class PlannedTexts {
     if (index === undefined) return undefined;
     for (const earlier of this.reads.keys()) if (earlier < index) this.reads.delete(earlier);
     const reading = this.chunk(index);
-    void this.chunk(index + 1);
+    // Should it fail, that is told when its turn comes; until then nobody listens.
+    this.chunk(index + 1).catch(() => undefined);
     const texts = await reading;
     const text = texts.get(videoId);
     texts.delete(videoId);

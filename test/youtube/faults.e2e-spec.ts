@@ -4,27 +4,7 @@ import { FAULT_KINDS, type FaultKind } from '../../stand-in/faults/fault-book.js
 import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
 import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
-
-/** What each fault is told as, when it hits and does not pass. */
-const TOLD_AS: Readonly<Record<FaultKind, 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure'>> = {
-  '429': 'upstream_blocked',
-  '429-retry-after': 'upstream_blocked',
-  '500': 'upstream_failure',
-  reset: 'upstream_failure',
-  cut: 'upstream_failure',
-  'half-closed': 'upstream_failure',
-  hang: 'upstream_timeout',
-  empty: 'upstream_blocked',
-  captcha: 'upstream_blocked',
-  consent: 'upstream_blocked',
-  'bot-check': 'upstream_blocked',
-  truncated: 'upstream_failure',
-  'wrong-charset': 'upstream_failure',
-  'not-json': 'upstream_failure',
-  'slow-drip': 'upstream_timeout',
-  huge: 'upstream_failure',
-  redirect: 'upstream_failure',
-};
+import { TOLD_AS } from './told-as.js';
 
 jest.setTimeout(40_000);
 

@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { closed } from '../../../test/closed-schema.js';
 
 export interface Schema {
   $ref?: string;
@@ -71,22 +72,4 @@ export class ApiDocument {
     }
     return validate(value) ? undefined : this.ajv.errorsText(validate.errors);
   }
-}
-
-/** The schemas with every property named: an answer must not carry what the document does not describe. */
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed);
-  if (typeof value !== 'object' || value === null) return value;
-  const copy: Record<string, unknown> = Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, closed(item)]),
-  );
-  if (copy['type'] === 'object' && typeof copy['properties'] === 'object' && !('additionalProperties' in copy)) {
-    copy['additionalProperties'] = false;
-  }
-  // OpenAPI 3.0 has a word of its own for what JSON Schema says with a list of types.
-  if (copy['nullable'] === true) {
-    delete copy['nullable'];
-    return { anyOf: [copy, { type: 'null' }] };
-  }
-  return copy;
 }

@@ -2,30 +2,9 @@ import { HARBOUR_LIGHT } from '../../../stand-in/catalogue/harbour-light.js';
 import type { FaultKind } from '../../../stand-in/faults/fault-book.js';
 import type { Answer } from '../../surroundings/service.js';
 import { brokenIdentities, codeOf, readTold, type Told } from '../../surroundings/transcripts.js';
+import { TOLD_AS } from '../../../test/youtube/told-as.js';
 import type { Cell } from './cells.js';
 
-type Code = 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure';
-
-/** What each fault is told as. */
-const CODE: Readonly<Record<FaultKind, Code>> = {
-  '429': 'upstream_blocked',
-  '429-retry-after': 'upstream_blocked',
-  '500': 'upstream_failure',
-  reset: 'upstream_failure',
-  cut: 'upstream_failure',
-  'half-closed': 'upstream_failure',
-  hang: 'upstream_timeout',
-  empty: 'upstream_blocked',
-  captcha: 'upstream_blocked',
-  consent: 'upstream_blocked',
-  'bot-check': 'upstream_blocked',
-  truncated: 'upstream_failure',
-  'wrong-charset': 'upstream_failure',
-  'not-json': 'upstream_failure',
-  'slow-drip': 'upstream_timeout',
-  huge: 'upstream_failure',
-  redirect: 'upstream_failure',
-};
 const STATUS: Readonly<Record<string, number>> = {
   upstream_blocked: 502,
   upstream_failure: 502,
@@ -83,7 +62,7 @@ function judgeRefusal(cell: Cell, answer: Answer): Judged {
 }
 
 function codesOf(cell: Cell, requests: ReadonlySet<string>): ReadonlySet<string> {
-  return new Set(cell.flatMap(({ kind, request }) => (requests.has(request) ? [CODE[kind]] : [])));
+  return new Set(cell.flatMap(({ kind, request }) => (requests.has(request) ? [TOLD_AS[kind]] : [])));
 }
 
 /** Whether all requests of one of these kinds fail. */

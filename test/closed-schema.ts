@@ -1,0 +1,17 @@
+/** The schemas with every property named: an answer must not carry what the document does not describe. */
+export function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const copy: Record<string, unknown> = Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, closed(item)]),
+  );
+  if (copy['type'] === 'object' && typeof copy['properties'] === 'object' && !('additionalProperties' in copy)) {
+    copy['additionalProperties'] = false;
+  }
+  // OpenAPI 3.0 has a word of its own for what JSON Schema says with a list of types.
+  if (copy['nullable'] === true) {
+    delete copy['nullable'];
+    return { anyOf: [copy, { type: 'null' }] };
+  }
+  return copy;
+}
