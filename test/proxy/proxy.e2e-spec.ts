@@ -131,8 +131,15 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     expect(await failing('127.0.0.3')).toBe(401);
   });
 
-  it('/admin is passed on for the networks that the configuration names, in no other spelling, and for nobody else', async () => {
-    const open = await estate.anotherNginx({ changes: [['# 10.20.0.0/16 1;', '127.0.0.4/32 1;']] });
+  it('/admin and /metrics are passed on for the networks that the configuration names, and for nobody else', async () => {
+    const admin = "'~^/admin/' operators;";
+    const open = await estate.anotherNginx({
+      changes: [
+        ['# 10.20.0.0/16 1;', '127.0.0.4/32 1;'],
+        // As docs/operations.md opens it.
+        [admin, `${admin} '~^/metrics(?:\\?|$)' operators;`],
+      ],
+    });
     const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<Answer> =>
       send(nginx, path, {
         ...{ method: 'POST', from, body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
@@ -143,6 +150,8 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     for (const path of ['/ADMIN/organizations', '//admin/organizations', '/admin/../admin/organizations']) {
       expect([path, refusedByProxy(await create(open, '127.0.0.4', path))]).toEqual([path, 'not_found']);
     }
+    expect((await send(open, '/metrics', { from: '127.0.0.4' })).status).toBe(200);
+    expect(refusedByProxy(await send(open, '/metrics', { from: '127.0.0.5' }))).toBe('not_found');
     expect(refusedByProxy(await create(open, '127.0.0.5'))).toBe('not_found');
     expect(refusedByProxy(await create(estate.nginx, '127.0.0.4'))).toBe('not_found');
   });
