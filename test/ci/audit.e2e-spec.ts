@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -9,6 +10,9 @@ import { temporaryFolder } from '../process/program.js';
 jest.setTimeout(60_000);
 
 const PROJECT = join(import.meta.dirname, '../..');
+const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>;
+};
 
 /** An advisory on a package, in the form in which a registry gives it. */
 const advisory = (severity: string): object => ({
@@ -28,7 +32,11 @@ const ONE_VERSION = {
 };
 
 /** Runs the check against a registry that answers with a status and advisories, and was asked for the named packages. */
-async function audit(status: number, advisories: object): Promise<{ code: number; output: string; asked: string[] }> {
+async function audit(
+  status: number,
+  advisories: object,
+  ...flags: string[]
+): Promise<{ code: number; output: string; asked: string[] }> {
   const asked: string[] = [];
   const registry = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -49,8 +57,11 @@ async function audit(status: number, advisories: object): Promise<{ code: number
   const cache = temporaryFolder();
   const env = { PATH, HOME, npm_config_registry: `http://127.0.0.1:${port}/`, npm_config_cache: cache.path };
   const end = await new Promise<{ code: number; output: string }>((resolve) => {
-    const child = execFile(process.execPath, ['.ci/audit.mjs'], { cwd: PROJECT, env }, (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
+    const child = execFile(
+      process.execPath,
+      ['.ci/audit.mjs', ...flags],
+      { cwd: PROJECT, env },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
     );
   });
   cache.remove();
@@ -61,7 +72,7 @@ async function audit(status: number, advisories: object): Promise<{ code: number
 describe('the check of what the service runs on', () => {
   it('passes when nothing is known of it, and asks for nothing that only builds or tests it', async () => {
     const { code, output, asked } = await audit(200, {});
-    expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringContaining('0 high, 0 critical')]]);
+    expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^clean: .* 0 high, 0 critical/)]]);
     expect(asked).toEqual(expect.arrayContaining(['express', 'pg', 'undici']));
     expect(asked).not.toContain('jest');
   });
@@ -70,15 +81,25 @@ describe('the check of what the service runs on', () => {
     const { code, output } = await audit(200, { undici: [advisory(severity)] });
     expect(code).toBe(1);
     expect(output).toContain(`undici *: ${severity}`);
+    expect(output).toMatch(/^vulnerable: /m);
   });
 
   it('passes with one that is moderate', async () => {
     const { code, output } = await audit(200, { undici: [advisory('moderate')] });
-    expect([code, output]).toEqual([0, expect.stringMatching(/[1-9][0-9]* moderate/)]);
+    expect([code, output]).toEqual([0, expect.stringMatching(/^clean: .* [1-9][0-9]* moderate/)]);
   });
 
-  it('passes, and says so in one line, when the registry cannot be asked', async () => {
+  it('says in one line that nothing was checked when the registry cannot be asked, and passes', async () => {
     const { code, output } = await audit(405, {});
-    expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringContaining('could not be asked')]]);
+    expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^not checked: .*\(405\)/)]]);
+  });
+
+  it('fails for a release when nothing was checked, and passes when it is clean', async () => {
+    expect(await audit(405, {}, '--required')).toMatchObject({
+      code: 2,
+      output: expect.stringMatching(/^not checked: /),
+    });
+    expect(await audit(200, {}, '--required')).toMatchObject({ code: 0, output: expect.stringMatching(/^clean: /) });
+    expect(scripts['release:check']).toMatch(/^node \.ci\/audit\.mjs --required && /);
   });
 });

@@ -1,16 +1,34 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createClient } from '@redis/client';
 import { parse } from 'yaml';
 import { readEnvironment } from '../../src/config/environment.js';
+import { redisIsInstalled } from '../cache/redis-server.js';
+import { temporaryFolder } from '../process/program.js';
+import { freePort } from '../proxy/nginx-server.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const source = readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8');
 const names = ['proxy', 'service', 'postgres', 'valkey'] as const;
 
 interface Part {
+  image: string;
+  user?: string;
+  command?: string[];
   environment: Record<string, string>;
   ports?: string[];
+  tmpfs?: string[];
+  read_only: boolean;
+  privileged?: boolean;
+  cap_drop: string[];
+  cap_add?: string[];
+  security_opt: string[];
+  mem_limit: string;
+  pids_limit: number;
+  logging: { driver: string; options: Record<string, string> };
   volumes: string[];
   networks: string[];
   deploy: { replicas: number };
@@ -19,15 +37,36 @@ interface Part {
   stop_grace_period: string;
 }
 
-const compose = parse(source) as { services: Record<(typeof names)[number], Part>; networks: Record<string, unknown> };
+const compose = parse(source, { merge: true }) as {
+  services: Record<(typeof names)[number], Part>;
+  networks: Record<string, unknown>;
+};
 
-/** Puts values in the place of `${NAME}`, `${NAME:-default}` and `${NAME:?message}`, as Compose does. */
+/** Puts values in the place of `${NAME}`, `${NAME:-default}` and `${NAME:?message}`, as Compose does, the inner ones first. */
 function interpolate(text: string, values: Record<string, string>): string {
-  return text.replace(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind?: string, rest: string = '') => {
-    if (values[name]) return values[name];
-    if (kind === '?') throw new Error(`${name}: ${rest}`);
-    return kind === '-' ? rest : '';
-  });
+  const replaced = text.replace(
+    /(?<!\$)\$\{(\w+)(?::([-?])([^${}]*))?\}/g,
+    (_, name: string, kind?: string, rest: string = '') => {
+      if (values[name]) return values[name];
+      if (kind === '?') throw new Error(`${name}: ${rest}`);
+      return kind === '-' ? rest : '';
+    },
+  );
+  return replaced === text ? text.replaceAll('$$', '$') : interpolate(replaced, values);
+}
+
+/** Bytes of a size as Compose writes it. */
+function bytesOf(size: string): number {
+  const [, count = '', unit = ''] = /^(\d+)([mg])b?$/.exec(size) ?? [];
+  return Number(count) * (unit === 'g' ? 2 ** 30 : 2 ** 20);
+}
+
+/** What `.env` contains when the example is filled in. */
+const filledIn: Record<string, string> = { POSTGRES_PASSWORD: 'letters4nd1gits', VALKEY_PASSWORD: '0thers' };
+for (const [, name = '', value = ''] of readFileSync(join(PROJECT, '.env.example'), 'utf8').matchAll(
+  /^(\w+)=(.*)$/gm,
+)) {
+  filledIn[name] ??= value;
 }
 
 describe('docker compose up', () => {
@@ -49,34 +88,78 @@ describe('docker compose up', () => {
       expect(compose.services[name].healthcheck.test[0]).toBe('CMD');
   });
 
+  it('listens on this machine alone, unless .env names another address', () => {
+    const published = (values: Record<string, string>): string[] | undefined =>
+      compose.services.proxy.ports?.map((port) => interpolate(port, values));
+    expect(published({})).toEqual(['127.0.0.1:3000:8080']);
+    expect(published(filledIn)).toEqual(['127.0.0.1:3000:8080']);
+    expect(published({ BIND_ADDRESS: '0.0.0.0', PORT: '80' })).toEqual(['0.0.0.0:80:8080']);
+  });
+
+  it.each(names)('%s has no privileges and can neither gain nor keep any', (name) => {
+    const part = compose.services[name];
+    expect(part).toMatchObject({ cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'], read_only: true });
+    expect([part.cap_add, part.privileged]).toEqual([undefined, undefined]);
+    // The service's own user is the image's.
+    if (name !== 'service') expect(part.user).toBe(name === 'proxy' ? 'nginx' : name);
+  });
+
+  it.each(names)('%s has a bound on its memory, its processes and its log', (name) => {
+    const { mem_limit, pids_limit, logging } = compose.services[name];
+    const memory = bytesOf(interpolate(mem_limit, filledIn));
+    expect(memory).toBeGreaterThanOrEqual(2 ** 28);
+    expect(interpolate(mem_limit, {})).toBe(interpolate(mem_limit, filledIn));
+    expect(pids_limit).toBeGreaterThan(10);
+    expect(logging).toEqual({ driver: 'json-file', options: { 'max-size': '20m', 'max-file': '5' } });
+  });
+
+  it('leaves Valkey more memory than its cache may take, and PostgreSQL more processes than connections', () => {
+    const { valkey, postgres } = compose.services;
+    const [, cache = ''] = /^maxmemory (\S+)$/m.exec(interpolate(valkey.command?.at(-1) ?? '', filledIn)) ?? [];
+    expect(bytesOf(interpolate(valkey.mem_limit, filledIn))).toBeGreaterThanOrEqual(bytesOf(cache) * 1.4);
+    const [, connections = ''] = /^max_connections=(\d+)$/m.exec(postgres.command?.join('\n') ?? '') ?? [];
+    expect(postgres.pids_limit).toBeGreaterThan(Number(connections) + 50);
+  });
+
+  it('runs the images of .env, which may be named by digest', () => {
+    for (const name of ['proxy', 'postgres', 'valkey'] as const) {
+      const [, variable = '', tag = ''] = /^\$\{(\w+_IMAGE):-([^}]+)\}$/.exec(compose.services[name].image) ?? [];
+      expect(tag).toMatch(/^[a-z/]+:[\w.-]+$/);
+      const pinned = `${tag}@sha256:${'0'.repeat(64)}`;
+      expect(interpolate(compose.services[name].image, { [variable]: pinned })).toBe(pinned);
+      expect(filledIn).toHaveProperty(variable, '');
+    }
+  });
+
   it('says what to do when the password is missing, and holds none itself', () => {
     const { DATABASE_URL = '' } = compose.services.service.environment;
     expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env, of letters and digits');
-    const settings = [compose.services.service.environment, compose.services.postgres.environment];
-    const secrets = settings.flatMap((all) => Object.entries(all)).filter(([name]) => /PASSWORD|TOKEN/.test(name));
-    expect(secrets.map(([, value]) => value)).toEqual([expect.stringMatching(/^\$\{POSTGRES_PASSWORD:\?/)]);
+    const settings = names.flatMap((name) => Object.entries(compose.services[name].environment ?? {}));
+    const secrets = settings.filter(([name]) => /PASSWORD|TOKEN|AUTH/.test(name));
+    const valkeys = '${VALKEY_PASSWORD:-${POSTGRES_PASSWORD}}';
+    expect(Object.fromEntries(secrets)).toEqual({
+      POSTGRES_PASSWORD: expect.stringMatching(/^\$\{POSTGRES_PASSWORD:\?/),
+      ...{ VALKEY_PASSWORD: valkeys, REDISCLI_AUTH: valkeys },
+    });
     const example = readFileSync(join(PROJECT, '.env.example'), 'utf8');
     expect(example).toMatch(/^POSTGRES_PASSWORD=$/m);
+    expect(example).toMatch(/^VALKEY_PASSWORD=$/m);
     expect(example).toMatch(/^ADMIN_TOKEN=$/m);
     expect(readFileSync(join(PROJECT, '.gitignore'), 'utf8').split('\n')).toContain('.env');
   });
 
   it('gives the service an environment that it accepts, with the example filled in', () => {
-    const given: Record<string, string> = { POSTGRES_PASSWORD: 'letters4nd1gits' };
-    for (const [, name = '', value = ''] of readFileSync(join(PROJECT, '.env.example'), 'utf8').matchAll(
-      /^(\w+)=(.*)$/gm,
-    )) {
-      given[name] ??= value;
-    }
     const own = Object.entries(compose.services.service.environment);
     const environment = readEnvironment({
-      ...given,
-      ...Object.fromEntries(own.map(([name, value]) => [name, interpolate(value, given)])),
+      ...filledIn,
+      ...Object.fromEntries(own.map(([name, value]) => [name, interpolate(value, filledIn)])),
     });
     expect(environment).toMatchObject({
-      ...{ PORT: 3000, HOST: '0.0.0.0', REDIS_URL: 'redis://valkey:6379', TRUST_PROXY: '1' },
+      ...{ PORT: 3000, HOST: '0.0.0.0', REDIS_URL: 'redis://:0thers@valkey:6379', TRUST_PROXY: '1' },
       DATABASE_URL: 'postgres://app:letters4nd1gits@postgres:5432/channel_transcripts',
     });
+    const { REDIS_URL = '' } = compose.services.service.environment;
+    expect(interpolate(REDIS_URL, { POSTGRES_PASSWORD: 'one4b0th' })).toBe('redis://:one4b0th@valkey:6379');
     const graceSeconds = Number.parseInt(compose.services.service.stop_grace_period, 10);
     expect(graceSeconds).toBeGreaterThanOrEqual(environment.SHUTDOWN_GRACE_SECONDS + 10);
   });
@@ -89,5 +172,80 @@ describe('docker compose up', () => {
     const configuration = readFileSync(join(PROJECT, file), 'utf8');
     expect(configuration).toContain(`server service:${compose.services.service.environment.PORT} resolve`);
     expect(configuration).toContain(`listen ${compose.services.proxy.ports?.[0]?.split(':').at(-1)};`);
+  });
+});
+
+// Redis stands for Valkey, whose settings are the same; continuous integration installs it.
+(redisIsInstalled ? describe : describe.skip)('the command that starts Valkey', () => {
+  const folder = temporaryFolder();
+  let child: ChildProcess;
+  let port: number;
+
+  beforeAll(async () => {
+    port = await freePort();
+    const programs = join(folder.path, 'bin');
+    mkdirSync(programs);
+    const [redis = ''] = (process.env['PATH'] ?? '')
+      .split(delimiter)
+      .map((path) => join(path, 'redis-server'))
+      .filter((path) => existsSync(path));
+    symlinkSync(redis, join(programs, 'valkey-server'));
+    const { command = [], environment } = compose.services.valkey;
+    const [program = '', ...args] = command.map((part) =>
+      interpolate(part, filledIn).replace('requirepass', `port ${port}\nbind 127.0.0.1\nrequirepass`),
+    );
+    child = spawn(program, args, {
+      cwd: folder.path,
+      env: {
+        PATH: `${programs}${delimiter}${process.env['PATH'] ?? ''}`,
+        VALKEY_PASSWORD: interpolate(environment['VALKEY_PASSWORD'] ?? '', filledIn),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    await new Promise<void>((resolve, reject) => {
+      child.once('close', () => reject(new Error(`It ended before it was ready: ${output}`)));
+      child.stdout?.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        if (output.includes('Ready to accept connections')) resolve();
+      });
+    });
+  });
+  afterAll(async () => {
+    const closed = once(child, 'close');
+    child.kill('SIGTERM');
+    await closed;
+    folder.remove();
+  });
+
+  /** The answer to one command on a connection of its own. */
+  async function ask(password: string, ...command: string[]): Promise<unknown> {
+    const client = createClient({ url: `redis://${password && `:${password}@`}127.0.0.1:${port}` });
+    client.on('error', () => client.destroy());
+    await client.connect();
+    try {
+      return await client.sendCommand(command);
+    } finally {
+      client.destroy();
+    }
+  }
+
+  it('refuses whoever has no password or a wrong one', async () => {
+    await expect(ask('', 'GET', 'ct:any')).rejects.toThrow('NOAUTH');
+    await expect(ask('wrong', 'GET', 'ct:any')).rejects.toThrow();
+  });
+
+  it('bounds its memory, evicts what was used least recently and stores nothing on disk', async () => {
+    const settings = ['maxmemory', 'maxmemory-policy', 'save', 'appendonly'];
+    const said = await Promise.all(settings.map((name) => ask('0thers', 'CONFIG', 'GET', name)));
+    expect(said).toEqual([String(2 ** 30), 'allkeys-lru', '', 'no'].map((value, index) => [settings[index], value]));
+  });
+
+  it('is one process, whose arguments do not contain the password', () => {
+    const file = `/proc/${child.pid}/cmdline`;
+    if (!existsSync(file)) return;
+    const line = readFileSync(file, 'utf8');
+    expect(line).toContain('valkey-server');
+    expect(line).not.toContain('0thers');
   });
 });

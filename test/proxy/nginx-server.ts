@@ -15,6 +15,8 @@ export interface NginxOptions {
   replicas: readonly number[];
   /** With a path of its own in `proxy_pass` nginx decodes what the caller sent, and merges its slashes. */
   decoding?: boolean;
+  /** Further replacements in the configuration, each of a text that it contains exactly once. */
+  changes?: readonly (readonly [from: string, to: string])[];
 }
 
 /** A port of this machine at which nobody listens. */
@@ -26,7 +28,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** nginx with the configuration that the project ships, of which only ports and places of files are changed. */
+/** nginx with the configuration that the project ships, in which ports, file paths and what a test asks for are replaced. */
 export class NginxServer {
   private constructor(
     readonly port: number,
@@ -72,14 +74,16 @@ export class NginxServer {
   }
 }
 
-function configurationFor({ replicas, decoding = false }: NginxOptions, port: number, folder: string): string {
+function configurationFor(options: NginxOptions, port: number, folder: string): string {
+  const { replicas, decoding = false } = options;
   const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=0;`).join(' ');
-  const changes: [string, string][] = [
+  const changes: (readonly [string, string])[] = [
     ['listen 8080;', `listen 127.0.0.1:${port};`],
     // The parameter that asks the name server again and again is of nginx 1.27.3; here there are no names.
     ['server service:3000 resolve max_fails=0;', servers],
     ['access_log /dev/stdout', `access_log ${folder}/access.log`],
-    ...(decoding ? [['proxy_pass http://service;', 'proxy_pass http://service/;'] as [string, string]] : []),
+    ...(decoding ? [['proxy_pass http://service;', 'proxy_pass http://service/;'] as const] : []),
+    ...(options.changes ?? []),
   ];
   const shipped = readFileSync(CONFIGURATION, 'utf8').replaceAll(' /tmp/nginx', ` ${folder}/nginx`);
   return changes.reduce((text, [from, to]) => {

@@ -22,6 +22,21 @@ const get = (path: string, { headers, ...rest }: Sending = {}, nginx: NginxServe
 const errorOf = ({ text }: Answer): Record<string, unknown> =>
   (JSON.parse(text) as { error: Record<string, unknown> }).error;
 
+/** The code of an error that nginx answered with in the service's envelope. */
+const refusedByProxy = (answer: Answer): unknown => {
+  expect([answer.status, answer.headers['content-type'], errorOf(answer)]).toMatchObject([
+    404,
+    'application/json; charset=utf-8',
+    { retryable: false, requestId: answer.headers['x-request-id'] },
+  ]);
+  return errorOf(answer)['code'];
+};
+/** The line of nginx's log with this request id; undefined while there is none. */
+const lineOf = (id: string): Record<string, unknown> | undefined => {
+  const line = estate.nginx.log.split('\n').find((one) => one.includes(`"requestId":"${id}"`));
+  return line === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>);
+};
+
 // Where there is no nginx this cannot be shown; continuous integration installs it.
 (nginxIsInstalled ? describe : describe.skip)('two processes behind nginx, as it is shipped,', () => {
   beforeAll(async () => {
@@ -114,12 +129,116 @@ const errorOf = ({ text }: Answer): Record<string, unknown> =>
     // Which process a request goes to is not the point: each lets through its twenty, whatever address was claimed.
     expect(statuses.sort()).toEqual([...Array<number>(FAILURES_OF_BOTH).fill(401), ...Array<number>(20).fill(429)]);
     expect(await failing('127.0.0.3')).toBe(401);
-    const made = await send(estate.nginx, '/admin/organizations', {
-      ...{ method: 'POST', from: '127.0.0.4', body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
-      headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
+  });
+
+  it('/admin and /metrics are passed on for the networks that the configuration names, and for nobody else', async () => {
+    const admin = "'~^/admin/' operators;";
+    const open = await estate.anotherNginx({
+      changes: [
+        ['# 10.20.0.0/16 1;', '127.0.0.4/32 1;'],
+        // As docs/operations.md opens it.
+        [admin, `${admin} '~^/metrics(?:\\?|$)' operators;`],
+      ],
     });
-    expect(made.status).toBe(201);
+    const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<Answer> =>
+      send(nginx, path, {
+        ...{ method: 'POST', from, body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
+        headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
+      });
+    expect((await create(open, '127.0.0.4')).status).toBe(201);
     await until(() => estate.replicas.some(({ program }) => program.stdout.includes('"address":"127.0.0.4"')));
+    for (const path of ['/ADMIN/organizations', '//admin/organizations', '/admin/../admin/organizations']) {
+      expect([path, refusedByProxy(await create(open, '127.0.0.4', path))]).toEqual([path, 'not_found']);
+    }
+    expect((await send(open, '/metrics', { from: '127.0.0.4' })).status).toBe(200);
+    expect(refusedByProxy(await send(open, '/metrics', { from: '127.0.0.5' }))).toBe('not_found');
+    expect(refusedByProxy(await create(open, '127.0.0.5'))).toBe('not_found');
+    expect(refusedByProxy(await create(estate.nginx, '127.0.0.4'))).toBe('not_found');
+  });
+
+  it.each([
+    '/metrics',
+    '/metrics/',
+    '/METRICS',
+    '/Metrics?x=1',
+    '/%6detrics',
+    '/%6D%65%74%72%69%63%73',
+    '//metrics',
+    '///metrics//',
+    '/./metrics',
+    '/%2e/metrics',
+    '/%2Fmetrics',
+    '/;/metrics',
+    '/channels/../metrics',
+    '/channels/%2e%2e/metrics',
+    '/channels/%2E./metrics',
+    '/channels/..%2fmetrics',
+    '/channels/%2e%2e%2Fmetrics',
+    '/channels/x/../../metrics',
+    '/channels/x/..%2f..%2fmetrics',
+    '/channels/..',
+    '/docs/../metrics',
+    '/docs/..#/',
+    '/health/../metrics',
+    '/metrics/../channels/@tidewater/transcripts',
+    '/metrics#/channels/',
+    '/metrics?/channels/',
+    'http://proxy.test/metrics',
+    'http://proxy.test/channels/../metrics',
+    '/admin',
+    '/admin/organizations',
+    '/ADMIN/organizations',
+    '/channels/../admin/organizations',
+    '/channels',
+    '/CHANNELS/@tidewater/transcripts',
+    '/%63hannels/@tidewater/transcripts',
+    '//channels/@tidewater/transcripts',
+    '/./channels/@tidewater/transcripts',
+    '/usage/',
+    '/USAGE',
+    '/usages',
+    '/docs-jsons',
+    '/docsy',
+    '/health',
+    '/health/live/',
+    '/health/',
+    '/proxy-errors/404',
+    '/',
+  ])('%s does not reach the service', async (path) => {
+    const [id = ''] = newIds(1);
+    const refused = await get(path, { headers: { 'X-Request-Id': id } });
+    expect(refusedByProxy(refused)).toBe('not_found');
+    expect([refused.headers['x-request-id'], refused.headers['cache-control']]).toEqual([id, 'private, no-store']);
+    await until(() => lineOf(id) !== undefined);
+    expect(lineOf(id)).toMatchObject({ status: 404, replica: '' });
+  });
+
+  it.each(['/../metrics', '/channels/../../metrics', '/%2e%2e/metrics', '/%00/metrics'])(
+    '%s, which leads out of the root or is no path, is malformed',
+    async (path) => {
+      const refused = await get(path);
+      expect([refused.status, errorOf(refused)['code']]).toEqual([400, 'invalid_request']);
+    },
+  );
+
+  it.each([
+    ['/usage', 200],
+    ['/usage?x=/../', 400],
+    ['/docs', 200],
+    ['/docs/swagger-ui.css', 200],
+    ['/docs-json', 200],
+    ['/health/live', 200],
+    ['/health/ready?verbose', 200],
+    ['/channels/@tidewater/transcripts?limit=1', 200],
+    ['/channels/%40tidewater/transcripts?limit=1', 200],
+    ['http://proxy.test/usage', 200],
+    ['/channels/@a..b/transcripts', 404],
+    ['/channels/@name/%2e%2e%2e/transcripts', 404],
+  ])('%s reaches the service, which answers %i', async (path, status) => {
+    const [id = ''] = newIds(1);
+    expect((await get(path, { headers: { 'X-Request-Id': id } })).status).toBe(status);
+    await until(() => lineOf(id) !== undefined);
+    expect(lineOf(id)).toMatchObject({ status, replica: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
   });
 
   it('a request keeps its id through the proxy and gets one when it has none; a key is never taken for one', async () => {
@@ -140,8 +259,6 @@ const errorOf = ({ text }: Answer): Record<string, unknown> =>
     const refused = await get('/channels/%zz/transcripts', { headers: { 'X-Request-Id': id } });
     expect([refused.status, errorOf(refused)['code']]).toEqual([400, 'invalid_request']);
     expect(refused.headers['content-type']).toContain('application/json');
-    const hidden = await get('/metrics', { headers: { 'X-Request-Id': id } });
-    expect([hidden.status, errorOf(hidden)]).toMatchObject([404, { code: 'not_found', requestId: id }]);
     const large = await get('/usage', { headers: { 'X-Padding': 'x'.repeat(20_000) } });
     expect([large.status, errorOf(large)['code']]).toEqual([431, 'invalid_request']);
     const oversize = await get('/usage', { headers: { 'X-Padding': 'x'.repeat(40_000) } });

@@ -1,0 +1,203 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '../until.js';
+import { send, type Answer } from './estate.js';
+import { freePort, nginxIsInstalled, NginxServer } from './nginx-server.js';
+
+type Change = readonly [from: string, to: string];
+
+const TRUSTED_PROXY: Change = ['# set_real_ip_from 172.16.0.0/12;', 'set_real_ip_from 127.0.0.0/8;'];
+const FOUR_REQUESTS: readonly Change[] = [
+  ['rate=100r/s', 'rate=1r/m'],
+  ['burst=200', 'burst=3'],
+];
+const REFUSED = {
+  ...{ status: 429, code: 'rate_limited', retryable: true, retryAfter: '2' },
+  ...{ contentType: 'application/json; charset=utf-8', cacheControl: 'private, no-store' },
+};
+
+/** What of a refusal a caller can rely on. */
+function refusal({ status, headers, text }: Answer): Record<string, unknown> {
+  const { error } = JSON.parse(text) as { error: Record<string, unknown> };
+  expect(error['requestId']).toBe(headers['x-request-id']);
+  return {
+    ...{ status, code: error['code'], retryable: error['retryable'], retryAfter: headers['retry-after'] },
+    ...{ contentType: headers['content-type'], cacheControl: headers['cache-control'] },
+  };
+}
+
+// Where there is no nginx this cannot be shown; continuous integration installs it.
+(nginxIsInstalled ? describe : describe.skip)('nginx, as it is shipped,', () => {
+  let replica: Server;
+  let port: number;
+  let requests: IncomingMessage[];
+  let answer: (request: IncomingMessage, response: ServerResponse) => void;
+  const proxies: NginxServer[] = [];
+  const sockets: Socket[] = [];
+
+  const nginx = async (...changes: readonly Change[]): Promise<NginxServer> => {
+    const started = await NginxServer.start({ replicas: [port], changes });
+    proxies.push(started);
+    return started;
+  };
+  const usage = async (proxy: NginxServer, from: string, forwardedFor?: string): Promise<Answer> =>
+    send(proxy, '/usage', { from, ...(forwardedFor && { headers: { 'X-Forwarded-For': forwardedFor } }) });
+  /** A connection that sends a text and reads nothing on its own. */
+  const open = (proxy: NginxServer, text: string): Socket => {
+    const socket = connect(proxy.port, '127.0.0.1', () => void socket.write(text));
+    // A connection that nginx resets is a closed one.
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+    return socket;
+  };
+  const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.once('close', () => resolve()));
+
+  beforeAll(async () => {
+    port = await freePort();
+    replica = createServer((request, response) => {
+      requests.push(request);
+      answer(request, response);
+    });
+    await new Promise<void>((resolve) => replica.listen(port, '127.0.0.1', resolve));
+  });
+  beforeEach(() => {
+    requests = [];
+    answer = (_request, response) => void response.end('{}');
+  });
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+  });
+  afterAll(async () => {
+    replica.closeAllConnections();
+    await new Promise((resolve) => replica.close(resolve));
+  });
+
+  it('serves a caller of many keys: 200 requests in a row, and a hundred at once', async () => {
+    const proxy = await nginx();
+    const statuses: number[] = [];
+    for (let count = 0; count < 200; count += 1) statuses.push((await usage(proxy, '127.0.0.2')).status);
+    const waiting: ServerResponse[] = [];
+    answer = (_request, response) => void waiting.push(response);
+    const atOnce = Array.from({ length: 100 }, () => usage(proxy, '127.0.0.3'));
+    await until(() => waiting.length === 100);
+    for (const response of waiting) response.end('{}');
+    statuses.push(...(await Promise.all(atOnce)).map(({ status }) => status));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  });
+
+  it('refuses the requests of an address beyond its rate with 429, whatever address they claim, and serves others', async () => {
+    const proxy = await nginx(...FOUR_REQUESTS);
+    const answers: Answer[] = [];
+    for (let count = 0; count < 6; count += 1) answers.push(await usage(proxy, '127.0.0.2', `203.0.113.${count}`));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429, 429]);
+    expect(answers.slice(4).map(refusal)).toEqual([REFUSED, REFUSED]);
+    expect((await usage(proxy, '127.0.0.3')).status).toBe(200);
+    expect(requests).toHaveLength(5);
+  });
+
+  it('refuses the requests of an address beyond its number at once with 429, and serves others', async () => {
+    const proxy = await nginx(['limit_conn requests_at_once 100;', 'limit_conn requests_at_once 2;']);
+    const waiting: ServerResponse[] = [];
+    answer = (_request, response) => void waiting.push(response);
+    const running = [usage(proxy, '127.0.0.2'), usage(proxy, '127.0.0.2')];
+    await until(() => waiting.length === 2);
+    expect(refusal(await usage(proxy, '127.0.0.2'))).toEqual(REFUSED);
+    const other = usage(proxy, '127.0.0.3');
+    await until(() => waiting.length === 3);
+    for (const response of waiting) response.end('{}');
+    expect((await Promise.all([...running, other])).map(({ status }) => status)).toEqual([200, 200, 200]);
+    answer = (_request, response) => void response.end('{}');
+    await until(async () => (await usage(proxy, '127.0.0.2')).status === 200);
+  });
+
+  it('counts a caller behind a trusted proxy by its own address, and hands that address on', async () => {
+    const proxy = await nginx(TRUSTED_PROXY, ...FOUR_REQUESTS);
+    const statusFor = async (forwardedFor: string): Promise<number> =>
+      (await usage(proxy, '127.0.0.2', forwardedFor)).status;
+    for (let count = 0; count < 4; count += 1) expect(await statusFor('203.0.113.1')).toBe(200);
+    expect(await statusFor('203.0.113.1')).toBe(429);
+    // Only the last address was written by the trusted proxy.
+    expect(await statusFor('203.0.113.2, 203.0.113.1')).toBe(429);
+    expect(await statusFor('203.0.113.1, 203.0.113.2')).toBe(200);
+    expect(requests.at(-1)?.headers['x-forwarded-for']).toMatch(/, 203\.0\.113\.2$/);
+  });
+
+  it.each([
+    ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:3::1'],
+    ['2001:db8::1', '2001:db8::ffff:0:0:1', '2001:db8:0:1::1'],
+    ['2001:db8:1::', '2001:db8:1:0:1::', '2001:db8:2::'],
+    ['2001:db8::', '2001:db8:0:0:1::', '2001:db9::'],
+  ])('counts %s and %s as one network of 64 bits, and %s as another', async (first, same, other) => {
+    const proxy = await nginx(TRUSTED_PROXY, ...FOUR_REQUESTS);
+    const statusFor = async (address: string): Promise<number> => (await usage(proxy, '127.0.0.2', address)).status;
+    for (const address of [first, same, first, same]) expect(await statusFor(address)).toBe(200);
+    expect([await statusFor(first), await statusFor(same), await statusFor(other)]).toEqual([429, 429, 200]);
+  });
+
+  it('logs one in a hundred refusals by address, and every other answer', async () => {
+    const proxy = await nginx(...FOUR_REQUESTS);
+    for (let count = 0; count < 304; count += 1) await usage(proxy, '127.0.0.2');
+    await send(proxy, '/last', { headers: { 'X-Request-Id': 'the-last-line' } });
+    await until(() => proxy.log.includes('the-last-line'));
+    const statuses = proxy.log.split('\n').flatMap((line) => /"status":(\d+)/.exec(line)?.[1] ?? []);
+    expect(statuses.filter((status) => status === '200')).toHaveLength(4);
+    // About 3; 30 would be chance once in 10^19.
+    expect(statuses.filter((status) => status === '429').length).toBeLessThan(30);
+  });
+
+  it('closes a connection whose headers do not arrive in time, and serves others meanwhile', async () => {
+    const proxy = await nginx(['client_header_timeout 15s;', 'client_header_timeout 400ms;']);
+    const slow = open(proxy, 'GET /usage HTTP/1.1\r\nHost: proxy\r\nX-Slow: ');
+    const trickle = setInterval(() => void slow.write('x'), 20);
+    const end = closed(slow);
+    expect((await usage(proxy, '127.0.0.2')).status).toBe(200);
+    await end;
+    clearInterval(trickle);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('closes a connection whose body does not arrive in time, of which the service never hears', async () => {
+    const proxy = await nginx(['client_body_timeout 15s;', 'client_body_timeout 200ms;']);
+    const slow = open(proxy, 'GET /usage HTTP/1.1\r\nHost: proxy\r\nContent-Length: 100\r\n\r\nx');
+    await closed(slow);
+    expect(requests).toEqual([]);
+  });
+
+  it('closes the connection of a reader who takes nothing, and the one to the service with it', async () => {
+    const proxy = await nginx(['send_timeout 30s;', 'send_timeout 200ms;']);
+    let ended = false;
+    const piece = Buffer.alloc(1_000_000);
+    answer = (_request, response) => {
+      response.once('close', () => (ended = true));
+      const write = (): void => {
+        while (!response.destroyed && response.write(piece));
+      };
+      response.on('drain', write);
+      write();
+    };
+    open(proxy, 'GET /usage HTTP/1.1\r\nHost: proxy\r\n\r\n').pause();
+    await until(() => ended);
+    await until(() => proxy.log.includes('"status":200'));
+  });
+
+  it('closes an idle connection, and says beforehand after how many seconds', async () => {
+    const proxy = await nginx(['keepalive_timeout 30s 30s;', 'keepalive_timeout 200ms 30s;']);
+    const socket = open(proxy, 'GET /usage HTTP/1.1\r\nHost: proxy\r\n\r\n');
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    await closed(socket);
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+    expect(text).toMatch(/^Keep-Alive: timeout=30\r$/m);
+  });
+
+  it('refuses a body of more than 64 kB in the envelope, of which the service never hears', async () => {
+    const proxy = await nginx();
+    const large = await send(proxy, '/usage', {
+      ...{ method: 'POST', body: 'x'.repeat(70_000), headers: { 'Content-Length': '70000' } },
+    });
+    expect([large.status, JSON.parse(large.text)]).toMatchObject([400, { error: { code: 'invalid_request' } }]);
+    expect(requests).toEqual([]);
+  });
+});
