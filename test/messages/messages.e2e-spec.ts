@@ -180,7 +180,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       const before = service.logs.length;
       const refused = Array.from({ length: REFUSED }, () => ask(client, { id: '@tidewater' }));
       await ask(client, { apiKey: key, id: '@emptyslip' });
-      const codes = new Set((await Promise.all(refused)).map(({ error }): string => error.error.code));
+      const codes = new Set((await Promise.all(refused)).map(({ error }) => String(error.error.code)));
       expect(codes).toEqual(new Set(['unauthorized', 'rate_limited']));
       calls.open = open;
       expect(contexts).toHaveLength(REFUSED + 1);
