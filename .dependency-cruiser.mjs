@@ -17,7 +17,7 @@ const ALLOWED = {
   transcripts: ['platform/[^/]+\\.ts$', 'quota', 'tracing', 'domain', 'config'],
   channels: ['transcripts', 'access', 'http', 'domain', 'config'],
   // The same call over another way: the query, the lines and the gates are those of the HTTP route.
-  messages: ['channels', 'transcripts', 'access', 'http', 'tracing', 'domain', 'config'],
+  messages: ['channels', 'transcripts', 'access', 'http', 'logging', 'tracing', 'domain', 'config'],
   usage: ['quota', 'access', 'http', 'domain'],
   health: ['cache', 'database', 'http'],
   // It reads what the others count and holds; none of them knows of it.

@@ -2,12 +2,19 @@ import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
 import { setExchange } from '../access/exchange.js';
+import { ServiceUnavailableError } from '../domain/errors.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
 import { errorBody, type ErrorBody } from '../http/error-body.js';
+import { requestIdFrom } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
+import { RefusalSampler } from '../logging/refusal-sampler.js';
 import { activeTracer, type ServerSpan } from '../tracing/tracer.js';
 import { MessageExchange } from './message-exchange.js';
+import { fieldsOf } from './message-form.js';
 import type { Outlet } from './outlet.js';
+
+/** Messages come too fast for longer than a moment. */
+const RETRY_AFTER_SECONDS = 2;
 
 /** The subject over NATS, the pattern over TCP. */
 export const TRANSCRIPTS_PATTERN = 'channels.transcripts';
@@ -19,6 +26,9 @@ export const TRANSCRIPTS_PATTERN = 'channels.transcripts';
 @Injectable()
 export class MessageCalls {
   private readonly logger = new Logger(MessageCalls.name);
+  private readonly refusals = new RefusalSampler((counts) =>
+    this.logger.log({ event: 'message_refusals_not_logged', counts }),
+  );
   private readonly running = new Set<MessageExchange>();
   private readonly exchanges = new WeakMap<object, MessageExchange>();
 
@@ -35,13 +45,15 @@ export class MessageCalls {
   open(context: ExecutionContext, outlet: Outlet, next: () => Observable<unknown>): Observable<unknown> {
     const rpc = context.switchToRpc();
     const subject = rpc.getContext<object>();
+    if (outlet.isFull) return throwError(() => this.refusedUnread(rpc.getData<unknown>()));
     const exchange = new MessageExchange(subject, rpc.getData<unknown>(), outlet);
     this.exchanges.set(subject, exchange);
     setExchange(subject, exchange);
     this.running.add(exchange);
-    outlet.onGone(() => exchange.leave());
     const answer = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
-      catchError((error: unknown) => throwError(() => new RpcException(this.refusal(error, exchange)))),
+      catchError((error: unknown) =>
+        throwError(() => new RpcException(this.refusal(error, exchange.requestId, exchange.log))),
+      ),
       finalize(() => void this.finish(exchange)),
     );
     return inSpanOf(exchange, answer);
@@ -57,7 +69,17 @@ export class MessageCalls {
     for (const exchange of this.running) exchange.leave();
   }
 
-  private refusal(error: unknown, { requestId, log }: MessageExchange): ErrorBody {
+  /** Costs as little as it can: messages come faster than they can be looked at. */
+  private refusedUnread(message: unknown): RpcException {
+    const requestId = requestIdFrom(fieldsOf(message)['requestId']);
+    const log: Record<string, unknown> = {};
+    const text = 'The service is at capacity. Nothing was charged. Retry shortly.';
+    const body = this.refusal(new ServiceUnavailableError(text, RETRY_AFTER_SECONDS), requestId, log);
+    this.writeLine({ requestId, ...log });
+    return new RpcException(body);
+  }
+
+  private refusal(error: unknown, requestId: string, log: Record<string, unknown>): ErrorBody {
     const refusal = asDomainError(error, requestId);
     const { code, message, retryable, retryAfterSeconds } = refusal;
     log['code'] = code;
@@ -73,14 +95,21 @@ export class MessageCalls {
     await Promise.race([outlet.flushed(), taken]);
     this.running.delete(exchange);
     exchange.finish();
-    this.logger.log({
-      event: 'message',
+    this.writeLine({
       requestId,
-      pattern: TRANSCRIPTS_PATTERN,
       ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
       ...(exchange.left.aborted && { left: true }),
       ...log,
     });
+  }
+
+  /** Of refusals before anybody was known to ask, only a sample: their number is anybody's choice. */
+  private writeLine(fields: Readonly<Record<string, unknown>>): void {
+    const { code, organizationId } = fields;
+    if (typeof code === 'string' && (organizationId === undefined || code === 'rate_limited')) {
+      if (!this.refusals.allows(code)) return;
+    }
+    this.logger.log({ event: 'message', pattern: TRANSCRIPTS_PATTERN, ...fields });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Exchange } from '../access/exchange.js';
 import { requestIdFrom } from '../http/request-context.js';
+import type { MessageSlot } from './connection-calls.js';
 import { fieldsOf } from './message-form.js';
 import type { Outlet } from './outlet.js';
 
@@ -13,6 +14,7 @@ export class MessageExchange implements Exchange {
   /** Aborted when nobody waits for the answer any more. */
   readonly left: AbortSignal;
   private readonly leaving = new AbortController();
+  private readonly slot: MessageSlot;
   private end: () => void;
   private readonly over = new Promise<void>((resolve) => (this.end = resolve));
 
@@ -26,6 +28,7 @@ export class MessageExchange implements Exchange {
     this.apiKey = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
     this.requestId = requestIdFrom(requestId);
     this.left = this.leaving.signal;
+    this.slot = outlet.begin(() => this.leave());
   }
 
   get address(): string | undefined {
@@ -40,7 +43,13 @@ export class MessageExchange implements Exchange {
     this.leaving.abort();
   }
 
+  /** The guards have let it pass. */
+  passed(): void {
+    this.slot.passed();
+  }
+
   finish(): void {
+    this.slot.ended();
     this.end();
   }
 

@@ -24,6 +24,7 @@ export class MessagesController {
   @MessagePattern(TRANSCRIPTS_PATTERN)
   async list(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
     const exchange = this.calls.exchange(context);
+    exchange.passed();
     const { id, query } = await readTranscriptsMessage(message);
     const { organization, keyId } = callerOf(context);
     const { requestId, log, left } = exchange;

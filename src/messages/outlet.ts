@@ -1,3 +1,5 @@
+import type { MessageSlot } from './connection-calls.js';
+
 /** The way back to the caller of a message. */
 export interface Outlet {
   /** Where the caller is, as far as the transport tells. */
@@ -6,10 +8,10 @@ export interface Outlet {
   readonly traceHeaders: TraceHeaders;
   /** The most bytes of JSON that an event may have; undefined when there is no bound. */
   readonly eventBytesMax: number | undefined;
-  /** Whether nobody can be answered any more. */
-  readonly gone: boolean;
-  /** Calls back once when the caller has gone, as far as the transport tells. */
-  onGone(told: () => void): void;
+  /** Whether no more messages are to be begun, because too many of those that came have not passed the guards. */
+  readonly isFull: boolean;
+  /** Takes a place for the message on its connection. `leave` is called when that closes before the place is given back. */
+  begin(leave: () => void): MessageSlot;
   /** Waits until what was sent has been taken, or as much of it that more may be sent; gives up a reader who takes nothing. */
   room(): Promise<void>;
   /** Waits until all that was sent has left this process, or the caller has gone. */
@@ -23,9 +25,6 @@ export function traceHeaders(read: (name: string) => unknown): TraceHeaders {
   const given = ['traceparent', 'tracestate'].map((name) => [name, read(name)] as const);
   return Object.fromEntries(given.filter((pair): pair is [string, string] => typeof pair[1] === 'string'));
 }
-
-/** A reader who takes nothing for this long is gone or as good as gone, as over HTTP. */
-export const STALLED_READER_MS = 30_000;
 
 /** Nest hands an event to the transport in a later turn than it takes it in. */
 export function handedOver(): Promise<void> {

@@ -1,27 +1,43 @@
-import type { Server, Socket } from 'node:net';
-import { IncomingRequestDeserializer, ServerTCP, type TcpContext } from '@nestjs/microservices';
+import { createServer, type Server, type Socket } from 'node:net';
+import { ServerTCP, type IncomingEvent, type TcpContext } from '@nestjs/microservices';
+import { normalizeIp } from '@nestjs/throttler';
 import type { Environment } from '../config/environment.js';
-import { AnsweredOnly } from './answered-only.js';
+import { PendingMessages, type MessageSlot } from './connection-calls.js';
+import { MESSAGE_LIMITS, type MessageLimits } from './message-limits.js';
+import { PacketDeserializer } from './message-packet.js';
+import { MessageReports } from './message-reports.js';
 import type { MessageServer } from './message-server.js';
-import { handedOver, STALLED_READER_MS, traceHeaders, type Outlet, type TraceHeaders } from './outlet.js';
+import { handedOver, traceHeaders, type Outlet, type TraceHeaders } from './outlet.js';
+import { TcpConnection, type ConnectionFault, type ConnectionHost } from './tcp-connection.js';
 
-/** Of what one connection has sent and is not read yet; a message has a few hundred. */
-const INCOMING_CHARACTERS_MAX = 1024 * 1024;
-/** Of what waits for one connection; each call waits for its reader, so that only many calls at once come to this. */
-const WAITING_BYTES_MAX = 32 * 1024 * 1024;
+/** Of what has arrived on a connection that is not read from for the moment. */
+const UNREAD_BYTES_MAX = 16 * 1024;
+/** What one household or one rented machine is given. */
+const IPV6_PREFIX_BITS = 64;
 
 /** Takes messages over TCP. */
 export class TcpMessages extends ServerTCP implements MessageServer {
   private listening = false;
+  private readonly connections = new Map<Socket, TcpConnection>();
+  private readonly countByNetwork = new Map<string, number>();
+  private readonly reports = new MessageReports();
+  private readonly shared: ConnectionHost;
+  private checks: NodeJS.Timeout | undefined;
 
-  constructor({ MESSAGE_HOST: host, MESSAGE_PORT: port }: Environment) {
+  constructor(
+    { MESSAGE_HOST: host, MESSAGE_PORT: port }: Pick<Environment, 'MESSAGE_HOST' | 'MESSAGE_PORT'>,
+    private readonly limits: MessageLimits = MESSAGE_LIMITS,
+  ) {
     super({
       host,
       port,
-      maxBufferSize: INCOMING_CHARACTERS_MAX,
-      maxSendBufferSize: WAITING_BYTES_MAX,
-      deserializer: new AnsweredOnly(new IncomingRequestDeserializer(), () => true),
+      deserializer: new PacketDeserializer(
+        (value) => value,
+        () => true,
+      ),
     });
+    const report = (fault: ConnectionFault): void => this.reports.report(fault);
+    this.shared = { limits, pending: new PendingMessages(), incomingBytes: 0, report };
   }
 
   /** Where it listens. */
@@ -38,14 +54,45 @@ export class TcpMessages extends ServerTCP implements MessageServer {
     super.listen((error?: unknown) => {
       if (error !== undefined) return;
       this.listening = true;
+      this.checks = setInterval(() => this.checkConnections(), this.limits.checkMs).unref();
       callback();
     });
   }
 
+  override bindHandler(socket: Socket): void {
+    const network = networkOf(socket.remoteAddress);
+    const count = this.countByNetwork.get(network) ?? 0;
+    const { connectionsMax, connectionsPerAddressMax } = this.limits;
+    if (this.connections.size >= connectionsMax || count >= connectionsPerAddressMax) {
+      this.reports.report(
+        count >= connectionsPerAddressMax ? 'too_many_connections_of_address' : 'too_many_connections',
+      );
+      socket.on('error', () => undefined).destroy();
+      return;
+    }
+    this.countByNetwork.set(network, count + 1);
+    socket.once('close', () => {
+      this.connections.delete(socket);
+      const others = (this.countByNetwork.get(network) ?? 1) - 1;
+      if (others > 0) this.countByNetwork.set(network, others);
+      else this.countByNetwork.delete(network);
+    });
+    super.bindHandler(socket);
+  }
+
+  override async handleEvent(pattern: string, packet: IncomingEvent, context: TcpContext): Promise<unknown> {
+    // The base logs a line for each, with the pattern in it.
+    if (!this.getHandlerByPattern(pattern)) return this.reports.report('unknown_pattern');
+    return super.handleEvent(pattern, packet, context);
+  }
+
   outlet(context: TcpContext): Outlet {
     const metadata = context.getMetadata() ?? {};
+    const connection = context.getSocketRef();
+    if (!(connection instanceof TcpConnection))
+      throw new Error('The message did not come over a connection of this server.');
     return new TcpOutlet(
-      context.getSocketRef().netSocket,
+      connection,
       traceHeaders((name) => Reflect.get(metadata, name)),
     );
   }
@@ -55,61 +102,62 @@ export class TcpMessages extends ServerTCP implements MessageServer {
     return Promise.resolve();
   }
 
-  protected override handleError(error: string): void {
-    if (this.listening) super.handleError(error);
+  override close(): void {
+    clearInterval(this.checks);
+    super.close();
   }
+
+  protected override init(): void {
+    this.server = createServer({ highWaterMark: UNREAD_BYTES_MAX }, (socket) => this.bindHandler(socket));
+    this.registerListeningListener(this.server);
+    this.registerErrorListener(this.server);
+    this.registerCloseListener(this.server);
+  }
+
+  protected override getSocketInstance(socket: Socket): TcpConnection {
+    const connection = new TcpConnection(socket, this.shared);
+    this.connections.set(socket, connection);
+    return connection;
+  }
+
+  protected override handleError(error: unknown): void {
+    if (this.listening) this.reports.report('transport_error', error);
+  }
+
+  private checkConnections(): void {
+    const nowMs = performance.now();
+    for (const connection of this.connections.values()) connection.check(nowMs);
+  }
+}
+
+function networkOf(address: string | undefined): string {
+  return address === undefined ? 'unknown' : normalizeIp(address, IPV6_PREFIX_BITS);
 }
 
 class TcpOutlet implements Outlet {
   readonly address: string | undefined;
   readonly eventBytesMax = undefined;
+  /** A connection that has too many is not read from. */
+  readonly isFull = false;
 
   constructor(
-    private readonly socket: Socket,
+    private readonly connection: TcpConnection,
     readonly traceHeaders: TraceHeaders,
   ) {
-    this.address = socket.remoteAddress;
+    this.address = connection.netSocket.remoteAddress;
   }
 
-  get gone(): boolean {
-    return this.socket.destroyed;
-  }
-
-  onGone(told: () => void): void {
-    if (this.gone) told();
-    else this.socket.once('close', told);
+  begin(leave: () => void): MessageSlot {
+    return this.connection.calls.begin(leave);
   }
 
   async room(): Promise<void> {
     await handedOver();
-    const { socket } = this;
-    while (socket.writableNeedDrain && !socket.destroyed) await this.untilTaken((go) => socket.once('drain', go));
+    await this.connection.room();
   }
 
   async flushed(): Promise<void> {
     await handedOver();
-    // Nothing, behind all that waits: what is told of it is that the rest has gone.
-    if (!this.gone) await this.untilTaken((go) => this.socket.write('', go));
-  }
-
-  /** Node counts the bytes that leave a socket as activity, so that only a reader who takes nothing runs into the time. */
-  private async untilTaken(wait: (go: () => void) => unknown): Promise<void> {
-    const { socket } = this;
-    const stalled = (): unknown => socket.destroy();
-    waiters.set(socket, (waiters.get(socket) ?? 0) + 1);
-    socket.setTimeout(STALLED_READER_MS).once('timeout', stalled);
-    let go: () => void = () => undefined;
-    await new Promise<void>((resolve) => {
-      go = resolve;
-      socket.once('close', go);
-      wait(go);
-    });
-    socket.off('close', go).off('drain', go).off('timeout', stalled);
-    const others = (waiters.get(socket) ?? 1) - 1;
-    waiters.set(socket, others);
-    if (others === 0) socket.setTimeout(0);
+    await this.connection.flushed();
   }
 }
-
-/** How many calls wait for the reader of a connection: the time that it is given ends with the last of them. */
-const waiters = new WeakMap<Socket, number>();

@@ -1,13 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
+import { MessageCalls } from '../../src/messages/message-calls.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
+import { countHeld } from './garbage.js';
 import { ask, clientOf, messageUrl, type MessageAnswer, type MessageEvent } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 
 jest.setTimeout(60_000);
 
 const AT_ONCE = 2;
+const REFUSED = 500;
+/** What the last few are held by is not the connection. */
+const HELD_MAX = 5;
+/** Twenty of each of two codes in ten seconds, of which the test can meet the end, and the answered one. */
+const LINES_MAX = 81;
 
 const byType = (answer: MessageAnswer, type: string): MessageEvent[] =>
   answer.events.filter((event) => event.type === type);
@@ -159,6 +166,27 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       await until(() => service.logs.slice(before).some((line) => line.includes('"code":"unauthorized"')));
       expect(service.standIn.requests.list).toHaveLength(0);
       expect((await service.get('/usage', key)).body.used).toBe(0);
+    });
+
+    it('is held by nothing once it has ended while its connection lives, and is logged in samples when refused', async () => {
+      const { key } = await service.organization();
+      const calls = service.app.get(MessageCalls);
+      const open = calls.open.bind(calls);
+      const contexts: WeakRef<object>[] = [];
+      calls.open = (context, ...rest) => {
+        contexts.push(new WeakRef(context.switchToRpc().getContext<object>()));
+        return open(context, ...rest);
+      };
+      const before = service.logs.length;
+      const refused = Array.from({ length: REFUSED }, () => ask(client, { id: '@tidewater' }));
+      await ask(client, { apiKey: key, id: '@emptyslip' });
+      const codes = new Set((await Promise.all(refused)).map(({ error }) => String(error.error.code)));
+      expect(codes).toEqual(new Set(['unauthorized', 'rate_limited']));
+      calls.open = open;
+      expect(contexts).toHaveLength(REFUSED + 1);
+      await until(async () => (await countHeld(contexts)) <= HELD_MAX);
+      const lines = service.logs.slice(before).filter((line) => line.includes('"event":"message"'));
+      expect(lines.length).toBeLessThanOrEqual(LINES_MAX);
     });
 
     it('gives its place in flight back when it is answered', async () => {

@@ -2,6 +2,7 @@ import { startStandIn } from '../../stand-in/stand-in.js';
 import { Chance } from '../surroundings/chance.js';
 import { Redis } from '../surroundings/redis.js';
 import { Service, type Customer } from '../surroundings/service.js';
+import { settledState } from '../surroundings/settled.js';
 import { equal, nothing, type Part } from '../torture.js';
 import { connectBytes, POISONS, type Bytes, type Entry, type Kind, type Poison } from './cache/poisons.js';
 
@@ -69,6 +70,7 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
         },
         equal('charged, as the answers said', book.used, cases.fetched),
         equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
+        ...(await settledState(service)),
         equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
       ],
     };
@@ -150,7 +152,12 @@ class Cases {
 
   private async ask(channel: string, gzip: boolean): Promise<AnswerBody | undefined> {
     const response = await fetch(`${this.service.url}/channels/${channel}/transcripts?limit=${LIMIT}`, {
-      headers: { Authorization: `Bearer ${this.customer.key}`, 'Accept-Encoding': gzip ? 'gzip' : 'identity' },
+      headers: {
+        Authorization: `Bearer ${this.customer.key}`,
+        'Accept-Encoding': gzip ? 'gzip' : 'identity',
+        // A connection kept for reuse would count as one that the service holds on to.
+        Connection: 'close',
+      },
     }).then(
       async (answer) => ({ status: answer.status, text: await answer.text() }),
       (error: unknown) => ({ status: 0, text: String(error) }),

@@ -3,6 +3,7 @@ import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
 import { type Database, startDatabase } from '../surroundings/database.js';
 import { ledgerOf } from '../surroundings/ledger.js';
 import { type Answer, type Customer, Service } from '../surroundings/service.js';
+import { settledState } from '../surroundings/settled.js';
 import { brokenIdentities, codeOf, readTold } from '../surroundings/transcripts.js';
 import { until } from '../surroundings/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../torture.js';
@@ -222,6 +223,7 @@ class Trouble {
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
         equal('At the end, by usage --verify', verified, { exact: true, used: this.fetched, reserved: 0 }),
         nothing('No fault in the log', bugs),
+        ...(await settledState(this.service)),
       ],
     };
   }

@@ -1,6 +1,7 @@
 import { startStandIn } from '../../stand-in/stand-in.js';
 import { Chance } from '../surroundings/chance.js';
 import { Service, type Resources } from '../surroundings/service.js';
+import { settledState } from '../surroundings/settled.js';
 import { farEnds } from '../surroundings/sockets.js';
 import { atOnce, until } from '../surroundings/until.js';
 import { atMost, equal, nothing, type Part, type Promised, type Torture } from '../torture.js';
@@ -230,6 +231,7 @@ async function afterwards(
     ),
     equal('secrets in the log', secrets.filter((secret) => log.includes(unprefixed(secret))).length, 0),
     equal('bugs in the log', log.split('\n').filter((line) => line.includes('"event":"bug"')).length, 0),
+    ...(await settledState(service)),
     equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
   ];
 }

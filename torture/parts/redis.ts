@@ -5,6 +5,7 @@ import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
 import { ledgerOf } from '../surroundings/ledger.js';
 import { Redis } from '../surroundings/redis.js';
 import { type Answer, type Customer, Service } from '../surroundings/service.js';
+import { settledState } from '../surroundings/settled.js';
 import { brokenIdentities, codeOf, readTold } from '../surroundings/transcripts.js';
 import { until } from '../surroundings/until.js';
 import { atMost, equal, nothing, type Part, type PartReport, type Promised } from '../torture.js';
@@ -196,7 +197,7 @@ class Trouble {
   }
 
   private async report(count: number, ends: readonly FaultEnd[], evictions: readonly Promised[]): Promise<PartReport> {
-    const [one] = this.services;
+    const [one, other] = this.services;
     await until('Nothing is reserved', async () => (await ledgerOf(one, this.customer.id)).reserved === 0);
     const verified = await one.verified(this.customer.id);
     const logs = (await Promise.all(this.services.map((service) => service.log()))).join('\n');
@@ -231,6 +232,8 @@ class Trouble {
         ...evictions,
         equal('At the end, by usage --verify', verified, { exact: true, used: this.fetched, reserved: 0 }),
         nothing('No line at level error', errors),
+        ...(await settledState(one, 'one process')),
+        ...(await settledState(other, 'the other')),
       ],
     };
   }

@@ -7,6 +7,7 @@ import type { Database } from '../surroundings/database.js';
 import { ledgerOf } from '../surroundings/ledger.js';
 import { Redis } from '../surroundings/redis.js';
 import { type Customer, Service } from '../surroundings/service.js';
+import { settledState } from '../surroundings/settled.js';
 import { until } from '../surroundings/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../torture.js';
 import { HABITS, Load } from './soak/load.js';
@@ -189,6 +190,7 @@ class Soak {
         equal('Charged is what both processes settled', verified.used, metric('ct_quota_charged_transcripts_total')),
         equal('What was fetched for those who stayed is charged', verified.used >= known, true),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
+        ...(await Promise.all(this.services.map((one, index) => settledState(one, `process ${index + 1}`)))).flat(),
         nothing('No line at level error but 502 and 504 of the platform', await this.errors()),
       ],
     };

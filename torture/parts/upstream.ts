@@ -139,6 +139,7 @@ function report(
         'No fault in the log',
         left.flatMap(({ bugs }) => bugs),
       ),
+      ...left.flatMap(({ settled }) => settled),
       equal('Nobody followed a redirect to an address of this network', contacts, 0),
     ],
   };

@@ -1,3 +1,6 @@
+import { EventEmitter, getEventListeners } from 'node:events';
+import { Session } from 'node:inspector';
+
 // Loaded into a tortured service: tells over IPC what it holds, so that a leak can be seen from outside, sets its clock, and
 // lets the clock of its pauses and lives go forward, so that nobody has to wait for them.
 if (process.send) {
@@ -13,6 +16,10 @@ if (process.send) {
     if (probe === 'skip') {
       skippedMs += ms;
       process.send({ probe });
+      return;
+    }
+    if (probe === 'listeners') {
+      process.send({ probe, ...countListeners() });
       return;
     }
     if (probe !== 'resources') return;
@@ -40,4 +47,74 @@ function setClock(offsetMs) {
       return RealDate.now() + offsetMs;
     }
   };
+}
+
+const COUNTERS = Symbol.for('torture.listeners');
+
+/** Counts the event listeners of every live emitter and abort signal, which only the inspector can enumerate. */
+function countListeners() {
+  const session = new Session();
+  session.connect();
+  globalThis[COUNTERS] = { EventEmitter, countOfEmitters, countOfSignals };
+  try {
+    const counters = `globalThis[Symbol.for('torture.listeners')]`;
+    const count = (prototype, counter) => {
+      const { objectId } = post(session, 'Runtime.evaluate', { expression: prototype }).result;
+      const { objects } = post(session, 'Runtime.queryObjects', { prototypeObjectId: objectId });
+      const functionDeclaration = `function () { return ${counters}.${counter}(this); }`;
+      const call = { objectId: objects.objectId, functionDeclaration, returnByValue: true };
+      return post(session, 'Runtime.callFunctionOn', call).result.value;
+    };
+    const all = [
+      count(`${counters}.EventEmitter.prototype`, 'countOfEmitters'),
+      count('AbortSignal.prototype', 'countOfSignals'),
+    ];
+    const most = all.reduce((one, other) => (other.most > one.most ? other : one));
+    return { total: all.reduce((sum, { total }) => sum + total, 0), most: most.most, where: most.where };
+  } finally {
+    delete globalThis[COUNTERS];
+    session.disconnect();
+  }
+}
+
+/** A session of the same thread answers before `post` returns. */
+function post(session, method, parameters) {
+  let answer;
+  session.post(method, parameters, (error, result) => {
+    if (error) throw new Error(`${method}: ${error.message}`);
+    answer = result;
+  });
+  if (answer?.exceptionDetails) throw new Error(`${method}: ${JSON.stringify(answer.exceptionDetails)}`);
+  return answer;
+}
+
+function countOfEmitters(emitters) {
+  return summed(
+    Array.from(emitters).flatMap((emitter) =>
+      namesOf(emitter).map((event) => ({
+        where: `${emitter.constructor?.name} "${String(event)}"`,
+        count: emitter.listenerCount(event),
+      })),
+    ),
+  );
+}
+
+/** Prototypes of emitters are among them, and have no listeners to be asked for. */
+function namesOf(emitter) {
+  return Object.hasOwn(emitter, '_events') && emitter._events ? emitter.eventNames() : [];
+}
+
+function countOfSignals(signals) {
+  return summed(
+    Array.from(signals, (signal) => {
+      // The prototype is among them, and is no signal.
+      const count = Object.hasOwn(signal, 'constructor') ? 0 : getEventListeners(signal, 'abort').length;
+      return { where: 'AbortSignal "abort"', count };
+    }),
+  );
+}
+
+function summed(counts) {
+  const most = counts.reduce((one, other) => (other.count > one.count ? other : one), { where: 'none', count: 0 });
+  return { total: counts.reduce((sum, { count }) => sum + count, 0), most: most.count, where: most.where };
 }

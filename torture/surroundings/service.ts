@@ -30,6 +30,15 @@ export interface Resources {
   external: number;
 }
 
+/** The event listeners of a process, over all its emitters and abort signals. */
+export interface Listeners {
+  total: number;
+  /** The most on one event of one emitter. */
+  most: number;
+  /** The emitter's class and the event that have the most. */
+  where: string;
+}
+
 export interface Customer {
   id: string;
   key: string;
@@ -125,7 +134,7 @@ export class Service {
   }
 
   async metrics(): Promise<Map<string, number>> {
-    const { text } = await this.get('/metrics');
+    const { text } = await this.get('/metrics', this.environment['METRICS_TOKEN']);
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     return new Map(
       lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
@@ -137,6 +146,10 @@ export class Service {
     return this.ask({ probe: 'resources' }) as Promise<Resources>;
   }
 
+  listeners(): Promise<Listeners> {
+    return this.ask({ probe: 'listeners' }) as Promise<Listeners>;
+  }
+
   /** Lets its monotonic clock go forward: what rests, expires or waits by it does so at once. Timers are not touched. */
   async skip(ms: number): Promise<void> {
     await this.ask({ probe: 'skip', ms });
@@ -146,7 +159,12 @@ export class Service {
   private ask(question: object): Promise<unknown> {
     const { child } = this.program;
     return new Promise((resolve, reject) => {
-      child.once('message', resolve);
+      const ended = (): void => reject(new Error('The service ended before it answered the probe.'));
+      child.once('exit', ended);
+      child.once('message', (answer) => {
+        child.off('exit', ended);
+        resolve(answer);
+      });
       child.send(question, (error) => error && reject(error));
     });
   }

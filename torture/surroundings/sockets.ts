@@ -22,6 +22,19 @@ export async function farEnds(pid: number, ownPort: number): Promise<Set<string>
   );
 }
 
+/** How many sockets a process has to each far end, its callers' included; undefined where there is no /proc. */
+export async function socketsByFarEnd(pid: number): Promise<Map<string, number> | undefined> {
+  const connections = await connectionsOf(pid);
+  if (!connections) return undefined;
+  const counts = new Map<string, number>();
+  for (const { remote } of connections) {
+    if (portOf(remote) === 0) continue;
+    const end = addressOf(remote);
+    counts.set(end, (counts.get(end) ?? 0) + 1);
+  }
+  return counts;
+}
+
 /** The ports from which a process is called on its own; undefined where there is no /proc. */
 export async function callers(pid: number, port: number): Promise<Set<number> | undefined> {
   const connections = await connectionsOf(pid);

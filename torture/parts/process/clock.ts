@@ -1,6 +1,7 @@
 import { startStandIn } from '../../../stand-in/stand-in.js';
 import { Chance } from '../../surroundings/chance.js';
 import { Service } from '../../surroundings/service.js';
+import { settledState } from '../../surroundings/settled.js';
 import { atOnce } from '../../surroundings/until.js';
 import { atMost, equal, nothing, type Torture } from '../../torture.js';
 import { bookOf, quotaClock, type Findings } from './findings.js';
@@ -82,6 +83,7 @@ export async function clock({ folder, database, short, seed }: Torture): Promise
         },
         equal('charged, over all months, as the answers said', book.used, fetched),
         equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
+        ...(await settledState(service, 'under jumping clocks')),
         equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
       ],
     };

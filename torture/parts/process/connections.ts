@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { startStandIn } from '../../../stand-in/stand-in.js';
 import { ADMIN_TOKEN, Service, type Customer } from '../../surroundings/service.js';
+import { settledState } from '../../surroundings/settled.js';
 import { callers } from '../../surroundings/sockets.js';
 import { until } from '../../surroundings/until.js';
 import { atMost, equal, nothing, type Promised, type Torture } from '../../torture.js';
@@ -76,6 +77,8 @@ export async function connections({ folder, database, short, say }: Torture): Pr
       () => kept.received.split('HTTP/1.1 200').length === 3,
     ).catch(() => undefined);
     guests.push(kept);
+    for (const { socket } of guests) socket.destroy();
+    const settled = await settledState(service, 'after the connections');
     const ms = (times: readonly number[], share: number): string =>
       (times[Math.floor((times.length - 1) * share)] ?? 0).toFixed(0);
     return {
@@ -103,6 +106,7 @@ export async function connections({ folder, database, short, say }: Torture): Pr
         ),
         ...closing,
         equal('a connection that behaves is kept', kept.received.split('HTTP/1.1 200').length - 1, 2),
+        ...settled,
       ],
     };
   } finally {

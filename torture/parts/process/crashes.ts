@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startStandIn, type StandIn } from '../../../stand-in/stand-in.js';
 import { Chance } from '../../surroundings/chance.js';
 import { Service, type Customer } from '../../surroundings/service.js';
-import { equal, nothing, type Torture } from '../../torture.js';
+import { settledState } from '../../surroundings/settled.js';
+import { equal, nothing, type Promised, type Torture } from '../../torture.js';
 import { bookOf, quotaClock, type Book, type Findings } from './findings.js';
 
 const ROUNDS = 50;
@@ -61,6 +62,7 @@ export async function crashes(torture: Torture): Promise<Findings> {
         'databases on which the command `usage --verify` does not agree',
         lanes.flatMap(({ book }) => (book.exact && book.reserved === 0 ? [] : [JSON.stringify(book)])),
       ),
+      ...lanes.flatMap(({ settled }) => settled),
     ],
   };
 }
@@ -85,12 +87,12 @@ class Lane {
 
   constructor(
     private readonly torture: Torture,
-    lane: number,
+    private readonly lane: number,
   ) {
     this.chance = new Chance(torture.seed + lane);
   }
 
-  async run(count: number): Promise<{ rounds: Round[]; book: Book }> {
+  async run(count: number): Promise<{ rounds: Round[]; book: Book; settled: Promised[] }> {
     const { database } = this.torture;
     const standIn = await startStandIn({ latencyMs: 20 });
     const url = await database.create();
@@ -126,7 +128,8 @@ class Lane {
         });
         if (rounds.length % 10 === 0) this.torture.say(`${rounds.length} crashes in one lane`);
       }
-      return { rounds, book: bookOf(await service.command('usage', customer.id, '--verify')) };
+      const settled = await settledState(service, `after the crashes of lane ${this.lane + 1}`);
+      return { rounds, book: bookOf(await service.command('usage', customer.id, '--verify')), settled };
     } finally {
       await service.stop('SIGKILL').catch(() => undefined);
       await standIn.close();

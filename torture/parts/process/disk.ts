@@ -8,6 +8,7 @@ import { prepareCluster } from '../../../src/database/postgres-cluster.js';
 import { stopPostmaster } from '../../../src/database/postmaster.js';
 import { Program, PROJECT } from '../../surroundings/program.js';
 import { Service, type Answer } from '../../surroundings/service.js';
+import { settledState } from '../../surroundings/settled.js';
 import { atOnce, until } from '../../surroundings/until.js';
 import { equal, nothing, type Promised, type Torture } from '../../torture.js';
 import { bookOf, type Findings } from './findings.js';
@@ -154,6 +155,7 @@ async function fillingUp({ folder, say }: Torture): Promise<Findings> {
         kept: settled ? book.used <= fetched : book.used === fetched,
       },
       equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
+      ...(await settledState(service, 'after a full disk')),
       equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
     ];
     return {

@@ -1,9 +1,10 @@
 import { startStandIn, type StandIn } from '../../../stand-in/stand-in.js';
 import { ledgerOf } from '../../surroundings/ledger.js';
 import { Service, type Answer, type Customer, type Resources } from '../../surroundings/service.js';
+import { settledState } from '../../surroundings/settled.js';
 import { readTold } from '../../surroundings/transcripts.js';
 import { until } from '../../surroundings/until.js';
-import type { Torture } from '../../torture.js';
+import type { Promised, Torture } from '../../torture.js';
 import { type Cell, faultsOf, nameOf } from './cells.js';
 import { judge } from './expected.js';
 
@@ -36,6 +37,7 @@ export interface LaneEnd {
   exact: boolean;
   leaks: string[];
   bugs: string[];
+  settled: Promised[];
   /** Requests to the stand-in. */
   asked: number;
   /** The most memory that its service had. */
@@ -54,6 +56,7 @@ export class Lane {
     private readonly standIn: StandIn,
     private readonly customer: Customer,
     private readonly before: Resources,
+    private readonly name: string,
   ) {}
 
   /** @param upstreamTimeoutSeconds of one exchange; when it is longer than the deadline, that comes first */
@@ -66,7 +69,8 @@ export class Lane {
       UPSTREAM_TIMEOUT_SECONDS: String(upstreamTimeoutSeconds),
     });
     const customer = await service.customer();
-    const lane = new Lane(torture, service, standIn, customer, await service.resources());
+    const name = `lane ${seed - torture.seed + 1}`;
+    const lane = new Lane(torture, service, standIn, customer, await service.resources(), name);
     await lane.learn();
     return lane;
   }
@@ -98,7 +102,8 @@ export class Lane {
     const bugs = log.split('\n').filter((line) => /"event":"(?:bug|youtube_internal_error)"|^[^{]/.test(line));
     const { peakRss } = await this.service.resources();
     const peakMegabytes = peakRss / 1e6;
-    return { ...ledger, peakMegabytes, fetched: this.fetched, leaks, bugs, asked: this.asked };
+    const settled = await settledState(this.service, this.name);
+    return { ...ledger, peakMegabytes, fetched: this.fetched, leaks, bugs, settled, asked: this.asked };
   }
 
   async stop(): Promise<void> {
