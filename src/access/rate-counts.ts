@@ -4,17 +4,17 @@ import type { SharedCounts } from '../cache/shared-counts.js';
 import { OwnRateCounts, rateRecord, type CountedCall, type RateRecord } from './own-rate-counts.js';
 
 /**
- * Counts a call in a set of calls, each at its time by the server's clock. ARGV: window, limit, the call, how many calls
- * in the window the asking process made, and, when it knows that they are missing, those calls, each with its age.
+ * Counts a call in a set of calls, each at its time by the server's clock. ARGV: window, limit, the call, the last call
+ * that the asking process made in the window, and, when it knows that they are missing, all of those, each with its age.
  */
 const COUNT = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  local ttl, limit, own = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
+  local ttl, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
   for index = 5, #ARGV, 2 do redis.call('ZADD', KEYS[1], 'NX', now - ARGV[index + 1], ARGV[index]) end
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ttl)
+  if ARGV[4] ~= '' and #ARGV == 4 and not redis.call('ZSCORE', KEYS[1], ARGV[4]) then return { -1, 0, 0 } end
   local calls = redis.call('ZCARD', KEYS[1])
-  if calls < own and #ARGV == 4 then return { -1, calls, 0 } end
   local granted = 0
   if calls < limit then
     redis.call('ZADD', KEYS[1], now, ARGV[3])
@@ -25,7 +25,7 @@ const COUNT = `
   local first = redis.call('ZRANGE', KEYS[1], index, index, 'WITHSCORES')[2] or now
   return { granted, calls, first + ttl - now }`;
 
-/** The script's word for a set that has fewer calls than the asking process alone has made. */
+/** The script's reply when the set lacks a call that the asking process made. */
 const LOST = -1;
 
 /**
@@ -45,7 +45,8 @@ export class RateCounts implements ThrottlerStorage {
     // Its time is taken before Redis takes its own, so that a call never leaves this window later than the shared one.
     const call = this.own.next();
     const own = this.own.recent(key, ttlMs);
-    const args = [ttlMs, limit, this.nameOf(call), own.length];
+    const last = own.at(-1);
+    const args = [ttlMs, limit, this.nameOf(call), last ? this.nameOf(last) : ''];
     let counted = await this.shared.run(COUNT, key, args);
     if (counted?.[0] === LOST) {
       const made = own.flatMap((one) => [this.nameOf(one), Math.round(performance.now() - one.atMs)]);

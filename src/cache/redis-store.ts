@@ -34,7 +34,9 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
-    return (await this.find(keys)).map((value) => asStored<Value>(value));
+    if (keys.length === 0) return [];
+    const found = await this.find(keys);
+    return found.map((value) => asStored<Value>(value));
   }
 
   async set(key: string, { value }: { value: Buffer }, ttlMs?: number): Promise<boolean> {
@@ -73,8 +75,8 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   private async find(keys: string[]): Promise<Found[]> {
-    if (keys.length === 0) return [];
     try {
+      // Also for one key: MGET finds nothing under a key of another type, where GET is an error.
       const values = await this.connection.run((_client, bytes) => bytes.mGet(keys));
       return keys.map((key, index) => this.read(key, values[index]));
     } catch {
