@@ -34,7 +34,14 @@ export class RedisServer {
   }
 
   async start(more: Record<string, string> = {}): Promise<void> {
-    const settings = { ...more, port: String(this.port), bind: '127.0.0.1', save: '', appendonly: 'no', dir: this.folder.path };
+    const settings = {
+      ...more,
+      port: String(this.port),
+      bind: '127.0.0.1',
+      save: '',
+      appendonly: 'no',
+      dir: this.folder.path,
+    };
     const child = spawn(
       PROGRAM,
       Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),

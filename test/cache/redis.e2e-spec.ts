@@ -50,7 +50,9 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     redis = await RedisServer.start();
     [one, other] = (await Promise.all(
       [1, 2].map(() =>
-        startService({ environment: { REDIS_URL: redis.url, CACHE_SECRET, RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0 } }),
+        startService({
+          environment: { REDIS_URL: redis.url, CACHE_SECRET, RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0 },
+        }),
       ),
     )) as [TestService, TestService];
     await Promise.all([one, other].map((service) => untilReadinessIs(service, OK)));
