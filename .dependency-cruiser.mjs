@@ -14,7 +14,7 @@ const ALLOWED = {
   quota: ['organizations', 'tracing', 'config', 'domain', 'database/prompt-query\\.ts$'],
   // The limits count over all replicas in the server that the cache has a connection to.
   access: ['organizations', 'cache', 'http', 'domain', 'config'],
-  transcripts: ['platform/[^/]+\\.ts$', 'quota', 'tracing', 'domain', 'config'],
+  transcripts: ['cache', 'platform/[^/]+\\.ts$', 'quota', 'tracing', 'domain', 'config'],
   channels: ['transcripts', 'access', 'http', 'domain', 'config'],
   // The same call over another way: the query, the lines and the gates are those of the HTTP route.
   messages: ['channels', 'transcripts', 'access', 'http', 'logging', 'tracing', 'domain', 'config'],

@@ -53,7 +53,7 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   app.set('query parser', readQuery);
   app.set('trust proxy', trustProxy(environment.TRUST_PROXY));
   const document = createDocument(app);
-  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN);
+  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
   app.use(assignRequestContext(hideSecrets), traceRequests, logRequests(logger));
   app.use(app.get(RequestMetrics).countRequests(document), setSecurityHeaders);
   allowOrigins(app, environment.CORS_ORIGINS);

@@ -13,7 +13,7 @@ async function start(): Promise<void> {
   const leave = (): never => process.exit(0);
   process.on('SIGTERM', leave).on('SIGINT', leave);
   const environment = readEnvironment();
-  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN);
+  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
   const logger = createLogger(environment.LOG_LEVEL, standardOutput(), hideSecrets);
   const stopTracing = await startTracing(environment, logger);
   const app = await createHttpApp(environment, logger);

@@ -69,7 +69,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     options.environment,
   );
   const logs: string[] = [];
-  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN);
+  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
   const logger = createLogger('debug', { write: (line) => void logs.push(line) }, hideSecrets);
   const app = await createHttpApp(environment, logger);
   await app.listen(0, '127.0.0.1');

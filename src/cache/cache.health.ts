@@ -1,9 +1,11 @@
-import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { HealthIndicatorService, type HealthCheckAttempt } from '@nestjs/terminus';
-import { RedisStore } from './redis-store.js';
+import { SharedCache } from './shared-cache.js';
 
-/** Whether Redis answers; a cache in memory always does. Without it everything works, and is fetched anew. */
+/**
+ * Whether Redis can be used: one that answers and refuses writes is down, as nothing is cached in it. A cache in memory
+ * is always up. Requests are served without it.
+ */
 @Injectable()
 export class CacheHealth {
   readonly name = 'cache';
@@ -11,14 +13,10 @@ export class CacheHealth {
 
   constructor(
     private readonly indicators: HealthIndicatorService,
-    @Inject(CACHE_MANAGER) private readonly cache: Cache,
+    private readonly shared: SharedCache,
   ) {}
 
   check(): HealthCheckAttempt {
-    return this.indicators.check(this.name).attempt(() => this.ping());
-  }
-
-  private async ping(): Promise<void> {
-    for (const { store } of this.cache.stores) if (store instanceof RedisStore) await store.ping();
+    return this.indicators.check(this.name).attempt(() => this.shared.checkWritable());
   }
 }

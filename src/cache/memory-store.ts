@@ -42,7 +42,7 @@ export class MemoryStore implements KeyvStoreAdapter {
 
   /** @param ttlMs time to live; afterwards the entry is not found; its room is freed when it is asked for or its turn comes */
   set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
-    this.entries.set(key, { value: unshared(value), expires }, ttlMs === undefined ? {} : { ttl: ttlMs });
+    this.entries.set(key, { value: detached(value), expires }, ttlMs === undefined ? {} : { ttl: ttlMs });
     return Promise.resolve(true);
   }
 
@@ -60,8 +60,8 @@ export class MemoryStore implements KeyvStoreAdapter {
   }
 }
 
-/** A small Buffer is a slice of a larger allocation, all of which it would keep alive. */
-function unshared(value: Buffer): Buffer {
+/** The bytes in memory of their own: a slice of a larger allocation would keep all of that alive. */
+export function detached(value: Buffer): Buffer {
   if (value.buffer.byteLength === value.byteLength) return value;
   const copy = Buffer.allocUnsafeSlow(value.byteLength);
   value.copy(copy);

@@ -57,6 +57,12 @@ export class RedisConnection implements OnApplicationShutdown {
     return new RedisConnection(await import('@redis/client'), url);
   }
 
+  /** Calls `listener` each time that a connection is made, and now when one is there. */
+  onReady(listener: () => void): void {
+    this.client.on('ready', listener);
+    if (this.client.isReady) listener();
+  }
+
   /** Whether an error is the server's own word, and not its absence. */
   isRefusal(error: unknown): error is Error {
     return error instanceof this.redis.ErrorReply;
@@ -70,7 +76,7 @@ export class RedisConnection implements OnApplicationShutdown {
     command: (client: RedisClient, bytes: ReturnType<typeof answeringBytes>) => Promise<T>,
     timeoutMs = COMMAND_TIMEOUT_MS,
   ): Promise<T> {
-    if (this.away) throw new Error('Redis is away.');
+    if (this.away) throw new Error('Redis is unavailable.');
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
@@ -93,7 +99,7 @@ export class RedisConnection implements OnApplicationShutdown {
     this.away = true;
     this.logger.warn({
       event: 'cache_away',
-      message: 'Redis is away; until it is back answers are not cached and calls are counted by each process alone.',
+      message: 'Redis is unavailable: caching and rate limits apply per process.',
       cause: error.message || error.name,
     });
   }
@@ -101,6 +107,6 @@ export class RedisConnection implements OnApplicationShutdown {
   private reportBack(): void {
     if (!this.away) return;
     this.away = false;
-    this.logger.log({ event: 'cache_back', message: 'Redis is back.' });
+    this.logger.log({ event: 'cache_back', message: 'Redis is available again.' });
   }
 }

@@ -73,6 +73,7 @@ describe('the configuration', () => {
     ['PUBLISH_DATES', 'never'],
     ['USAGE_RETENTION_MONTHS', '0'],
     ['ADMIN_TOKEN', 'fifteen-letters'],
+    ['CACHE_SECRET', 'thirty-one-characters-are-short'],
     ['ADMIN_TOKEN', 'long enough but with spaces'],
     ['ADMIN_TOKEN', 'lang-genug-aber-mit-größe'],
     ['LOG_LEVEL', 'loud'],

@@ -45,9 +45,9 @@ function List(): PropertyDecorator {
   );
 }
 
-function Token(): PropertyDecorator {
-  const message = 'must have at least 16 characters: letters, digits and signs, no spaces';
-  return Matches(/^[\x21-\x7e]{16,}$/, { message });
+function Token(lengthMin = 16): PropertyDecorator {
+  const message = `must have at least ${lengthMin} characters: letters, digits and signs, no spaces`;
+  return Matches(new RegExp(`^[\\x21-\\x7e]{${lengthMin},}$`), { message });
 }
 
 @ValidatorConstraint()
@@ -144,6 +144,11 @@ export class Environment {
   @IsOptional()
   @Validate(UrlOf, ['redis:', 'rediss:'])
   REDIS_URL: string | undefined = undefined;
+
+  /** Signs the entries of a shared cache. Unset: derived from `DATABASE_URL`, or stored in `DATA_DIR`. */
+  @IsOptional()
+  @Token(32)
+  CACHE_SECRET: string | undefined = undefined;
 
   @WholeNumber(1)
   TRANSCRIPT_TTL_SECONDS: number = 86_400;
@@ -299,5 +304,5 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
 
 /** URLs can carry a password, so they are never repeated. */
 function shown(name: string, value = ''): string {
-  return /URL|TOKEN/.test(name) ? '' : `, not ${JSON.stringify(value.slice(0, 80))}`;
+  return /URL|TOKEN|SECRET/.test(name) ? '' : `, not ${JSON.stringify(value.slice(0, 80))}`;
 }

@@ -8,7 +8,11 @@ export class LiveSchema {
 
 @ApiSchema({ name: 'Dependency' })
 export class DependencySchema {
-  @ApiProperty({ enum: ['up', 'down'], description: 'Whether it answers.', example: 'up' })
+  @ApiProperty({
+    enum: ['up', 'down'],
+    description: 'Whether it can be used: the database answers, the cache accepts writes.',
+    example: 'up',
+  })
   status: 'up' | 'down';
 
   @ApiProperty({ description: 'Whether requests fail without it.', example: true })

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { Injectable } from '@nestjs/common';
 import { CacheSize } from '../cache/cache-size.js';
+import { CacheWrites, WRITE_FAILURES } from '../cache/cache-writes.js';
 import { HealthService } from '../health/health.service.js';
 import { MetricsRegistry, type Reading } from './metrics-registry.js';
 
 /** Shows what the service is and what it depends on: its version, its dependencies, its cache. */
 @Injectable()
 export class ServiceMetrics {
-  constructor(metrics: MetricsRegistry, health: HealthService, size: CacheSize) {
+  constructor(metrics: MetricsRegistry, health: HealthService, size: CacheSize, writes: CacheWrites) {
     const version = versionOf(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     metrics.readGauge(
       { name: 'ct_build_info', help: 'Always 1; what runs.', labelNames: ['version', 'node_version'] },
@@ -16,7 +17,7 @@ export class ServiceMetrics {
     metrics.readGauge(
       {
         name: 'ct_dependency_up',
-        help: 'Whether a dependency answers, asked as for /health/ready.',
+        help: 'Whether a dependency can be used, asked as for /health/ready.',
         labelNames: ['dependency', 'critical'],
       },
       async () =>
@@ -24,6 +25,14 @@ export class ServiceMetrics {
           { dependency, critical: String(critical) },
           Number(status === 'up'),
         ]),
+    );
+    metrics.readCounter(
+      {
+        name: 'ct_cache_write_failures_total',
+        help: 'Entries that the shared cache did not take: it refused them, or was unavailable.',
+        labelNames: ['reason'],
+      },
+      () => WRITE_FAILURES.map((reason): Reading => [{ reason }, writes.failures[reason]]),
     );
     const bytes = (name: string, help: string, of: 'heldBytes' | 'bytesMax'): void =>
       metrics.readGauge({ name, help }, () => {

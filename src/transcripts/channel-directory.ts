@@ -8,7 +8,7 @@ import { Remembered } from './remembered.js';
 import { TranscriptFigures } from './transcript-figures.js';
 import { finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './stored-value.js';
 
-const FORMAT = 'ct3';
+const FORMAT = 'ct4';
 
 const channelReader: Reader<Channel> = record<Channel>({ id: text, name: text, handle: nullable(text) });
 const uploadsReader: Reader<UploadsList> = record<UploadsList>({

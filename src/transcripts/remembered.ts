@@ -1,5 +1,4 @@
 import type { Cache } from '@nestjs/cache-manager';
-import { Logger } from '@nestjs/common';
 import type { ReadingContext } from '../platform/video-platform.js';
 import { SharedWork } from './shared-work.js';
 import { Bound, type Reader } from './stored-value.js';
@@ -7,7 +6,6 @@ import type { CacheLookups } from './transcript-figures.js';
 
 /** One kind of cache entry, stored as JSON: how it is read back, how long it is kept, and shared loading on a miss. */
 export class Remembered<T> {
-  private readonly logger = new Logger(Remembered.name);
   private readonly work = new SharedWork<T>();
   private readonly values: Bound<T>;
 
@@ -43,11 +41,8 @@ export class Remembered<T> {
     return value;
   }
 
+  /** A cache that does not take it is no reason to fail; the store counts and logs that. */
   private async keep(key: string, value: T): Promise<void> {
-    try {
-      await this.cache.set(key, this.values.write(key, value), this.ttlSeconds * 1000);
-    } catch (error) {
-      this.logger.debug({ event: 'cache_write_failed', cause: String(error) });
-    }
+    await this.cache.set(key, this.values.write(key, value), this.ttlSeconds * 1000);
   }
 }

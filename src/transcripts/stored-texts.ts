@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { deflate, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
+import { deflate, inflate, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
 /** A transcript whose text is to be read, and the cache key of what is known of it. */
 export interface TextWanted {
@@ -8,11 +8,14 @@ export interface TextWanted {
   transcript: TranscriptText;
 }
 
-/** Where the texts are kept: several are read in one round trip; writing never fails. */
+/** Where the texts are stored: several are read in one round trip; neither reading nor writing rejects. */
 export interface TextStorage {
   read(keys: string[]): Promise<unknown[]>;
-  write(key: string, bytes: Buffer): Promise<void>;
-  /** Told when a stored value was not what it should be. */
+  /** Resolves to whether others can read it now. */
+  write(key: string, bytes: Buffer): Promise<boolean>;
+  /** Called when a copy in this process was used instead of the stored value; `restore` stores that again. */
+  touch(key: string, restore: () => Promise<unknown>): void;
+  /** Called when a stored value was not what it should be. */
   unreadable(): void;
 }
 
@@ -66,15 +69,16 @@ export class StoredTexts {
       wanted.map(async (one) => {
         const { jsonBytes, crc32 } = one.transcript;
         const known = one.transcript[form] ?? stored.get(one);
-        const bytes = known ?? (form === 'deflated' ? await this.deflated(one) : undefined);
+        const bytes = known ?? (form === 'deflated' ? await this.deflated(one) : await this.inflated(one));
         return bytes && { bytes, jsonBytes, crc32 };
       }),
     );
   }
 
-  async keep(key: string, json: Buffer, checksum: number): Promise<void> {
+  /** Resolves to whether others can read it now. */
+  async keep(key: string, json: Buffer, checksum: number): Promise<boolean> {
     this.sound.set(json, { text: json, checksum });
-    await this.write(this.keys(key).json, json);
+    return this.write(this.keys(key).json, json);
   }
 
   private async readStored(
@@ -95,13 +99,22 @@ export class StoredTexts {
   }
 
   private readNear({ key, transcript }: TextWanted, form: TextForm): Buffer | undefined {
-    const stored = this.near?.get(this.keys(key)[form]);
-    return stored && this.checked(transcript, form, stored);
+    const textKey = this.keys(key)[form];
+    const stored = this.near?.get(textKey);
+    const text = stored && this.checked(transcript, form, stored);
+    if (text) this.storage.touch(textKey, () => this.restore(textKey));
+    return text;
   }
 
-  private async write(key: string, bytes: Buffer): Promise<void> {
+  /** Stores again what was evicted from the storage although it is in use here. */
+  private async restore(textKey: string): Promise<void> {
+    const stored = this.near?.peek(textKey);
+    if (stored) await this.storage.write(textKey, stored);
+  }
+
+  private async write(key: string, bytes: Buffer): Promise<boolean> {
     this.near?.set(key, bytes);
-    await this.storage.write(key, bytes);
+    return this.storage.write(key, bytes);
   }
 
   private asSent(transcript: TranscriptText, form: TextForm, value: unknown): Buffer | undefined {
@@ -125,9 +138,19 @@ export class StoredTexts {
     return text;
   }
 
+  /** The JSON from its deflated form: where most callers take that, the JSON itself is evicted first. */
+  private async inflated(one: TextWanted): Promise<Buffer | undefined> {
+    const { jsonBytes, crc32: checksum } = one.transcript;
+    const packed = one.transcript.deflated ?? (await this.readStored([one], 'deflated')).get(one);
+    const json = packed && (await inflate(packed, jsonBytes));
+    if (json?.length !== jsonBytes || crc32(json) !== checksum) return undefined;
+    await this.keep(one.key, json, checksum);
+    return json;
+  }
+
   /** Calls that need it at the same time wait for the same work. */
   private async deflated(one: TextWanted): Promise<Buffer | undefined> {
-    const json = one.transcript.json ?? (await this.read([one], 'json'))[0]?.bytes;
+    const json = one.transcript.json ?? (await this.readStored([one], 'json')).get(one);
     if (!json) return undefined;
     const work = `${one.key} ${one.transcript.crc32}`;
     const known = this.deflating.get(work);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import fc from 'fast-check';
 import { CacheModule } from '../cache/cache.module.js';
 import { MemoryStore } from '../cache/memory-store.js';
+import { SharedCache } from '../cache/shared-cache.js';
 import { Environment } from '../config/environment.js';
 import {
   NO_DETAILS,
@@ -27,7 +28,7 @@ let transcripts: TranscriptCache;
 beforeAll(async () => {
   module = await Test.createTestingModule({ imports: [CacheModule.forRoot(environment)] }).compile();
   cache = module.get<Cache>(CACHE_MANAGER);
-  transcripts = new TranscriptCache(cache, environment, new TranscriptFigures());
+  transcripts = new TranscriptCache(cache, environment, new TranscriptFigures(), module.get(SharedCache));
 });
 afterAll(() => module.close());
 beforeEach(() => cache.clear());

@@ -1,5 +1,7 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable, Logger } from '@nestjs/common';
+import { LOCAL_ENTRIES_SHARE } from '../cache/cache.module.js';
+import { SharedCache } from '../cache/shared-cache.js';
 import { Environment } from '../config/environment.js';
 import {
   VIDEO_FAILURE_CODES,
@@ -20,9 +22,10 @@ export type Answer =
   | { ok: false; details: VideoDetails; failure: VideoFailure };
 
 /** Raised when the stored form changes, so that another version's entries are simply not found. */
-const FORMAT = 'ct3';
+const FORMAT = 'ct4';
 /** How much longer than what tells of them texts are kept: what a call found at its beginning is there at its end. */
 const TEXT_HOLD_SECONDS = 600;
+const UNREADABLE_LOG_INTERVAL_MS = 60_000;
 
 const detailsReader: Reader<VideoDetails> = record<VideoDetails>({
   publishedAt: nullable(text),
@@ -58,22 +61,37 @@ export class TranscriptCache {
   private readonly answers = new Bound(answerReader);
   private readonly stored: StoredTexts;
   private readonly textsAreHere: boolean;
+  private unreadableLoggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     @Inject(CACHE_MANAGER) private readonly cache: Cache,
     private readonly environment: Environment,
     private readonly figures: TranscriptFigures,
+    private readonly shared: SharedCache,
   ) {
-    this.textsAreHere = !environment.REDIS_URL;
+    this.textsAreHere = !shared.configured;
     const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_HOLD_SECONDS;
-    this.stored = new StoredTexts(
-      {
-        read: (keys) => cache.mget<unknown>(keys),
-        write: (key, bytes) => this.write(key, bytes, textTtlSeconds),
-        unreadable: () => this.reportUnreadable(),
-      },
-      this.textsAreHere ? 0 : environment.CACHE_MAX_MEGABYTES * 1024 * 1024,
-    );
+    const copiesBytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024 * (1 - LOCAL_ENTRIES_SHARE);
+    const unreadable = (): void => this.reportUnreadable();
+    this.stored = this.textsAreHere
+      ? new StoredTexts(
+          {
+            read: (keys) => cache.mget<unknown>(keys),
+            write: (key, bytes) => this.write(key, bytes, textTtlSeconds),
+            touch: () => undefined,
+            unreadable,
+          },
+          0,
+        )
+      : new StoredTexts(
+          {
+            read: (keys) => shared.read(keys),
+            write: (key, bytes) => shared.write(key, bytes, textTtlSeconds),
+            touch: (key, restore) => shared.touch(key, restore),
+            unreadable,
+          },
+          copiesBytesMax,
+        );
   }
 
   key(videoId: string, languages: readonly string[]): string {
@@ -128,21 +146,21 @@ export class TranscriptCache {
       if (VIDEO_FAILURES[answer.failure.code].retryable) return;
       const { code, message = null } = answer.failure;
       const failure = this.answers.write(key, { details: answer.details, code, message });
-      return this.write(key, failure, this.environment.UNAVAILABLE_TTL_SECONDS);
+      await this.write(key, failure, this.environment.UNAVAILABLE_TTL_SECONDS);
+      return;
     }
     const { json, jsonBytes, crc32 } = answer.transcript;
     if (!json) return;
     const known = this.answers.write(key, { details: answer.details, jsonBytes, crc32 });
-    // In this order, so that whoever is told of a text finds it.
-    await Promise.all([
-      this.stored.keep(key, json, crc32),
-      this.write(key, known, this.environment.TRANSCRIPT_TTL_SECONDS),
-    ]);
+    const { TRANSCRIPT_TTL_SECONDS: ttlSeconds } = this.environment;
+    // The text first: with an entry whose text was refused, other processes would count on a transcript that they lack.
+    if (await this.stored.keep(key, json, crc32)) await this.write(key, known, ttlSeconds);
+    else this.shared.setLocally(key, known, ttlSeconds);
   }
 
   /** Lets go of an answer whose text was lost, so that the next call fetches it. */
   async forget(videoId: string, languages: readonly string[]): Promise<void> {
-    await this.changing(() => this.cache.del(this.key(videoId, languages)));
+    await this.cache.del(this.key(videoId, languages));
   }
 
   private answer(key: string | undefined, value: unknown): Answer | undefined {
@@ -152,24 +170,22 @@ export class TranscriptCache {
     return answer;
   }
 
-  private async write(key: string, value: Buffer, ttlSeconds: number): Promise<void> {
-    await this.changing(() => this.cache.set(key, value, ttlSeconds * 1000));
+  /** A cache that does not take it is no reason to fail; the store counts and logs that. */
+  private async write(key: string, value: Buffer, ttlSeconds: number): Promise<boolean> {
+    await this.cache.set(key, value, ttlSeconds * 1000);
+    return true;
   }
 
-  /** A cache that is away is no reason to fail: what it does not take is asked for again. */
-  private async changing(change: () => Promise<unknown>): Promise<void> {
-    try {
-      await change();
-    } catch (error) {
-      this.logger.debug({ event: 'cache_write_failed', cause: String(error) });
-    }
-  }
-
+  /** After a change of the secret every entry is unreadable: logged now and then, counted each time. */
   private reportUnreadable(): void {
     this.figures.cache.transcript.unreadable += 1;
+    const nowMs = performance.now();
+    if (nowMs - this.unreadableLoggedAtMs < UNREADABLE_LOG_INTERVAL_MS) return;
+    this.unreadableLoggedAtMs = nowMs;
     this.logger.warn({
       event: 'cache_entry_unreadable',
-      message: 'A stored entry was not readable and counts as missing.',
+      message:
+        'A stored entry is damaged or not signed with the secret of this process, and counts as missing. Logged once a minute.',
     });
   }
 }

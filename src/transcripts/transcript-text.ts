@@ -1,4 +1,4 @@
-import { constants, crc32, deflateRaw } from 'node:zlib';
+import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { Transcript } from '../domain/transcript.js';
 
@@ -25,6 +25,7 @@ export interface SentText {
 /** Level 4 took 0.6 of the time of level 6 for 1.1 of its bytes, over generated speech. */
 const DEFLATE_OPTIONS = { level: 4, finishFlush: constants.Z_FULL_FLUSH };
 
+const inflateOffThread = promisify<Buffer, object, Buffer>(inflateRaw);
 const deflateOffThread = promisify<Buffer, object, Buffer>(deflateRaw);
 
 /** Writes a transcript down as the JSON that an answer shows. */
@@ -36,4 +37,10 @@ export function textOf(transcript: Transcript): TranscriptText & { json: Buffer 
 /** Raw blocks without a final one, ended at a byte boundary, so that they can stand anywhere in a gzip member. */
 export function deflate(json: Buffer): Promise<Buffer> {
   return deflateOffThread(json, DEFLATE_OPTIONS);
+}
+
+/** The JSON of a deflated text; undefined when it is not one, or longer than it should be. */
+export function inflate(deflated: Buffer, jsonBytes: number): Promise<Buffer | undefined> {
+  const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: Math.max(1, jsonBytes) };
+  return inflateOffThread(deflated, options).catch(() => undefined);
 }

@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { createClient } from '@redis/client';
+import { createClient, RESP_TYPES } from '@redis/client';
 import { temporaryFolder } from '../process/program.js';
 
 const PROGRAM = 'redis-server';
@@ -33,8 +33,15 @@ export class RedisServer {
     return server;
   }
 
-  async start(): Promise<void> {
-    const settings = { port: String(this.port), bind: '127.0.0.1', save: '', appendonly: 'no', dir: this.folder.path };
+  async start(more: Record<string, string> = {}): Promise<void> {
+    const settings = {
+      ...more,
+      port: String(this.port),
+      bind: '127.0.0.1',
+      save: '',
+      appendonly: 'no',
+      dir: this.folder.path,
+    };
     const child = spawn(
       PROGRAM,
       Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
@@ -77,6 +84,18 @@ export class RedisServer {
     await client.connect();
     try {
       return await client.sendCommand(args);
+    } finally {
+      client.destroy();
+    }
+  }
+
+  /** The stored bytes of a string. */
+  async bytes(key: string): Promise<Buffer> {
+    const client = createClient({ url: this.url, socket: { reconnectStrategy: false } });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer }).get(key)) ?? Buffer.alloc(0);
     } finally {
       client.destroy();
     }

@@ -51,6 +51,17 @@ let replicas: [TestService, TestService];
     expect((await replicas[0].get('/usage', key)).status).toBe(200);
   });
 
+  it('grant a key no more when Redis loses its calls in mid-minute', async () => {
+    const { key, keyId } = await replicas[0].organization();
+    expect(statuses(await spread(RATE - 2, (replica) => replica.get('/usage', key)))).not.toContain(429);
+    // As under memory pressure: each replica adds the calls that it made with the next one.
+    await redis.command('DEL', `ct:rate:${keyId}`);
+    const answers = [await replicas[0].get('/usage', key), await replicas[1].get('/usage', key)];
+    expect(statuses(answers)).toEqual([200, 200]);
+    expect(await redis.command('ZCARD', `ct:rate:${keyId}`)).toBe(RATE);
+    expect(new Set(statuses(await spread(6, (replica) => replica.get('/usage', key))))).toEqual(new Set([429]));
+  });
+
   it('let a key have exactly so many calls in flight over both', async () => {
     const { key } = await replicas[0].organization();
     const hold = replicas[0].standIn.hold({ kind: 'timedtext' }, AT_ONCE);

@@ -107,8 +107,29 @@ describe('an alert rule', () => {
   });
 });
 
-(redisIsInstalled ? describe : describe.skip)('the figure behind RedisAway', () => {
-  it('is 0 while Redis is away and 1 while it is there', async () => {
+(redisIsInstalled ? describe : describe.skip)('the figures behind RedisAway and CacheWritesRefused', () => {
+  it('fire while Redis answers and refuses writes', async () => {
+    const redis = await RedisServer.start();
+    const cached = await startService({ environment: { REDIS_URL: redis.url } });
+    const failures = async (): Promise<number> =>
+      sumOf(await scrape(cached), 'ct_cache_write_failures_total', { reason: 'refused' });
+    const up = async (): Promise<number> =>
+      sumOf(await scrape(cached), 'ct_dependency_up', { dependency: 'cache', critical: 'false' });
+    try {
+      await until(async () => (await up()) === 1);
+      expect(await failures()).toBe(0);
+      await redis.command('REPLICAOF', '127.0.0.1', '1');
+      expect(await up()).toBe(0);
+      const { key } = await cached.organization();
+      await cached.get('/channels/@tidewater/transcripts', key);
+      expect(await failures()).toBeGreaterThan(0);
+    } finally {
+      await cached.close();
+      await redis.close();
+    }
+  });
+
+  it('say that Redis is away, and that it is there', async () => {
     const redis = await RedisServer.start();
     const cached = await startService({ environment: { REDIS_URL: redis.url } });
     const is = (up: number) => async (): Promise<boolean> =>
