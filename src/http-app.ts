@@ -9,7 +9,7 @@ import type { Environment } from './config/environment.js';
 import { overlookConditions } from './http/conditions.js';
 import { Connections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
-import { readAddresses, readQuery, refuseOtherMethods, refuseUndecodablePath } from './http/paths.js';
+import { readAddresses, readQuery, refuseUndecodablePath, refuseUndocumented } from './http/paths.js';
 import { answerWhatNodeRefuses, refuseTooManyHeaders, refuseWrongHost } from './http/refused-by-node.js';
 import { assignRequestContext } from './http/request-context.js';
 import { hidingSecrets } from './http/secrets.js';
@@ -59,7 +59,7 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   allowOrigins(app, environment.CORS_ORIGINS);
   app.use(overlookConditions, refuseTooManyHeaders, refuseWrongHost, refuseUndecodablePath);
   app.use(app.get(ShutdownState).refuse);
-  app.use(hideAdmin(environment), refuseOtherMethods(document));
+  app.use(hideAdmin(environment), refuseUndocumented(document));
   app.useGlobalPipes(new StrictValidationPipe(hideSecrets));
   serveDocument(app, document);
   const server: Server = app.getHttpServer();

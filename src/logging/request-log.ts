@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { requestContext } from '../http/request-context.js';
 
 /** Probes and metrics are asked for every few seconds, by machines. */
-const OFTEN_ASKED = /^\/(?:health\/|metrics\/?$)/i;
+const OFTEN_ASKED = /^\/(?:health\/|metrics$)/;
 
 /** One line a request when its response has ended. Neither headers nor the query are logged: they can hold a key. */
 export function logRequests(logger: Logger) {
