@@ -6,7 +6,7 @@ const ADMIN_TOKEN = 'an-admin-token-of-the-tests-1f8a';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY: 'on' } });
+  service = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY: 'loopback' } });
 });
 afterAll(() => service.close());
 

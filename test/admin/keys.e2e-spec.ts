@@ -58,9 +58,9 @@ describe('a key', () => {
 
   it('that is revoked is refused on the next call, and stays revoked since the first time', async () => {
     const { key, apiKey } = await issue();
-    const { revokedAt } = await database.keys.revoke(apiKey.id);
+    const { revoked } = await database.keys.revoke(apiKey.id);
     expect(await authenticate(key)).toBeUndefined();
-    expect((await database.keys.revoke(apiKey.id)).revokedAt).toEqual(revokedAt);
+    expect((await database.keys.revoke(apiKey.id)).revoked.revokedAt).toEqual(revoked.revokedAt);
   });
 
   it('is refused from the moment it expires', async () => {

@@ -16,7 +16,7 @@ let narrow: TestService;
 
 beforeAll(async () => {
   [service, narrow] = await Promise.all([
-    startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE, TRUST_PROXY: 'on' } }),
+    startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE, TRUST_PROXY: 'loopback' } }),
     startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: AT_ONCE } }),
   ]);
 });
