@@ -94,6 +94,22 @@ describe('a key', () => {
   });
 });
 
+describe('revoking a key that took the place of others', () => {
+  it('names those that are still valid, the newest first, and revokes none of them', async () => {
+    const first = await issue();
+    const second = await database.keys.rotate(first.apiKey.id, 2);
+    const third = await database.keys.rotate(second.apiKey.id, 2);
+    const names = async (id: string): Promise<string[]> =>
+      (await database.keys.revoke(id)).stillValid.map((apiKey) => apiKey.id);
+    expect(await names(third.apiKey.id)).toEqual([second.apiKey.id, first.apiKey.id]);
+    expect(await authenticate(first.key)).toBeDefined();
+    expect(await names(second.apiKey.id)).toEqual([first.apiKey.id]);
+    expect(await names(third.apiKey.id)).toEqual([first.apiKey.id]);
+    await database.dataSource.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [first.apiKey.id]);
+    expect(await names(third.apiKey.id)).toEqual([]);
+  });
+});
+
 describe('the last use of a key', () => {
   it('is written at most once a minute, however many calls come at once', async () => {
     const { key, apiKey } = await issue();
