@@ -2,14 +2,17 @@ import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Request } from 'express';
 import type { Logger } from 'pino';
 import { hideAdmin } from './admin/http/hide-admin.js';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
+import { refuseRepeatedAuthorization } from './http/bearer.js';
 import { overlookConditions } from './http/conditions.js';
 import { Connections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
-import { readAddresses, readQuery, refuseOtherMethods, refuseUndecodablePath } from './http/paths.js';
+import { readAddresses, readQuery, refuseUndecodablePath, refuseUndocumented } from './http/paths.js';
+import { warnOfMissingProxies } from './http/proxy-hops.js';
 import { answerWhatNodeRefuses, refuseTooManyHeaders, refuseWrongHost } from './http/refused-by-node.js';
 import { assignRequestContext } from './http/request-context.js';
 import { hidingSecrets } from './http/secrets.js';
@@ -18,7 +21,7 @@ import { ShutdownState } from './http/shutdown-state.js';
 import { traceRequests } from './http/trace-requests.js';
 import { StrictValidationPipe } from './http/validation.js';
 import { NestLogger } from './logging/logger.js';
-import { logRequests } from './logging/request-log.js';
+import { RequestLog } from './logging/request-log.js';
 import { RequestMetrics } from './metrics/request-metrics.js';
 import { createDocument, serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
@@ -32,6 +35,8 @@ const LAST_SETTLEMENTS_MS = 2_000;
 
 /** How long a browser may remember the answer to a preflight. */
 const PREFLIGHT_SECONDS = 600;
+
+const FOR_OPERATORS = /^\/(?:admin|metrics)(?:\/|$)/;
 
 /**
  * The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. With `MESSAGE_TRANSPORT` it takes
@@ -51,20 +56,25 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   // An ETag would be computed over bodies of megabytes that nobody may keep anyway.
   app.disable('etag');
   app.set('query parser', readQuery);
-  app.set('trust proxy', trustProxy(environment.TRUST_PROXY));
+  const trusted = trustProxy(environment.TRUST_PROXY);
+  app.set('trust proxy', trusted);
   const document = createDocument(app);
   const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
-  app.use(assignRequestContext(hideSecrets), traceRequests, logRequests(logger));
+  const requestLog = new RequestLog(logger, hideSecrets);
+  app.use(assignRequestContext(hideSecrets), traceRequests(hideSecrets), requestLog.log);
   app.use(app.get(RequestMetrics).countRequests(document), setSecurityHeaders);
+  if (typeof trusted === 'number') app.use(warnOfMissingProxies(trusted));
   allowOrigins(app, environment.CORS_ORIGINS);
-  app.use(overlookConditions, refuseTooManyHeaders, refuseWrongHost, refuseUndecodablePath);
+  app.use(overlookConditions, refuseTooManyHeaders, refuseWrongHost, refuseRepeatedAuthorization);
+  app.use(refuseUndecodablePath);
   app.use(app.get(ShutdownState).refuse);
-  app.use(hideAdmin(environment), refuseOtherMethods(document));
+  app.use(hideAdmin(environment), refuseUndocumented(document));
   app.useGlobalPipes(new StrictValidationPipe(hideSecrets));
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
   const connections = app.get(Connections);
   connections.follow(server);
+  server.once('close', () => requestLog.flush());
   readAddresses(server);
   answerWhatNodeRefuses(server, connections, logger);
   await app.init();
@@ -112,18 +122,21 @@ export async function shutDown(app: NestExpressApplication, times: ShutdownTimes
   await app.close();
 }
 
-/** Preflights are answered before the methods are looked at. */
+/** Preflights are answered before the methods are looked at. What is for operators is not for pages of other origins. */
 function allowOrigins(app: NestExpressApplication, origins: readonly string[] | undefined): void {
   if (!origins) return;
-  app.enableCors({
+  const cors = {
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET'],
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_SECONDS,
+  };
+  app.enableCors(({ path }: Request, decide: (error: null, options: object) => void) => {
+    decide(null, FOR_OPERATORS.test(path) ? { origin: false } : cors);
   });
 }
 
-function trustProxy(value: string): boolean | number | string {
-  if (value === 'off' || value === 'on') return value === 'on';
+function trustProxy(value: string): false | number | string {
+  if (value === 'off') return false;
   return /^[0-9]+$/.test(value) ? Number(value) : value;
 }

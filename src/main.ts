@@ -3,7 +3,8 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
 import { createHttpApp, shutDown } from './http-app.js';
-import { hidingSecrets } from './http/secrets.js';
+import { escapeInvisible } from './http/escape-invisible.js';
+import { hidingSecrets, type HideSecrets } from './http/secrets.js';
 import { createLogger, standardOutput } from './logging/logger.js';
 import { useTracer } from './tracing/tracer.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
@@ -15,7 +16,7 @@ async function start(): Promise<void> {
   const environment = readEnvironment();
   const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
   const logger = createLogger(environment.LOG_LEVEL, standardOutput(), hideSecrets);
-  const stopTracing = await startTracing(environment, logger);
+  const stopTracing = await startTracing(environment, logger, hideSecrets);
   const app = await createHttpApp(environment, logger);
   try {
     await app.listen(environment.PORT, environment.HOST);
@@ -35,10 +36,14 @@ async function start(): Promise<void> {
 }
 
 /** Loads what traces need only where they are asked for; resolves to what sends the last of them. */
-async function startTracing(environment: Environment, logger: Logger): Promise<() => Promise<void>> {
+async function startTracing(
+  environment: Environment,
+  logger: Logger,
+  hideSecrets: HideSecrets,
+): Promise<() => Promise<void>> {
   if (environment.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return () => Promise.resolve();
   const { startOpenTelemetry } = await import('./tracing/open-telemetry.js');
-  const tracer = startOpenTelemetry((cause) => logger.warn({ event: 'traces_not_sent', cause }));
+  const tracer = startOpenTelemetry((cause) => logger.warn({ event: 'traces_not_sent', cause }), hideSecrets);
   useTracer(tracer);
   return () => tracer.stop();
 }
@@ -64,7 +69,7 @@ function stopOnSignals(app: NestExpressApplication, environment: Environment, st
 
 /** The reason of a start that failed, a line for each fault; a stack is of use to nobody here. */
 function fail(error: unknown): never {
-  for (const line of reasons(error)) process.stderr.write(`channel-transcripts: ${line}\n`);
+  for (const line of reasons(error)) process.stderr.write(`channel-transcripts: ${escapeInvisible(line)}\n`);
   process.exit(1);
 }
 

@@ -14,7 +14,9 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .setDescription(
       "The transcripts of a YouTube channel's newest uploads in one call. Press Authorize, paste an API key and execute. " +
         'Every error has one envelope, `{ "error": { code, message, retryable, requestId } }`, and every response an `X-Request-Id`, ' +
-        "which echoes the caller's own when that is at most 128 plain characters.",
+        "which echoes the caller's own when that is at most 128 plain characters. Paths are taken as they are written here: in " +
+        'another case, with a slash at the end or with other characters percent-encoded they are 404. A request with more ' +
+        'than one `Authorization` header, or with a path that cannot be decoded, is 400 before its key is looked at.',
     )
     .setVersion(API_VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../organizations/api-key.entity.js';
-import type { IssuedKey, RotatedKey } from '../organizations/api-keys.service.js';
+import type { IssuedKey, RevokedKey, RotatedKey } from '../organizations/api-keys.service.js';
 import type { Organization } from '../organizations/organization.entity.js';
 import type { DeletedOrganization } from '../organizations/organizations.service.js';
 import type { Usage, Verification } from '../quota/usage.js';
@@ -37,6 +37,9 @@ export type IssuedKeyDocument = { key: string } & KeyDocument;
 
 /** A key that was issued in place of another, with its plaintext. */
 export type RotatedKeyDocument = IssuedKeyDocument & { replaced: KeyDocument };
+
+/** A key that was revoked, and the keys in whose place it was issued that are still valid. */
+export type RevokedKeyDocument = KeyDocument & { stillValid: KeyDocument[] };
 
 /** The usage of this month and, when it was asked for, the count of every month beside the sum of its calls. */
 export type UsageDocument = Usage & { verification?: Verification };
@@ -76,4 +79,8 @@ export function issuedKeyDocument({ key, apiKey }: IssuedKey): IssuedKeyDocument
 
 export function rotatedKeyDocument({ replaced, ...issued }: RotatedKey): RotatedKeyDocument {
   return { ...issuedKeyDocument(issued), replaced: keyDocument(replaced) };
+}
+
+export function revokedKeyDocument({ revoked, stillValid }: RevokedKey): RevokedKeyDocument {
+  return { ...keyDocument(revoked), stillValid: stillValid.map(keyDocument) };
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -72,16 +73,26 @@ describe('the configuration', () => {
     ['YOUTUBE_CLIENTS', 'ANDROID,ANDROID'],
     ['PUBLISH_DATES', 'never'],
     ['USAGE_RETENTION_MONTHS', '0'],
-    ['ADMIN_TOKEN', 'fifteen-letters'],
     ['CACHE_SECRET', 'thirty-one-characters-are-short'],
-    ['ADMIN_TOKEN', 'long enough but with spaces'],
-    ['ADMIN_TOKEN', 'lang-genug-aber-mit-größe'],
+    ['ADMIN_TOKEN', 'thirty-one-characters-x-y-z-0-1'],
+    ['ADMIN_TOKEN', 'long enough for a token but with spaces'],
+    ['ADMIN_TOKEN', 'lang-genug-für-ein-token-aber-mit-größe'],
+    ['ADMIN_TOKEN', 'a'.repeat(32)],
+    ['ADMIN_TOKEN', 'changeme'.repeat(4)],
+    ['ADMIN_TOKEN', 'a-token-of-20-letter'.repeat(2)],
+    ['ADMIN_TOKEN', 'abcdefghijklmnopqrstuvwxyz0123456789'],
+    ['METRICS_TOKEN', '01'.repeat(32)],
+    ['METRICS_TOKEN', 'too-short'],
     ['LOG_LEVEL', 'loud'],
     ['MESSAGE_TRANSPORT', 'kafka'],
     ['MESSAGE_PORT', '65536'],
     ['NATS_URL', 'http://nats:4222'],
     ['NATS_QUEUE', 'a b'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+    ['TRUST_PROXY', 'on'],
+    ['TRUST_PROXY', '11'],
+    ['TRUST_PROXY', '0.0.0.0/0'],
+    ['TRUST_PROXY', 'loopback, ::/0'],
     ['TRUST_PROXY', 'maybe'],
     ['TRUST_PROXY', 'dead'],
     ['TRUST_PROXY', '1.2.3.4/99'],
@@ -95,7 +106,7 @@ describe('the configuration', () => {
     expect(faults[0]).toMatch(new RegExp(`^${name} must .+$`));
   });
 
-  it.each(['off', 'on', '2', 'loopback', 'loopback, 10.0.0.0/8', '::1', 'fd00::/8,192.168.1.1'])(
+  it.each(['off', '2', '10', 'loopback', 'loopback, 10.0.0.0/8', '::1', 'fd00::/8,192.168.1.1'])(
     'takes TRUST_PROXY=%s',
     (value) => {
       expect(readEnvironment({ TRUST_PROXY: value }).TRUST_PROXY).toBe(value);
@@ -123,6 +134,27 @@ describe('the configuration', () => {
 
   it('never repeats a token', () => {
     expect(faultsOf({ ADMIN_TOKEN: 'hunter2' }).join()).not.toContain('hunter2');
+  });
+
+  it.each(['ADMIN_TOKEN', 'METRICS_TOKEN'])('says how to make %s when it is short or trivial', (name) => {
+    for (const token of ['short', 'x'.repeat(64)])
+      expect(faultsOf({ [name]: token })[0]).toContain('openssl rand -hex 32');
+  });
+
+  it('takes every token that is made as it says', () => {
+    for (let count = 0; count < 200; count += 1) {
+      for (const token of [
+        randomBytes(32).toString('hex'),
+        randomBytes(16).toString('hex'),
+        randomBytes(24).toString('base64'),
+      ]) {
+        expect(faultsOf({ ADMIN_TOKEN: token })).toEqual([]);
+      }
+    }
+  });
+
+  it.each(['on', '0.0.0.0/0'])('says what to set instead of TRUST_PROXY=%s', (value) => {
+    expect(faultsOf({ TRUST_PROXY: value })[0]).toMatch(/must not trust every address.*set the number of proxies/);
   });
 
   it('of any text gives a value or faults, a line each', () => {

@@ -45,9 +45,38 @@ function List(): PropertyDecorator {
   );
 }
 
-function Token(lengthMin = 16): PropertyDecorator {
-  const message = `must have at least ${lengthMin} characters: letters, digits and signs, no spaces`;
-  return Matches(new RegExp(`^[\\x21-\\x7e]{${lengthMin},}$`), { message });
+const TOKEN_LENGTH_MIN = 32;
+/** 32 random hexadecimal digits have fewer once in thirty million tokens. */
+const TOKEN_DISTINCT_MIN = 8;
+const MAKE_TOKEN = 'make one with: openssl rand -hex 32';
+
+/** A token that nobody can guess: long, and neither a repeated text nor a row of neighbours in the alphabet. */
+@ValidatorConstraint()
+class UnguessableToken implements ValidatorConstraintInterface {
+  validate(value: unknown): boolean {
+    return hasTokenForm(value) && !isTrivial(value);
+  }
+
+  defaultMessage({ value }: ValidationArguments): string {
+    return hasTokenForm(value)
+      ? `must not be a repeated or sequential text; ${MAKE_TOKEN}`
+      : `must have at least ${TOKEN_LENGTH_MIN} characters: letters, digits and signs, no spaces; ${MAKE_TOKEN}`;
+  }
+}
+
+function hasTokenForm(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= TOKEN_LENGTH_MIN && /^[\x21-\x7e]+$/.test(value);
+}
+
+function isTrivial(token: string): boolean {
+  if (new Set(token).size < TOKEN_DISTINCT_MIN) return true;
+  const codes = Array.from(token, (character) => character.charCodeAt(0));
+  const shareOf = (isSo: (code: number, index: number) => boolean): number => codes.filter(isSo).length / codes.length;
+  const sequential = shareOf((code, index) => Math.abs(code - (codes[index + 1] ?? 0)) <= 1);
+  const repeats = Array.from({ length: Math.floor(codes.length / 2) }, (_, index) => index + 1).some((period) =>
+    codes.every((code, index) => index < period || code === codes[index - period]),
+  );
+  return repeats || sequential > 2 / 3;
 }
 
 @ValidatorConstraint()
@@ -99,15 +128,28 @@ class Origins implements ValidatorConstraintInterface {
   }
 }
 
+/** More proxies in a row than anybody has; a larger number would believe whatever a caller sends. */
+const HOPS_MAX = 10;
+
 @ValidatorConstraint()
 class TrustedProxies implements ValidatorConstraintInterface {
   validate(value: unknown): boolean {
     if (typeof value !== 'string') return false;
-    return /^(off|on|[0-9]{1,2})$/.test(value) || value.split(',').every((range) => this.isRange(range.trim()));
+    if (/^[0-9]+$/.test(value)) return Number(value) <= HOPS_MAX;
+    return value === 'off' || value.split(',').every((range) => this.isRange(range.trim()));
   }
 
-  defaultMessage(): string {
-    return 'must be off, on, a number of hops, or addresses, ranges and the names loopback, linklocal and uniquelocal, separated by commas';
+  defaultMessage({ value }: ValidationArguments): string {
+    if (value === 'on' || /\/0+(?:\s*,|\s*$)/.test(String(value))) {
+      return (
+        'must not trust every address, because any caller could then choose the one that it is counted by: set the number ' +
+        'of proxies in front of the service (1 for a single nginx), or their addresses or ranges'
+      );
+    }
+    return (
+      `must be off, the number of proxies in front of the service (at most ${HOPS_MAX}), or their addresses, ranges and the ` +
+      'names loopback, linklocal and uniquelocal, separated by commas'
+    );
   }
 
   private isRange(range: string): boolean {
@@ -115,7 +157,11 @@ class TrustedProxies implements ValidatorConstraintInterface {
     const [address = '', bits, ...rest] = range.split('/');
     const version = isIP(address);
     if (version === 0 || rest.length > 0) return false;
-    return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+    // A range of 0 bits is every address.
+    return (
+      bits === undefined ||
+      (/^[0-9]{1,3}$/.test(bits) && Number(bits) > 0 && Number(bits) <= (version === 4 ? 32 : 128))
+    );
   }
 }
 
@@ -147,7 +193,7 @@ export class Environment {
 
   /** Signs the entries of a shared cache. Unset: derived from `DATABASE_URL`, or stored in `DATA_DIR`. */
   @IsOptional()
-  @Token(32)
+  @Validate(UnguessableToken)
   CACHE_SECRET: string | undefined = undefined;
 
   @WholeNumber(1)
@@ -226,18 +272,18 @@ export class Environment {
 
   /** Unset: there is no `/admin`. */
   @IsOptional()
-  @Token()
+  @Validate(UnguessableToken)
   ADMIN_TOKEN: string | undefined = undefined;
 
   /** Unset: `/metrics` is open. */
   @IsOptional()
-  @Token()
+  @Validate(UnguessableToken)
   METRICS_TOKEN: string | undefined = undefined;
 
   @IsIn(LOG_LEVELS, { message: `must be one of ${LOG_LEVELS.join(', ')}` })
   LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
 
-  /** Whose `X-Forwarded-*` headers are believed: `off`, `on`, a number of hops, or addresses and ranges. */
+  /** Whose `X-Forwarded-*` headers are believed: `off`, a number of proxies, or addresses and ranges. */
   @Validate(TrustedProxies)
   TRUST_PROXY: string = 'off';
 

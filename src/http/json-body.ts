@@ -1,6 +1,7 @@
 import { HttpStatus, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
+import { isNestedDeeper, NESTING_LEVELS_MAX } from './nesting.js';
 import { RefusedBodyError } from './routing-errors.js';
 
 const BODY_BYTES_MAX = 16 * 1024;
@@ -73,6 +74,9 @@ function objectOf(bytes: Buffer): object {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw malformed('The body must be a JSON object.');
+  }
+  if (isNestedDeeper(value, NESTING_LEVELS_MAX)) {
+    throw malformed(`The body is nested more than ${NESTING_LEVELS_MAX} levels deep.`);
   }
   return value;
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
-import { refuseOtherMethods } from './paths.js';
-import { MethodNotAllowedError } from './routing-errors.js';
+import { refuseUndocumented } from './paths.js';
+import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
-const refuse = refuseOtherMethods({
+const refuse = refuseUndocumented({
   paths: {
     '/channels/{id}/transcripts': { get: {} },
     '/things': { get: {}, post: {} },
@@ -12,11 +12,12 @@ const refuse = refuseOtherMethods({
   },
 });
 
-/** The methods of a refusal, or 'passed'. */
+/** The allowed methods of a refusal, 'unknown' or 'passed'. */
 function outcome(method: string, path: string): string {
   let result = 'passed';
   refuse({ method, path } as Request, {} as Response, (error: unknown) => {
     if (error instanceof MethodNotAllowedError) result = error.allowed;
+    if (error instanceof RouteNotFoundError) result = 'unknown';
   });
   return result;
 }
@@ -26,14 +27,17 @@ describe('the methods of an address', () => {
     ['GET', '/channels/@a/transcripts', 'passed'],
     ['HEAD', '/channels/@a/transcripts', 'GET'],
     ['POST', '/channels/https://www.youtube.com/@a/transcripts', 'GET'],
-    ['OPTIONS', '/channels/@a/transcripts/', 'GET'],
-    ['TRACE', '/CHANNELS/@a/transcripts', 'GET'],
+    ['OPTIONS', '/channels/@a/transcripts', 'GET'],
+    ['GET', '/channels/@a/transcripts/', 'unknown'],
+    ['TRACE', '/CHANNELS/@a/transcripts', 'unknown'],
+    ['GET', '/channels/a/./b/transcripts', 'unknown'],
+    ['DELETE', '/things/..', 'unknown'],
     ['HEAD', '/things', 'passed'],
     ['DELETE', '/things', 'GET, POST, HEAD'],
     ['GET', '/things/1', 'DELETE'],
     ['DELETE', '/things/1/parts', 'POST'],
-    ['POST', '/elsewhere', 'passed'],
-    ['POST', '/things.', 'passed'],
+    ['POST', '/elsewhere', 'unknown'],
+    ['POST', '/things.', 'unknown'],
   ])('%s %s: %s', (method, path, expected) => {
     expect(outcome(method, path)).toBe(expected);
   });

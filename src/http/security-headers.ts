@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import helmet, { type HelmetOptions } from 'helmet';
 
-const DOCS = /^\/docs(?:\/|$)/i;
+const DOCS = /^\/docs(?:\/|$)/;
 
 /**
  * The hashes of the styles that stand in the page of Swagger UI itself, as elements and as the attribute of a picture.

@@ -3,7 +3,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { ServiceUnavailableError } from '../domain/errors.js';
 
 const RETRY_AFTER_SECONDS = 5;
-const FOR_OPERATORS = /^\/(?:health\/|metrics\/?$)/i;
+const FOR_OPERATORS = /^\/(?:health\/|metrics$)/;
 
 /** Takes calls, and is closed as HTTP is: no new ones, those that run are answered within the grace, the rest is cut off. */
 export interface ClosingServer {

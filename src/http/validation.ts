@@ -1,6 +1,7 @@
 import { ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
 import { getMetadataStorage } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
+import { isNestedDeeper, NESTING_LEVELS_MAX } from './nesting.js';
 import { hidingSecrets, type HideSecrets } from './secrets.js';
 
 const NAME_SHOWN_MAX = 80;
@@ -30,6 +31,10 @@ export class StrictValidationPipe extends ValidationPipe {
     const unknown = Object.keys(value).filter((name) => !known.has(name));
     const rest = Object.fromEntries(Object.entries(value).filter(([name]) => known.has(name)));
     const faults = unknown.map((name) => unknownParameter(name, this.hideSecrets));
+    const deep = Object.entries(rest).flatMap(([field, given]) =>
+      isNestedDeeper(given, NESTING_LEVELS_MAX) ? [field] : [],
+    );
+    if (deep.length > 0) throw new InvalidRequestError([...deep.map(nestedTooDeep), ...faults]);
     const valid: unknown = await Promise.resolve(super.transform(rest, metadata)).catch((error: unknown) => {
       throw error instanceof InvalidRequestError ? new InvalidRequestError([...error.details, ...faults]) : error;
     });
@@ -47,6 +52,10 @@ function invalidFields({ property, constraints = {} }: ValidationError, hideSecr
   return Object.entries(constraints).map(([rule, message]) =>
     rule === 'whitelistValidation' ? unknownParameter(property, hideSecrets) : { field: property, message },
   );
+}
+
+function nestedTooDeep(field: string): InvalidField {
+  return { field, message: `${field} must not be nested more than ${NESTING_LEVELS_MAX} levels deep.` };
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, pino, stdTimeFunctions, type DestinationStream, type Level, type Logger } from 'pino';
+import { escapeInvisible } from '../http/escape-invisible.js';
 import { hidingSecrets, type HideSecrets } from '../http/secrets.js';
 import { activeTracer } from '../tracing/tracer.js';
 
@@ -15,7 +16,7 @@ export function createLogger(level: string, to: DestinationStream, hideSecrets: 
         return traceId === undefined ? {} : { traceId };
       },
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: hideSecrets },
+      hooks: { streamWrite: (line) => escapeInvisible(hideSecrets(line)) },
     },
     to,
   );

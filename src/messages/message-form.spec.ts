@@ -13,6 +13,13 @@ async function fieldsRefused(message: unknown): Promise<readonly string[]> {
   );
 }
 
+/** A list in a list, and so on. */
+function nested(levels: number): unknown {
+  let value: unknown = [];
+  for (let level = 1; level < levels; level += 1) value = [value];
+  return value;
+}
+
 describe('a message that asks for transcripts', () => {
   it('has the defaults of the query where it says nothing', async () => {
     expect(await readTranscriptsMessage({ apiKey: 'k', requestId: 'r', id: '@name' })).toEqual({
@@ -26,6 +33,12 @@ describe('a message that asks for transcripts', () => {
       id: 'x',
       query: { limit: 100, languages: ['en', 'de'] },
     });
+  });
+
+  it('is refused when a field of it is nested too deep to be validated', async () => {
+    expect(await fieldsRefused({ id: 'x', limit: nested(100_000) })).toEqual(['limit']);
+    const several = { id: 'x', languages: nested(100_000), other: nested(100_000) };
+    expect(await fieldsRefused(several)).toEqual(['languages', 'other']);
   });
 
   it.each<[unknown, string[]]>([

@@ -9,7 +9,7 @@ import { MetricsRegistry } from './metrics-registry.js';
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60];
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-const DOCS = /^\/docs(?:-json)?(?:\/|$)/i;
+const DOCS = /^\/docs(?:-json$|\/|$)/;
 const OWN_ROUTE = '/metrics';
 
 /** Counts and times the requests of the API. A label is a route of the document and never what a caller wrote. */

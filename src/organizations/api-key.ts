@@ -10,7 +10,8 @@ const RANDOM_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const DISPLAYED_LENGTH = 10;
 const SHAPE = new RegExp(`^(${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
-const KEYS_IN_TEXT = new RegExp(`${PREFIX}[0-9A-Za-z]{${DISPLAYED_LENGTH - PREFIX.length + 1},}`, 'g');
+/** Without case, because a key in the wrong case is found again by its checksum. */
+const KEYS_IN_TEXT = new RegExp(`${PREFIX}[0-9A-Za-z]{${DISPLAYED_LENGTH - PREFIX.length + 1},}`, 'gi');
 
 /** Makes a new API key: `ctk_`, 256 random bits, and a checksum by which a mistyped key is known without a query. */
 export function generateKey(): string {

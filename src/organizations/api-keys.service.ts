@@ -8,6 +8,7 @@ import { ApiKey } from './api-key.entity.js';
 import { displayPrefix, generateKey, hashKey, isWellFormedKey } from './api-key.js';
 import type { Caller } from './caller.js';
 import { DAYS_MAX, GRACE_HOURS_MAX } from './key-lifetime.js';
+import { KeyLookups } from './key-lookups.js';
 import { readName } from './name.js';
 import {
   InactiveKeyError,
@@ -22,6 +23,13 @@ export interface IssuedKey {
   /** The plaintext, which is shown once and stored nowhere. */
   key: string;
   apiKey: ApiKey;
+}
+
+/** A revoked key, and those of its predecessors that rotations left valid for their grace period. */
+export interface RevokedKey {
+  revoked: ApiKey;
+  /** The newest first. */
+  stillValid: ApiKey[];
 }
 
 /** A new key and the one in whose place it was issued. */
@@ -46,18 +54,23 @@ const SECONDS_PER_DAY = 86_400;
 /** Issues, lists, rotates and revokes API keys, and tells who calls by one. */
 @Injectable()
 export class ApiKeysService {
+  private readonly lookups = new KeyLookups((hashes) => this.findValid(hashes));
+
   constructor(
     private readonly database: DataSource,
     private readonly use: ApiKeyUse,
   ) {}
 
   /**
-   * Tells whom a key stands for, by one query; undefined for a key that is malformed (no query), unknown, revoked or
-   * expired. Nothing is remembered between calls, so a revoked key is refused from the next call on.
+   * Tells whom a key stands for; undefined for a key that is malformed (no query), unknown, revoked or expired. The
+   * database is asked on every call, so a revoked key is refused from the next call on.
+   *
+   * @param options.fromSuspect whether it came from an address that keeps failing to authenticate: the keys of those are
+   * looked up together, at a bounded rate
    */
-  async authenticate(key: string): Promise<Caller | undefined> {
+  async authenticate(key: string, { fromSuspect = false } = {}): Promise<Caller | undefined> {
     if (!isWellFormedKey(key)) return undefined;
-    const [found] = await promptQuery<FoundKey[]>(this.database, AUTHENTICATE, [hashKey(key)]);
+    const found = await this.lookups.find(hashKey(key), fromSuspect);
     if (!found) return undefined;
     if (found.stale) this.use.note(found.key_id);
     return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };
@@ -122,15 +135,29 @@ export class ApiKeysService {
     });
   }
 
-  /** Refused from the next call on. Revoking twice keeps the first time. @throws UnknownKeyError */
-  async revoke(keyId: string): Promise<ApiKey> {
-    await findKey(this.database.manager, keyId);
-    await this.database.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL', [keyId]);
-    return findKey(this.database.manager, keyId);
+  /**
+   * Refused from the next call on. Revoking twice keeps the first time. The keys in whose place it was issued are not
+   * revoked with it, and are named while they are valid.
+   *
+   * @throws UnknownKeyError
+   */
+  async revoke(keyId: string): Promise<RevokedKey> {
+    const { manager } = this.database;
+    const { organizationId } = await findKey(manager, keyId);
+    await manager.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL', [keyId]);
+    const predecessors = await manager.query<{ id: string }[]>(VALID_PREDECESSORS, [keyId, organizationId]);
+    const stillValid = await Promise.all(predecessors.map(({ id }) => findKey(manager, id)));
+    return { revoked: await findKey(manager, keyId), stillValid };
+  }
+
+  private async findValid(hashes: readonly Buffer[]): Promise<ReadonlyMap<string, FoundKey>> {
+    const rows = await promptQuery<FoundKey[]>(this.database, AUTHENTICATE, [hashes]);
+    return new Map(rows.map((row) => [row.hash.toString('hex'), row]));
   }
 }
 
 interface FoundKey {
+  hash: Buffer;
   key_id: string;
   id: string;
   name: string;
@@ -139,10 +166,10 @@ interface FoundKey {
 }
 
 const AUTHENTICATE = `
-  SELECT key.id AS key_id, organization.id, organization.name, organization.plan,
+  SELECT key.hash, key.id AS key_id, organization.id, organization.name, organization.plan,
          key.last_used_at IS NULL OR key.last_used_at < now() - interval '1 minute' AS stale
     FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
-    WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
+    WHERE key.hash = ANY ($1::bytea[]) AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
       AND organization.deleted_at IS NULL`;
 
 interface ActiveKey {
@@ -154,6 +181,17 @@ const LOCK_ACTIVE = `
   SELECT name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds
     FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > now())
     FOR NO KEY UPDATE`;
+
+/** Through any number of rotations; a key is replaced once, so that there is no circle. */
+const VALID_PREDECESSORS = `
+  WITH RECURSIVE predecessors AS (
+    SELECT $1::text AS id, 0 AS distance
+    UNION ALL
+    SELECT key.id, predecessors.distance + 1
+      FROM api_keys key JOIN predecessors ON key.replaced_by = predecessors.id WHERE key.organization_id = $2
+  )
+  SELECT id FROM predecessors JOIN api_keys USING (id)
+    WHERE id <> $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) ORDER BY distance`;
 
 const RETIRE = `
   UPDATE api_keys

@@ -30,9 +30,13 @@ export interface RunningTracer extends Tracer {
  * Starts sending spans by OTLP over HTTP. Where to, what and how often is said by the standard OTEL_ variables, which
  * OpenTelemetry reads itself.
  *
- * @param onFailure told why spans were not sent
+ * @param onFailure called with the reason why spans were not sent
+ * @param hideSecrets applied to every text of every span
  */
-export function startOpenTelemetry(onFailure: (cause: string) => void): RunningTracer {
+export function startOpenTelemetry(
+  onFailure: (cause: string) => void,
+  hideSecrets: (text: string) => string,
+): RunningTracer {
   const tell = (...words: unknown[]): void => onFailure(words.map(String).join(' '));
   const ignore = (): void => undefined;
   diag.setLogger(
@@ -46,67 +50,86 @@ export function startOpenTelemetry(onFailure: (cause: string) => void): RunningT
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
   provider.register();
-  return { serve, inSpan, traceId, stop: () => stop(provider, onFailure) };
+  return new OpenTelemetryTracer(provider, onFailure, hideSecrets);
 }
 
-async function stop(provider: NodeTracerProvider, onFailure: (cause: string) => void): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      onFailure(`The collector did not take the last spans within ${LAST_EXPORT_MS} ms.`);
-      resolve();
-    }, LAST_EXPORT_MS);
-  });
-  await Promise.race([provider.shutdown().catch((error: unknown) => onFailure(String(error))), late]);
-  clearTimeout(timer);
-}
+class OpenTelemetryTracer implements RunningTracer {
+  constructor(
+    private readonly provider: NodeTracerProvider,
+    private readonly onFailure: (cause: string) => void,
+    private readonly hideSecrets: (text: string) => string,
+  ) {}
 
-function serve<T>(name: string, headers: unknown, attributes: Attributes, work: (span: ServerSpan) => T): T {
-  const caller = propagation.extract(ROOT_CONTEXT, headers);
-  const span = spans.startSpan(name, { kind: SpanKind.SERVER, attributes }, caller);
-  const server: ServerSpan = {
-    ...recorded(span),
-    rename: (to) => void span.updateName(to),
-    end: () => span.end(),
-  };
-  return context.with(trace.setSpan(caller, span), () => work(server));
-}
+  serve<T>(name: string, headers: unknown, attributes: Attributes, work: (span: ServerSpan) => T): T {
+    const caller = propagation.extract(ROOT_CONTEXT, headers);
+    const span = spans.startSpan(name, { kind: SpanKind.SERVER, attributes: this.masked(attributes) }, caller);
+    const server: ServerSpan = {
+      ...this.recorded(span),
+      rename: (to) => void span.updateName(this.hideSecrets(to)),
+      end: () => span.end(),
+    };
+    return context.with(trace.setSpan(caller, span), () => work(server));
+  }
 
-function inSpan<T>(
-  kind: 'internal' | 'client',
-  name: string,
-  attributes: Attributes,
-  work: (span: Span) => Promise<T>,
-): Promise<T> {
-  const options = { kind: kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL, attributes };
-  // What the service does by itself, and what a probe has it do, is no trace of its own.
-  if (!trace.getActiveSpan()) return work(NO_SPAN);
-  return spans.startActiveSpan(name, options, async (span) => {
-    const own = recorded(span);
-    try {
-      return await work(own);
-    } catch (error) {
-      own.fail(typeOf(error));
-      throw error;
-    } finally {
-      span.end();
-    }
-  });
-}
+  inSpan<T>(
+    kind: 'internal' | 'client',
+    name: string,
+    attributes: Attributes,
+    work: (span: Span) => Promise<T>,
+  ): Promise<T> {
+    const spanKind = kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL;
+    // What the service does by itself, and what a probe has it do, is no trace of its own.
+    if (!trace.getActiveSpan()) return work(NO_SPAN);
+    return spans.startActiveSpan(name, { kind: spanKind, attributes: this.masked(attributes) }, async (span) => {
+      const own = this.recorded(span);
+      try {
+        return await work(own);
+      } catch (error) {
+        own.fail(typeOf(error));
+        throw error;
+      } finally {
+        span.end();
+      }
+    });
+  }
 
-function recorded(span: OpenSpan): Span {
-  return {
-    setAttributes: (attributes) => void span.setAttributes(attributes),
-    fail: (type) => void span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR }),
-  };
+  traceId(): string | undefined {
+    return trace.getActiveSpan()?.spanContext().traceId;
+  }
+
+  async stop(): Promise<void> {
+    const { onFailure } = this;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(() => {
+        onFailure(`The collector did not take the last spans within ${LAST_EXPORT_MS} ms.`);
+        resolve();
+      }, LAST_EXPORT_MS);
+    });
+    await Promise.race([this.provider.shutdown().catch((error: unknown) => onFailure(String(error))), late]);
+    clearTimeout(timer);
+  }
+
+  private recorded(span: OpenSpan): Span {
+    return {
+      setAttributes: (attributes) => void span.setAttributes(this.masked(attributes)),
+      fail: (type) =>
+        void span.setAttribute('error.type', this.hideSecrets(type)).setStatus({ code: SpanStatusCode.ERROR }),
+    };
+  }
+
+  private masked(attributes: Attributes): Attributes {
+    return Object.fromEntries(
+      Object.entries(attributes).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? this.hideSecrets(value) : value,
+      ]),
+    );
+  }
 }
 
 /** The code of an error of ours, of PostgreSQL or of Node; a message could hold anything. */
 function typeOf(error: unknown): string {
   if (!(error instanceof Error)) return '_OTHER';
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-}
-
-function traceId(): string | undefined {
-  return trace.getActiveSpan()?.spanContext().traceId;
 }

@@ -6,7 +6,7 @@ const ADMIN_TOKEN = 'an-admin-token-of-the-tests-1f8a';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY: 'on' } });
+  service = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY: 'loopback' } });
 });
 afterAll(() => service.close());
 
@@ -135,7 +135,14 @@ describe('keys over HTTP', () => {
 
     const revoked = await admin('DELETE', `/keys/${again.body.id}`);
     expect(revoked.status).toBe(200);
-    expect((await admin('DELETE', `/keys/${again.body.id}`)).body).toEqual(revoked.body);
+    const repeated = await admin('DELETE', `/keys/${again.body.id}`);
+    expect([repeated.status, repeated.body.revokedAt]).toEqual([200, revoked.body.revokedAt]);
+    // Its predecessor is in its grace period; the one before that was ended at once.
+    const { id: predecessor, expiresAt } = again.body.replaced as { id: string; expiresAt: string };
+    expect(revoked.body.stillValid).toMatchObject([{ id: predecessor, expiresAt, revokedAt: null }]);
+    expect(lastChange()).toMatchObject({ action: 'key_revoked', stillValid: [rotated.body.id] });
+    expect((await service.get('/usage', rotated.body.key as string)).status).toBe(200);
+    expect((await admin('DELETE', `/keys/${rotated.body.id}`)).body.stillValid).toEqual([]);
     expect((await service.get('/usage', again.body.key as string)).status).toBe(401);
 
     const page = await admin('GET', `/organizations/${id}/keys?limit=2`);
@@ -214,6 +221,9 @@ describe('a request that is wrong changes nothing', () => {
     ['POST', '/organizations', '{"name":"A","plan":"pro","constructor":1}', 'constructor'],
     ['POST', '/organizations', '{"name":"A"', 'body'],
     ['POST', '/organizations', '[]', 'body'],
+    ['POST', '/organizations', `{"plan":"pro","name":${'['.repeat(7_900)}${']'.repeat(7_900)}}`, 'body'],
+    ['POST', '/organizations', `{"plan":"pro","name":${'{"a":'.repeat(2_500)}1${'}'.repeat(2_500)}}`, 'body'],
+    ['POST', '/organizations', `{"other":${'['.repeat(7_900)}${']'.repeat(7_900)}}`, 'body'],
     ['POST', '/organizations', '"A"', 'body'],
     ['POST', '/organizations', 'null', 'body'],
     ['POST', '/organizations?dry=1', { name: 'A', plan: 'pro' }, 'dry'],
@@ -343,6 +353,14 @@ describe('without the right token', () => {
     // The keys of callers at the same address are counted apart.
     expect((await service.request('GET', '/usage', address)).status).toBe(401);
     expect((await service.request('GET', '/admin/organizations', elsewhere())).status).toBe(401);
+  });
+
+  it('guesses from ever other addresses are told to wait together, and the right token is not', async () => {
+    const guess = (): Promise<Answer> => service.request('GET', '/admin/organizations', elsewhere());
+    const statuses: number[] = [];
+    while (statuses.at(-1) !== 429 && statuses.length <= 100) statuses.push((await guess()).status);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await service.request('GET', '/admin/organizations', { ...TOKEN, ...elsewhere() })).status).toBe(200);
   });
 
   it('the scheme is matched without case', async () => {

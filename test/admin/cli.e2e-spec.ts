@@ -55,10 +55,16 @@ describe('the admin commands', () => {
     const second = await json('key', 'rotate', String(first['id']), '--grace-hours', '0');
     expect(await database.keys.authenticate(String(first['key']))).toBeUndefined();
     expect(await database.keys.authenticate(String(second['key']))).toBeDefined();
-    await json('key', 'revoke', String(second['id']));
+    const third = await database.keys.rotate(String(second['id']), 5);
+    const { output } = await cli('key', 'revoke', third.apiKey.id);
+    expect(output).toMatch(
+      /was revoked at .*\nWarning: key key_\w+ \(default\), which was rotated, is still valid until 20/,
+    );
+    expect(output).toContain(`npm run cli -- key revoke ${String(second['id'])}\n`);
+    expect(await json('key', 'revoke', String(second['id']))).toMatchObject({ id: second['id'], stillValid: [] });
     expect(await database.keys.authenticate(String(second['key']))).toBeUndefined();
     const list = await cli('key', 'list', id);
-    expect(list.output.match(/revoked/g)).toHaveLength(2);
+    expect(list.output.match(/revoked/g)).toHaveLength(3);
     expect(list.output).not.toMatch(KEY);
   });
 

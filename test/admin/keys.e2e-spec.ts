@@ -58,9 +58,9 @@ describe('a key', () => {
 
   it('that is revoked is refused on the next call, and stays revoked since the first time', async () => {
     const { key, apiKey } = await issue();
-    const { revokedAt } = await database.keys.revoke(apiKey.id);
+    const { revoked } = await database.keys.revoke(apiKey.id);
     expect(await authenticate(key)).toBeUndefined();
-    expect((await database.keys.revoke(apiKey.id)).revokedAt).toEqual(revokedAt);
+    expect((await database.keys.revoke(apiKey.id)).revoked.revokedAt).toEqual(revoked.revokedAt);
   });
 
   it('is refused from the moment it expires', async () => {
@@ -91,6 +91,22 @@ describe('a key', () => {
 
   it('needs a name of printable characters', async () => {
     await expect(database.keys.issue({ organizationId, name: 'a\nb' })).rejects.toBeInstanceOf(InvalidNameError);
+  });
+});
+
+describe('revoking a key that took the place of others', () => {
+  it('names those that are still valid, the newest first, and revokes none of them', async () => {
+    const first = await issue();
+    const second = await database.keys.rotate(first.apiKey.id, 2);
+    const third = await database.keys.rotate(second.apiKey.id, 2);
+    const names = async (id: string): Promise<string[]> =>
+      (await database.keys.revoke(id)).stillValid.map((apiKey) => apiKey.id);
+    expect(await names(third.apiKey.id)).toEqual([second.apiKey.id, first.apiKey.id]);
+    expect(await authenticate(first.key)).toBeDefined();
+    expect(await names(second.apiKey.id)).toEqual([first.apiKey.id]);
+    expect(await names(third.apiKey.id)).toEqual([first.apiKey.id]);
+    await database.dataSource.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [first.apiKey.id]);
+    expect(await names(third.apiKey.id)).toEqual([]);
   });
 });
 

@@ -1,5 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { generateKey } from '../../src/organizations/api-key.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { startService, type Answer, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -16,7 +18,7 @@ let narrow: TestService;
 
 beforeAll(async () => {
   [service, narrow] = await Promise.all([
-    startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE, TRUST_PROXY: 'on' } }),
+    startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE, TRUST_PROXY: 'loopback' } }),
     startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: AT_ONCE } }),
   ]);
 });
@@ -176,6 +178,47 @@ describe('an address that keeps failing to authenticate', () => {
     await times(FAILURES, () => from('2001:db8:0:1::1'));
     expect((await from('2001:db8:0:1:ffff::2')).status).toBe(429);
     expect((await from('2001:db8:0:2::1')).status).toBe(401);
+  });
+
+  it('by IPv6 is also the site of 48 bits that it is in, however many networks it changes between', async () => {
+    const statuses: number[] = [];
+    for (let network = 1; network <= 5; network += 1) {
+      const failures = await times(FAILURES + 1, () => from(`2001:db8:5:${network}::1`));
+      statuses.push(...failures.map(({ status }) => status));
+    }
+    // What one network is refused does not count for its site.
+    expect(statuses.filter((status) => status === 401)).toHaveLength(5 * FAILURES);
+    const refused = await from('2001:db8:5:99::1');
+    expect([refused.status, rateOf(refused)[0]]).toEqual([429, 5 * FAILURES]);
+    expect((await from('2001:db8:6:1::1')).status).toBe(401);
+    const { key } = await service.organization();
+    expect((await from('2001:db8:5:99::1', { Authorization: `Bearer ${key}` })).status).toBe(200);
+  });
+
+  it('costs few queries for many keys that nobody was given, and a valid key among them passes on its first call', async () => {
+    const flooding = { 'X-Forwarded-For': '192.0.2.3' };
+    await times(FAILURES, () => service.request('GET', '/usage', flooding));
+    const { key, keyId } = await service.organization();
+    const query = jest.spyOn(service.app.get(DataSource), 'query');
+    const lookups = (): number => query.mock.calls.filter(([text]) => text.includes('api_keys key')).length;
+    const startedAtMs = now();
+    const flood = times(20, async () => {
+      const wave = Array.from({ length: 10 }, () => service.get('/usage', generateKey(), flooding));
+      return (await Promise.all(wave)).map(({ status }) => status);
+    });
+    const valid = await service.get('/usage', key, flooding);
+    expect(valid.status).toBe(200);
+    await service.app.get(ApiKeysService).revoke(keyId);
+    expect((await service.get('/usage', key, flooding)).status).toBe(429);
+    expect(new Set((await flood).flat())).toEqual(new Set([429]));
+    // Ten a second for all of them together, and those of the valid key.
+    expect(lookups()).toBeLessThan((now() - startedAtMs) / 100 + 5);
+  });
+
+  it('answers valid keys of one address that were not used before, however many of them come at once', async () => {
+    const keys = await Promise.all(Array.from({ length: 30 }, async () => (await service.organization()).key));
+    const answers = await Promise.all(keys.map((key) => from('192.0.2.1', { Authorization: `Bearer ${key}` })));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 });
 

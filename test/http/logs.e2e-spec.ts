@@ -11,16 +11,52 @@ afterAll(() => service.close());
 describe('an API key in the wrong place', () => {
   it('is in no line of the log, no header and no row', async () => {
     const { key } = await service.organization();
-    for (const path of [`/channels/${key}/transcripts`, `/channels/ctk%5F${key.slice(4)}/transcripts`, `/${key}`]) {
-      expect((await service.get(path, key)).status).toBe(404);
-    }
+    const encodings = [key, `ctk%5F${key.slice(4)}`, `ctk%255f${key.slice(4)}`, `%2563tk%25255F${key.slice(4)}`];
+    const paths = encodings.flatMap((text) => [`/channels/${text}/transcripts`, `/${text}`, `/${text.toUpperCase()}`]);
+    for (const path of paths) expect((await service.get(path, key)).status).toBe(404);
+    for (const text of encodings) expect((await service.get(`/%zz/${text}`, key)).status).toBe(400);
     const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key, { 'X-Request-Id': key });
     expect(answer.status).toBe(200);
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect(await service.query('SELECT request_id FROM quota_reservations')).toEqual([
       { request_id: answer.headers['x-request-id'] },
     ]);
-    expect(service.logs.join('')).not.toContain(key.slice(10));
+    expect(service.logs.join('').toLowerCase()).not.toContain(key.slice(10).toLowerCase());
+  });
+});
+
+describe('a line of the log', () => {
+  it('shows what steers a terminal or turns the direction of a text as an escape', async () => {
+    const before = service.logs.length;
+    await service.request('GET', '/%1B%5B31m%E2%80%AEtxt%E2%80%8B%C2%9B%E2%80%A8%7F%F3%A0%81%81');
+    const line = service.logs.slice(before).find((one) => one.includes('"event":"request"')) ?? '';
+    expect(line.trimEnd()).toMatch(/^[ -~]+$/);
+    expect(line).toContain('/\\u001b[31m\\u202etxt\\u200b\\u009b\\u2028\\u007f\\udb40\\udc41');
+    expect((JSON.parse(line) as { path: string }).path).toContain('\u202etxt');
+  });
+});
+
+describe('requests that are refused', () => {
+  it('leave a sample of lines in the log with a count of the others, and are counted in full', async () => {
+    const flooded = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
+    const valid = await flooded.organization();
+    const count = 60;
+    for (let sent = 0; sent < count; sent += 1) {
+      await flooded.request('GET', `/nothing/${sent}`);
+      expect((await flooded.get('/usage?x=1', valid.key)).status).toBe(400);
+    }
+    const { text } = await flooded.request('GET', '/metrics');
+    expect(text).toContain(`code="not_found"} ${count}\n`);
+    await flooded.close();
+    const lines = flooded.logs.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const requests = lines.filter(({ event }) => event === 'request');
+    const logged = requests.filter(({ code }) => code === 'not_found').length;
+    expect(logged).toBeLessThanOrEqual(count / 2);
+    // Those of a known caller are all there.
+    expect(requests.filter(({ code }) => code === 'invalid_request')).toHaveLength(count);
+    const left = lines.flatMap(({ event, counts }) => (event === 'refusals_not_logged' ? [counts] : []));
+    const notLogged = (left as Record<string, number>[]).map((counts) => counts['not_found'] ?? 0);
+    expect(logged + notLogged.reduce((sum, one) => sum + one, 0)).toBe(count);
   });
 });
 

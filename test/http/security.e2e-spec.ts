@@ -84,9 +84,36 @@ describe('a page on another origin', () => {
   it('that is allowed may read errors too, and may change nothing', async () => {
     const answer = await service.request('GET', '/usage', { Origin: ALLOWED });
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, ALLOWED]);
-    const { headers } = await preflight(ALLOWED, '/admin/organizations', 'POST');
+    const { headers } = await preflight(ALLOWED, '/usage', 'POST');
     expect(headers['access-control-allow-methods']).toBe('GET');
   });
+
+  it.each([[[ALLOWED]], [['*']]])(
+    'may not use what is for operators, whatever CORS_ORIGINS is (%j)',
+    async (CORS_ORIGINS) => {
+      const open = await startService({ environment: { ADMIN_TOKEN, CORS_ORIGINS } });
+      const asPage = { Origin: ALLOWED, 'Access-Control-Request-Method': 'GET' };
+      try {
+        const other = await open.request('GET', '/usage', asPage);
+        expect(other.headers['access-control-allow-origin']).toBe(CORS_ORIGINS[0]);
+        for (const path of ['/admin', '/admin/organizations', '/admin/keys/key_x', '/metrics']) {
+          for (const method of ['GET', 'OPTIONS']) {
+            const { status, headers } = await open.request(method, path, {
+              ...asPage,
+              Authorization: `Bearer ${ADMIN_TOKEN}`,
+            });
+            expect([path, Object.keys(headers).filter((name) => name.startsWith('access-control'))]).toEqual([
+              path,
+              [],
+            ]);
+            if (method === 'OPTIONS') expect([404, 405]).toContain(status);
+          }
+        }
+      } finally {
+        await open.close();
+      }
+    },
+  );
 
   it('is not let in by default', async () => {
     const closed = await startService();
@@ -95,6 +122,32 @@ describe('a page on another origin', () => {
       expect(answer.headers['access-control-allow-origin']).toBeUndefined();
     } finally {
       await closed.close();
+    }
+  });
+});
+
+describe('a second Authorization header', () => {
+  it.each([
+    '/usage',
+    '/channels/@tidewater/transcripts',
+    '/admin/organizations',
+    '/metrics',
+    '/health/live',
+    '/nothing',
+  ])('is 400 on %s, whatever the headers say', async (path) => {
+    const { key } = await service.organization();
+    for (const tokens of [
+      [key, key],
+      [ADMIN_TOKEN, 'x'],
+      ['x', key],
+      ['', ''],
+    ]) {
+      const Authorization = tokens.map((token) => `Bearer ${token}`);
+      const answer = await service.request('GET', path, { Authorization });
+      expect([answer.status, answer.body?.error]).toMatchObject([
+        400,
+        { code: 'invalid_request', details: [{ field: 'Authorization' }] },
+      ]);
     }
   });
 });
@@ -171,6 +224,24 @@ describe('the address that a proxy tells', () => {
     const behind = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY } });
     try {
       expect(await addressIn(behind, forwarded)).toBe(address);
+    } finally {
+      await behind.close();
+    }
+  });
+
+  it('is warned of once when there are fewer proxies than TRUST_PROXY counts', async () => {
+    const behind = await startService({ environment: { TRUST_PROXY: '2' } });
+    const warnings = (): string[] => behind.logs.filter((line) => line.includes('"too_many_hops"'));
+    try {
+      for (const headers of [{}, { 'X-Forwarded-For': '192.0.2.1, 198.51.100.1' }]) {
+        await behind.request('GET', '/health/live', headers);
+      }
+      expect(warnings()).toEqual([]);
+      for (const address of ['192.0.2.1', '192.0.2.2']) {
+        await behind.request('GET', '/usage', { 'X-Forwarded-For': address });
+      }
+      expect(warnings()).toHaveLength(1);
+      expect(warnings()[0]).toContain('1 of the 2 proxies');
     } finally {
       await behind.close();
     }

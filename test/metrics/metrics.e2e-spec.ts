@@ -281,7 +281,7 @@ describe('/metrics itself', () => {
   });
 
   it('answers who has the token, when one is set, and nobody else', async () => {
-    const token = 'a-metrics-token-of-the-tests';
+    const token = 'a-metrics-token-of-the-tests-9d1c';
     const guarded = await startService({ environment: { METRICS_TOKEN: token } });
     try {
       const { key } = await guarded.organization();

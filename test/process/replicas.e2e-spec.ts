@@ -73,7 +73,7 @@ describe('several processes on one database', () => {
   });
 
   it('a key that is revoked through one is refused by the other from the next call on', async () => {
-    const ADMIN_TOKEN = 'a-token-of-sixteen-characters';
+    const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
     const { urls } = await startTwo({ ADMIN_TOKEN });
     const { key, keyId } = await customer(100);
     const statuses = async (): Promise<number[]> =>
@@ -98,7 +98,7 @@ describe('several processes on one database', () => {
   });
 
   it('a plan or limit that is changed through one is in force in the other from the next call on', async () => {
-    const ADMIN_TOKEN = 'a-token-of-sixteen-characters';
+    const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
     const { urls } = await startTwo({ ADMIN_TOKEN });
     const { id, key } = await customer(100);
     const change = async (body: object): Promise<void> => {

@@ -7,7 +7,7 @@ import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
 import { freePort, NginxServer, type NginxOptions } from './nginx-server.js';
 
-export const ADMIN_TOKEN = 'an-admin-token-of-the-tests';
+export const ADMIN_TOKEN = 'an-admin-token-of-the-tests-e5a7';
 
 /** One process of the service, on a port that stays when it is started again, with a way to the database of its own. */
 export interface Replica {

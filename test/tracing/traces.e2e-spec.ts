@@ -145,13 +145,22 @@ describe('a call with a traceparent', () => {
 });
 
 describe('traces', () => {
-  it('name a call that failed by its code, and hold no key that stands where none belongs', async () => {
+  it('name a call that failed by its code, and hold no key and no token that stands where none belongs', async () => {
     const to = await collector();
-    const service = traced(to.url, { UPSTREAM_RETRIES: '0' });
+    const [ADMIN_TOKEN, METRICS_TOKEN] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
+    const service = traced(to.url, { UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN });
     const { key } = await home.organization();
     const url = await service.url();
     await fetch(`${url}/channels/${key}/transcripts`, { headers: { Authorization: `Bearer ${key}` } });
     await fetch(`${url}/nothing/${key}?key=${key}`, { method: 'POST' });
+    const wrongPlaces = [
+      `ctk%255F${key.slice(4)}`,
+      ADMIN_TOKEN,
+      `%2${ADMIN_TOKEN}`,
+      METRICS_TOKEN,
+      `${'x'.repeat(260)}/${METRICS_TOKEN}`,
+    ];
+    for (const text of wrongPlaces) await fetch(`${url}/${text}`, { method: 'PUT' });
     await service.stop();
     const refused = only(named(to.spans, 'transcripts.prepare'));
     expect(refused).toMatchObject({ failed: true, attributes: { 'error.type': 'channel_not_found' } });
@@ -159,6 +168,11 @@ describe('traces', () => {
     const request = only(named(to.spans, 'GET /channels/:id/transcripts'));
     expect(request).toMatchObject({ failed: false, attributes: { 'http.response.status_code': 404 } });
     expect(only(named(to.spans, 'POST')).attributes['http.response.status_code']).toBe(404);
+    expect(named(to.spans, 'PUT')).toHaveLength(wrongPlaces.length);
+    const secrets = [key.slice(10), ...[ADMIN_TOKEN, METRICS_TOKEN].map((token) => token.slice(0, 20))];
+    for (const text of [to.text, service.stdout]) {
+      for (const secret of secrets) expect(text).not.toContain(secret);
+    }
     refuseSecrets({ spans: to.text });
   });
 

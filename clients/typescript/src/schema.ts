@@ -131,7 +131,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a key
-         * @description It is refused from the next call on. Revoking it again changes nothing.
+         * @description It is refused from the next call on. Revoking it again changes nothing. A key in whose place it was issued is not revoked with it: `stillValid` names those whose grace period has not ended.
          */
         delete: operations["revokeKey"];
         options?: never;
@@ -719,6 +719,40 @@ export interface components {
              * @example 24
              */
             graceHours?: number;
+        };
+        RevokedKey: {
+            /** @description Its id, by which it is rotated and revoked. */
+            id: string;
+            /** @description The id of the organization that it stands for. */
+            organizationId: string;
+            /** @description What it is for. */
+            name: string;
+            /** @description The start of the key, for people to tell keys apart by. */
+            prefix: string;
+            /**
+             * Format: date-time
+             * @description When it was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When it ends; null is never.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When it was revoked.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When it was last used, exact to a minute.
+             */
+            lastUsedAt: string | null;
+            /** @description The id of the key that was issued in its place. */
+            replacedBy: string | null;
+            /** @description Keys in whose place this one was issued and that are valid until their grace period ends; revoke each by its id. */
+            stillValid: components["schemas"]["Key"][];
         };
         Month: {
             /**
@@ -2404,18 +2438,31 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
-                     *       "prefix": "ctk_4fGh2K",
-                     *       "createdAt": "2026-11-02T09:31:00.000Z",
+                     *       "prefix": "ctk_9sTu7V",
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "expiresAt": null,
-                     *       "revokedAt": "2026-11-20T16:00:00.000Z",
+                     *       "revokedAt": "2026-11-20T18:00:00.000Z",
                      *       "lastUsedAt": null,
-                     *       "replacedBy": null
+                     *       "replacedBy": null,
+                     *       "stillValid": [
+                     *         {
+                     *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "server",
+                     *           "prefix": "ctk_4fGh2K",
+                     *           "createdAt": "2026-11-02T09:31:00.000Z",
+                     *           "expiresAt": "2026-11-21T16:00:00.000Z",
+                     *           "revokedAt": null,
+                     *           "lastUsedAt": null,
+                     *           "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
+                     *         }
+                     *       ]
                      *     }
                      */
-                    "application/json": components["schemas"]["Key"];
+                    "application/json": components["schemas"]["RevokedKey"];
                 };
             };
             /** @description `invalid_request`: a parameter or a field is wrong */

@@ -2,7 +2,14 @@ import type { Command } from 'commander';
 import type { ApiKey } from '../../organizations/api-key.entity.js';
 import type { IssuedKey, KeysPage } from '../../organizations/api-keys.service.js';
 import { GRACE_HOURS_DEFAULT } from '../../organizations/key-lifetime.js';
-import { issuedKeyDocument, keyDocument, rotatedKeyDocument, type KeyDocument } from '../documents.js';
+import {
+  issuedKeyDocument,
+  keyDocument,
+  revokedKeyDocument,
+  rotatedKeyDocument,
+  type KeyDocument,
+  type RevokedKeyDocument,
+} from '../documents.js';
 import type { AdminServices } from './admin-services.js';
 import { answer } from './answer.js';
 import { facts, table } from './table.js';
@@ -60,8 +67,8 @@ export function addKeyCommands(program: Command): void {
     .argument('<key-id>')
     .action((keyId: string, _options: object, command: Command) =>
       answer(command, async ({ keys }) => {
-        const document = keyDocument(await keys.revoke(keyId));
-        return { document, text: `Key ${document.id} (${document.name}) was revoked at ${document.revokedAt}.` };
+        const document = revokedKeyDocument(await keys.revoke(keyId));
+        return { document, text: revokedText(document) };
       }),
     );
 }
@@ -90,6 +97,15 @@ function issuedText({ key, apiKey }: IssuedKey): string {
 
 function replacedText({ id, expiresAt, revokedAt }: KeyDocument): string {
   return revokedAt === null ? `The old key ${id} ends at ${expiresAt}.` : `The old key ${id} is revoked.`;
+}
+
+function revokedText({ id, name, revokedAt, stillValid }: RevokedKeyDocument): string {
+  const warnings = stillValid.map(
+    (key) =>
+      `Warning: key ${key.id} (${key.name}), which was rotated, is still valid until ${key.expiresAt}. ` +
+      `Revoke it with: npm run cli -- key revoke ${key.id}`,
+  );
+  return [`Key ${id} (${name}) was revoked at ${revokedAt}.`, ...warnings].join('\n');
 }
 
 function keysText(keys: readonly KeyDocument[]): string {

@@ -4,6 +4,7 @@ import type {
   KeyDocument,
   OrganizationDocument,
   PrunedDocument,
+  RevokedKeyDocument,
   RotatedKeyDocument,
   UsageDocument,
 } from '../documents.js';
@@ -37,8 +38,6 @@ export const KEY: KeyDocument = {
 
 export const ISSUED_KEY: IssuedKeyDocument = { ...KEY, key: 'ctk_4fGh2K…' };
 
-export const REVOKED_KEY: KeyDocument = { ...KEY, revokedAt: '2026-11-20T16:00:00.000Z' };
-
 export const ROTATED_KEY: RotatedKeyDocument = {
   ...ISSUED_KEY,
   id: 'key_c4b3a2817f4e3d9c2a6f1b5b',
@@ -46,6 +45,15 @@ export const ROTATED_KEY: RotatedKeyDocument = {
   key: 'ctk_9sTu7V…',
   createdAt: '2026-11-20T16:00:00.000Z',
   replaced: { ...KEY, expiresAt: '2026-11-21T16:00:00.000Z', replacedBy: 'key_c4b3a2817f4e3d9c2a6f1b5b' },
+};
+
+export const REVOKED_KEY: RevokedKeyDocument = {
+  ...KEY,
+  id: ROTATED_KEY.id,
+  prefix: ROTATED_KEY.prefix,
+  createdAt: ROTATED_KEY.createdAt,
+  revokedAt: '2026-11-20T18:00:00.000Z',
+  stillValid: [ROTATED_KEY.replaced],
 };
 
 export const USAGE: UsageDocument = {

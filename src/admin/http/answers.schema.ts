@@ -82,6 +82,16 @@ export class RotatedKeySchema extends IssuedKeySchema {
   replaced: KeySchema;
 }
 
+@ApiSchema({ name: 'RevokedKey' })
+export class RevokedKeySchema extends KeySchema {
+  @ApiProperty({
+    type: [KeySchema],
+    description:
+      'Keys in whose place this one was issued and that are valid until their grace period ends; revoke each by its id.',
+  })
+  stillValid: KeySchema[];
+}
+
 @ApiSchema({ name: 'KeysPage' })
 export class KeysPageSchema {
   @ApiProperty({ type: [KeySchema], description: 'The oldest first, revoked and expired ones included.' })

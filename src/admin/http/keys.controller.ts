@@ -8,9 +8,10 @@ import { OrganizationsService } from '../../organizations/organizations.service.
 import {
   issuedKeyDocument,
   keyDocument,
+  revokedKeyDocument,
   rotatedKeyDocument,
   type IssuedKeyDocument,
-  type KeyDocument,
+  type RevokedKeyDocument,
   type RotatedKeyDocument,
 } from '../documents.js';
 import {
@@ -23,7 +24,7 @@ import {
   NamesOrganization,
 } from './admin-route.js';
 import { ISSUED_KEY, KEY, REVOKED_KEY, ROTATED_KEY } from './answers.example.js';
-import { IssuedKeySchema, KeySchema, KeysPageSchema, RotatedKeySchema } from './answers.schema.js';
+import { IssuedKeySchema, KeysPageSchema, RevokedKeySchema, RotatedKeySchema } from './answers.schema.js';
 import { Answers } from './api-answer.js';
 import { logChange } from './change-log.js';
 import { NewKeyBody, PageQuery, RotationBody } from './requests.js';
@@ -92,13 +93,21 @@ export class AdminKeysController {
   @ApiOperation({
     operationId: 'revokeKey',
     summary: 'Revoke a key',
-    description: 'It is refused from the next call on. Revoking it again changes nothing.',
+    description:
+      'It is refused from the next call on. Revoking it again changes nothing. A key in whose place it was issued is not ' +
+      'revoked with it: `stillValid` names those whose grace period has not ended.',
   })
-  @Answers(HttpStatus.OK, KeySchema, 'The key as it is now.', REVOKED_KEY)
+  @Answers(HttpStatus.OK, RevokedKeySchema, 'The key as it is now.', REVOKED_KEY)
   @ApiErrors(invalid('force', '"force" is not a parameter of this operation.'), NO_SUCH_KEY)
-  async revoke(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<KeyDocument> {
-    const document = keyDocument(await this.keys.revoke(id));
-    logChange(request, 'key_revoked', { organizationId: document.organizationId, keyId: document.id });
+  async revoke(
+    @Param('id') id: string,
+    @Query() _query: NoParameters,
+    @Req() request: Request,
+  ): Promise<RevokedKeyDocument> {
+    const document = revokedKeyDocument(await this.keys.revoke(id));
+    const { id: keyId, organizationId } = document;
+    const stillValid = document.stillValid.map((key) => key.id);
+    logChange(request, 'key_revoked', { organizationId, keyId, ...(stillValid.length > 0 && { stillValid }) });
     return document;
   }
 }

@@ -45,15 +45,16 @@ export class ApiDocument {
     this.ajv.addSchema({ $id: 'openapi', components: closed(json.components) });
     this.routes = Object.entries(json.paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, operation]) => {
-        const parameter = path === TRANSCRIPTS ? '.+' : '[^/]+';
-        const pattern = new RegExp(`^${path.replace(/\{[^}]+\}/g, parameter)}/?$`, 'i');
+        const parameter = path === TRANSCRIPTS ? '[^/]+(?:/.*[^/]/?)?' : '[^/]+';
+        const pattern = new RegExp(`^${path.replace(/\{[^}]+\}/g, parameter)}$`);
         return { method: method.toUpperCase(), path, pattern, operation };
       }),
     );
   }
 
-  /** The routes that a path leads to, whatever the method. */
+  /** The routes that a path leads to, whatever the method: none in any spelling but the documented one. */
   routesAt(path: string): readonly Route[] {
+    if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return [];
     return this.routes.filter(({ pattern }) => pattern.test(path));
   }
 

@@ -177,11 +177,24 @@ export class ByDocument {
       ],
       [1, () => '['.repeat(8_000)],
       [1, () => '{"a":'.repeat(3_000)],
+      [2, () => this.nested(valid)],
       [1, () => `{"name":"${'x'.repeat(17_000)}"}`],
       [1, () => chance.bytes(1 + chance.below(60))],
       [1, () => Buffer.from(text, 'utf16le')],
     ];
     return Buffer.from(chance.weighted(draw)());
+  }
+
+  /** Well-formed, and so deep that a recursion over it would exhaust the stack. */
+  private nested(valid: unknown): string {
+    const { chance } = this;
+    const [open, close] = chance.pick([
+      ['[', ']'],
+      ['{"a":', '}'],
+    ] as const);
+    const levels = chance.pick([31, 33, 200, Math.floor(15_000 / (open.length + close.length))]);
+    const names = ['other', ...Object.keys(typeof valid === 'object' && valid !== null ? valid : {})];
+    return `{${JSON.stringify(chance.pick(names))}:${open.repeat(levels)}1${close.repeat(levels)}}`;
   }
 
   private spoilt(valid: unknown): unknown {

@@ -64,7 +64,7 @@ export class Judge {
     if (status >= 500) return ['status', `${status}: ${text?.slice(0, 200)}`];
     if (status >= 400) return this.errorFault(status, type, text, headers, routes);
     if (status === 204 && method === 'OPTIONS') return undefined;
-    if (path !== undefined && /^\/docs/i.test(path))
+    if (path !== undefined && /^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/.test(path))
       return [200, 206, 301, 302, 304].includes(status) ? undefined : ['status', 'unknown'];
     // Which of two requests that could be one was answered is not known; that it is no smuggled one is looked at before.
     if (path === undefined) return undefined;
@@ -147,8 +147,10 @@ export class Judge {
 
 /** The path of a target as a server has to read it; undefined when it is none. */
 function pathOf(target: string): string | undefined {
-  const [address = ''] = target.split('#', 1);
-  const whole = address.startsWith('/') ? address : URL.canParse(address) ? new URL(address).pathname : undefined;
+  // A target has no fragment, and nothing in it is resolved.
+  const address = target.replaceAll('#', '%23');
+  const [, rest] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+(.*)$/i.exec(address) ?? [];
+  const whole = address.startsWith('/') || rest === undefined ? address : rest.startsWith('/') ? rest : `/${rest}`;
   try {
     const path = whole?.split('?', 1)[0];
     if (path !== undefined) decodeURIComponent(path);

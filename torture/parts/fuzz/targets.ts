@@ -74,6 +74,46 @@ export function hostileId(chance: Chance, canary: string): string {
   return chance.pick(draw)();
 }
 
+const SPELT = [
+  '/metrics',
+  '/usage',
+  '/admin/organizations',
+  '/health/live',
+  '/docs',
+  '/docs-json',
+  '/docs/swagger-ui.css',
+];
+
+/** A route in another spelling than the document's, which proxies and servers may take for the same. */
+function otherSpelling(chance: Chance): string {
+  const path = chance.often(0.3) ? `/channels/${channelId(chance)}/transcripts` : chance.pick(SPELT);
+  const at = 1 + chance.below(path.length - 1);
+  const encoded = `%${path.charCodeAt(at).toString(16)}`;
+  const draw: (() => string)[] = [
+    () => path.toUpperCase(),
+    () => path.slice(0, at) + path.charAt(at).toUpperCase() + path.slice(at + 1),
+    () => path.slice(0, at) + encoded + path.slice(at + 1),
+    () => path.slice(0, at) + encoded.replace('%', '%25') + path.slice(at + 1),
+    () =>
+      `${path}${chance.pick(['/', '//', '/.', '/..', '/%2e', '%2f', '.', ';', ';a=b', '%20', '%00', '%09', '#', '#/', '\\'])}`,
+    () => `${chance.pick(['/', '/.', '/x/..', '/%2e', '/docs/%2e%2e', '\\', '/;', '/%2f'])}${path}`,
+    () => `http://127.0.0.1${chance.pick(['', '/', '/.', '/x/..', '/%2e%2e', '/docs/..', '\\'])}${path}`,
+    () => path.replaceAll('/', chance.pick(['//', '/./', '/x/../', '/%2e/'])),
+  ];
+  return chance.pick(draw)();
+}
+
+/** A secret in a path, encoded so often and so thoroughly that it does not look like one. */
+function encodedSecret(chance: Chance, secret: string): string {
+  let text = secret;
+  for (let layers = 1 + chance.below(4); layers > 0; layers -= 1) {
+    text = Array.from(text, (character) =>
+      /[%_]/.test(character) || chance.often(0.1) ? `%${character.charCodeAt(0).toString(16)}` : character,
+    ).join('');
+  }
+  return chance.pick([`/${text}`, `/channels/${text}/transcripts`, `/%zz/${text}`, `/${'x'.repeat(250)}/${text}`]);
+}
+
 /** A whole target: of the known routes, near them, or none at all. */
 export function hostileTarget(chance: Chance, canary: string, secrets: readonly string[]): string {
   const id = hostileId(chance, canary);
@@ -90,6 +130,8 @@ export function hostileTarget(chance: Chance, canary: string, secrets: readonly 
     [1, () => `${transcripts}/`],
     [1, () => `/${transcripts}`],
     [1, () => transcripts.toUpperCase()],
+    [8, () => otherSpelling(chance)],
+    [2, () => encodedSecret(chance, secret)],
     [1, () => `${transcripts};jsessionid=1`],
     [1, () => `${transcripts}#fragment`],
     [1, () => `http://127.0.0.1${transcripts}`],

@@ -1,0 +1,135 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+const ADMIN_TOKEN = 'an-admin-token-of-the-tests-5b90';
+
+let service: TestService;
+let key: string;
+/** A path of every documented route, with a method that it has and the credential that it asks for. */
+let routes: { path: string; method: string; token: string; endsInId: boolean }[];
+
+beforeAll(async () => {
+  service = await startService({ environment: { ADMIN_TOKEN, CALLS_PER_KEY: 0, RATE_LIMIT_PER_MINUTE: 0 } });
+  const organization = await service.organization();
+  key = organization.key;
+  const { paths } = (await service.request('GET', '/docs-json')).body as { paths: Record<string, object> };
+  routes = Object.entries(paths).map(([route, operations]) => ({
+    path: route.replace('{id}', () => {
+      if (route.startsWith('/channels/')) return '@tidewater';
+      return route.includes('/keys/{id}') ? organization.keyId : organization.id;
+    }),
+    method: Object.keys(operations)[0]?.toUpperCase() ?? '',
+    token: route.startsWith('/admin') ? ADMIN_TOKEN : key,
+    endsInId: route.endsWith('{id}'),
+  }));
+  const pages = ['/docs', '/docs-json', '/docs/swagger-ui.css', '/docs/swagger-ui-init.js'];
+  routes.push(...pages.map((path) => ({ path, method: 'GET', token: '', endsInId: false })));
+});
+afterAll(() => service.close());
+
+/** Sends a target byte for byte, which no client library would do, and gives the status and the error code. */
+async function ask(method: string, target: string, token = ''): Promise<[status: number, code: string | undefined]> {
+  let [received, ended] = ['', false];
+  const head = `${method} ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`;
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1', () => socket.write(head, 'latin1'));
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+  socket.on('error', () => undefined);
+  socket.on('close', () => (ended = true));
+  await until(() => ended);
+  return [Number(received.split(' ')[1]), /"error":\{"code":"([a-z_]+)"/.exec(received)?.[1]];
+}
+
+const encoded = (letter: string): string => `%${letter.charCodeAt(0).toString(16)}`;
+const first = (path: string, change: (letter: string) => string): string =>
+  `/${change(path.charAt(1))}${path.slice(2)}`;
+const lastSlash = (path: string, to: string): string => path.replace(/\/([^/]*)$/, `${to}$1`);
+
+const LAST_LETTER = 'the last letter percent-encoded';
+const SPELLINGS: [what: string, spell: (path: string) => string][] = [
+  ['the first letter in upper case', (path) => first(path, (letter) => letter.toUpperCase())],
+  ['the first letter percent-encoded', (path) => first(path, encoded)],
+  ['the first letter percent-encoded twice', (path) => first(path, (letter) => encoded(letter).replace('%', '%25'))],
+  ['two slashes in front', (path) => `/${path}`],
+  ['a dot segment in front', (path) => `/.${path}`],
+  ['a parent segment in front', (path) => `/x/..${path}`],
+  ['an encoded parent segment in front', (path) => `/docs/%2E%2e${path}`],
+  ['a parent segment in a whole URL', (path) => `http://127.0.0.1/x/..${path}`],
+  ['an encoded parent segment in a whole URL', (path) => `http://127.0.0.1/x/%2e%2e${path}`],
+  ['a backslash in front', (path) => `/\\${path.slice(1)}`],
+  ['an encoded slash in front', (path) => `/%2f${path.slice(1)}`],
+  ['a slash doubled inside', (path) => (path.lastIndexOf('/') > 0 ? lastSlash(path, '//') : `/${path}`)],
+  ['a dot segment inside', (path) => lastSlash(path, '/./')],
+  ['a parent segment inside', (path) => lastSlash(path, '/x/../')],
+  ['in upper case', (path) => path.toUpperCase()],
+  ['a slash at the end', (path) => `${path}/`],
+  ['two slashes at the end', (path) => `${path}//`],
+  ['a dot segment at the end', (path) => `${path}/.`],
+  ['a parent segment at the end', (path) => `${path}/x/..`],
+  ['an encoded slash at the end', (path) => `${path}%2F`],
+  ['a dot at the end', (path) => `${path}.`],
+  ['a parameter of a segment', (path) => `${path};a=b`],
+  ['an encoded space at the end', (path) => `${path}%20`],
+  ['an encoded zero at the end', (path) => `${path}%00`],
+  ['a fragment', (path) => `${path}#a`],
+  [LAST_LETTER, (path) => path.slice(0, -1) + encoded(path.slice(-1))],
+  ['a backslash at the end', (path) => `${path}\\`],
+];
+
+describe('a route in another spelling than the documented one', () => {
+  it.each(SPELLINGS)('(%s) is 404 on every route', async (what, spell) => {
+    // An id may be percent-encoded; what else follows it is a part of it, which makes it unknown: the same code.
+    const asked = routes.filter(({ endsInId }) => !(endsInId && what === LAST_LETTER));
+    expect(asked.length).toBeGreaterThan(10);
+    const outcomes = await Promise.all(
+      asked.map(async ({ path, method, token }) => [spell(path), ...(await ask(method, spell(path), token))]),
+    );
+    expect(outcomes).toEqual(asked.map(({ path }) => [spell(path), 404, 'not_found']));
+  });
+
+  it.each(['\t', '\f', '\xa0'])(
+    '(%j at the end, which a parser of addresses would trim) is 400 on every route',
+    async (end) => {
+      for (const { path, method, token } of routes) {
+        expect(await ask(method, path + end, token)).toEqual([400, 'invalid_request']);
+      }
+    },
+  );
+
+  it('is not counted as a request of the route', async () => {
+    await Promise.all(['/USAGE', '/usage/', '/%75sage'].map((path) => ask('GET', path, key)));
+    const { text } = await service.request('GET', '/metrics');
+    expect(text).not.toMatch(/ct_http_requests_total\{[^}]*route="\/usage"[^}]*status="404"/);
+  });
+});
+
+describe('a route in its documented spelling', () => {
+  it('is found, on every route', async () => {
+    for (const { path, token } of routes) {
+      expect([path, ...(await ask('TRACE', path, token))]).toEqual([path, 405, 'method_not_allowed']);
+    }
+  });
+
+  it.each([
+    '/channels/https://www.youtube.com/@tidewater/transcripts',
+    '/channels/https:/www.youtube.com/@tidewater/transcripts',
+    '/channels/https://www.youtube.com/@tidewater//transcripts',
+    '/channels/www.youtube.com/@tidewater/videos/transcripts',
+    '/channels/youtube.com/@tidewater/transcripts',
+    '/channels/https%3A%2F%2Fwww.youtube.com%2F@tidewater/transcripts',
+    '/channels/https%3A//www.youtube.com/%40tidewater/transcripts',
+    '/channels/%74idewater/transcripts',
+    'http://127.0.0.1/channels/@tidewater/transcripts',
+    'https://elsewhere.example/channels/https://www.youtube.com/@tidewater/transcripts?limit=1',
+  ])('%s leads to the channel', async (target) => {
+    expect((await ask('GET', target, key))[0]).toBe(200);
+  });
+
+  it.each(['http://127.0.0.1', 'http://127.0.0.1?x', 'http://a\\metrics', 'mailto:metrics', 'metrics', '?', '*'])(
+    '%s is no path of a route',
+    async (target) => {
+      expect([400, 404]).toContain((await ask('GET', target))[0]);
+    },
+  );
+});
