@@ -33,11 +33,21 @@ const LAST_SETTLEMENTS_MS = 2_000;
 /** How long a browser may remember the answer to a preflight. */
 const PREFLIGHT_SECONDS = 600;
 
+/** What only tests change, to see in a second what takes half a minute. */
+export interface HttpTimes {
+  /** How long a reader may take nothing before its connection is destroyed. */
+  stalledReaderMs?: number;
+}
+
 /**
  * The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. With `MESSAGE_TRANSPORT` it takes
  * messages already.
  */
-export async function createHttpApp(environment: Environment, logger: Logger): Promise<NestExpressApplication> {
+export async function createHttpApp(
+  environment: Environment,
+  logger: Logger,
+  times: HttpTimes = {},
+): Promise<NestExpressApplication> {
   // Loaded only when it is needed: neither Nest's package for messages nor a client of a broker is otherwise.
   const messages = environment.MESSAGE_TRANSPORT && (await import('./messages/messages.module.js'));
   const create = (): Promise<NestExpressApplication> =>
@@ -64,7 +74,7 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
   const connections = app.get(Connections);
-  connections.follow(server);
+  connections.follow(server, times.stalledReaderMs);
   readAddresses(server);
   answerWhatNodeRefuses(server, connections, logger);
   await app.init();

@@ -2,6 +2,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { withoutKeys } from '../organizations/api-key.js';
 import { activeTracer, type ServerSpan } from '../tracing/tracer.js';
 import { requestContext } from './request-context.js';
+import { onResponseEnd } from './response-end.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 /** Asked every few seconds by machines; a trace of each would drown the others. */
@@ -25,7 +26,7 @@ export function traceRequests(request: Request, response: Response, next: NextFu
     // The end of an answer is told outside of its trace, and so is not where its line in the log would find it.
     const { log } = requestContext(request);
     log['traceId'] = tracer.traceId();
-    response.once('close', () => endSpan(span, method, request, response, log['code']));
+    onResponseEnd(response, () => endSpan(span, method, request, response, log['code']));
     next();
   });
 }

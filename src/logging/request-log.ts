@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { requestContext } from '../http/request-context.js';
+import { onResponseEnd } from '../http/response-end.js';
 
 /** Probes and metrics are asked for every few seconds, by machines. */
 const OFTEN_ASKED = /^\/(?:health\/|metrics\/?$)/i;
@@ -11,7 +12,7 @@ export function logRequests(logger: Logger) {
     const { requestId, startedAtMs, log } = requestContext(request);
     const { method } = request;
     const path = readable(request.path);
-    response.once('close', () => {
+    onResponseEnd(response, () => {
       const left = !response.writableFinished;
       logger[response.statusCode >= 500 ? 'error' : OFTEN_ASKED.test(path) ? 'debug' : 'info']({
         event: 'request',
