@@ -71,9 +71,10 @@ export async function createHttpApp(
   app.use(app.get(ShutdownState).refuse);
   app.use(hideAdmin(environment), refuseOtherMethods(document));
   app.useGlobalPipes(new StrictValidationPipe(hideSecrets));
+  const connections = app.get(Connections);
+  app.use('/docs', connections.inTurn);
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
-  const connections = app.get(Connections);
   connections.follow(server, times.stalledReaderMs);
   readAddresses(server);
   answerWhatNodeRefuses(server, connections, logger);

@@ -101,9 +101,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     void ended.then(() => {
       clearInterval(renewals);
       // After the last renewal, which would take the slot again.
-      const leaving = renewing
-        .then(() => this.leaveShared(keyId, callId))
-        .finally(() => this.leaving.delete(leaving));
+      const leaving = renewing.then(() => this.leaveShared(keyId, callId)).finally(() => this.leaving.delete(leaving));
       this.leaving.add(leaving);
     });
   }

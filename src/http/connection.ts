@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { abandonResponse, onResponseEnd } from './response-end.js';
+import { abandonResponse, onResponseEnd, responseEnd } from './response-end.js';
 
 /** Checks in a row without progress after which a reader counts as stalled. */
 export const SILENT_CHECKS_MAX = 10;
@@ -13,6 +13,8 @@ export class Connection {
   used = false;
   /** The oldest first: that one holds the socket, the others are queued behind it. */
   private readonly responses = new Set<ServerResponse>();
+  /** What begins only when its response holds the socket. */
+  private readonly turns = new Map<ServerResponse, () => void>();
   private readonly reader: ReaderWatch;
   private refusal: (() => void) | undefined;
   private refused = false;
@@ -29,9 +31,18 @@ export class Connection {
     this.responses.add(response);
     onResponseEnd(response, () => {
       this.responses.delete(response);
+      this.turns.delete(response);
+      this.beginTurn();
       if (this.refusal) this.refuseInTurn(this.refusal);
     });
     if (this.socket.closed) abandonResponse(response);
+  }
+
+  /** Calls back when every response before this one has ended; never when the connection closes before that. */
+  onTurn(response: ServerResponse, callback: () => void): void {
+    if (responseEnd(response).aborted) return;
+    this.turns.set(response, callback);
+    this.beginTurn();
   }
 
   /** Destroys the connection of a reader who takes nothing. To be called at regular intervals. */
@@ -49,6 +60,14 @@ export class Connection {
     if (this.refusal || this.refused) return;
     this.refusal = write;
     this.refuseInTurn(write);
+  }
+
+  private beginTurn(): void {
+    const [oldest] = this.responses;
+    const begin = oldest && this.turns.get(oldest);
+    if (!begin || this.socket.destroyed) return;
+    this.turns.delete(oldest);
+    begin();
   }
 
   private refuseInTurn(write: () => void): void {

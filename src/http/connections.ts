@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
+import type { NextFunction, Request, Response } from 'express';
 import { Connection, SILENT_CHECKS_MAX } from './connection.js';
 
 /** Longer than proxies keep a connection to a server (60 s by default), so that it is never closed under their request. */
@@ -20,6 +21,14 @@ const STALLED_READER_MS = 30_000;
 @Injectable()
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
+
+  /**
+   * Middleware for responses from files: handles a pipelined request only when its response can be sent. Express never
+   * learns that the connection of a queued response has closed, and would keep its file open for ever.
+   */
+  readonly inTurn = (request: Request, response: Response, next: NextFunction): void => {
+    this.connectionOf(request.socket).onTurn(response, next);
+  };
 
   /**
    * Begins to follow; before any other listener of the server's requests.
