@@ -1,5 +1,5 @@
 # Needs BuildKit, which every Docker since 23 builds with. A release should name the image by its digest.
-ARG NODE_IMAGE=node:22-bookworm-slim
+ARG NODE_IMAGE=node:26-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app

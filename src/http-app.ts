@@ -38,11 +38,21 @@ const PREFLIGHT_SECONDS = 600;
 
 const FOR_OPERATORS = /^\/(?:admin|metrics)(?:\/|$)/;
 
+/** What only tests change, to see in a second what takes half a minute. */
+export interface HttpTimes {
+  /** How long a reader may take nothing before its connection is destroyed. */
+  stalledReaderMs?: number;
+}
+
 /**
  * The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. With `MESSAGE_TRANSPORT` it takes
  * messages already.
  */
-export async function createHttpApp(environment: Environment, logger: Logger): Promise<NestExpressApplication> {
+export async function createHttpApp(
+  environment: Environment,
+  logger: Logger,
+  times: HttpTimes = {},
+): Promise<NestExpressApplication> {
   // Loaded only when it is needed: neither Nest's package for messages nor a client of a broker is otherwise.
   const messages = environment.MESSAGE_TRANSPORT && (await import('./messages/messages.module.js'));
   const create = (): Promise<NestExpressApplication> =>
@@ -70,11 +80,14 @@ export async function createHttpApp(environment: Environment, logger: Logger): P
   app.use(app.get(ShutdownState).refuse);
   app.use(hideAdmin(environment), refuseUndocumented(document));
   app.useGlobalPipes(new StrictValidationPipe(hideSecrets));
+  const connections = app.get(Connections);
+  app.use('/docs', connections.inTurn);
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
   const connections = app.get(Connections);
   connections.follow(server);
   server.once('close', () => requestLog.flush());
+  connections.follow(server, times.stalledReaderMs);
   readAddresses(server);
   answerWhatNodeRefuses(server, connections, logger);
   await app.init();

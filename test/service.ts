@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Environment } from '../src/config/environment.js';
 import type { Plan } from '../src/domain/plan.js';
-import { createHttpApp } from '../src/http-app.js';
+import { createHttpApp, type HttpTimes } from '../src/http-app.js';
 import { hidingSecrets } from '../src/http/secrets.js';
 import { createLogger } from '../src/logging/logger.js';
 import { ApiKeysService } from '../src/organizations/api-keys.service.js';
@@ -56,6 +56,7 @@ export interface TestService {
 export interface TestServiceOptions {
   environment?: Partial<Environment>;
   standIn?: StandInOptions;
+  times?: HttpTimes;
 }
 
 /** Starts one in this process. */
@@ -71,7 +72,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const logs: string[] = [];
   const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
   const logger = createLogger('debug', { write: (line) => void logs.push(line) }, hideSecrets);
-  const app = await createHttpApp(environment, logger);
+  const app = await createHttpApp(environment, logger, options.times);
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
   const keys: string[] = [];

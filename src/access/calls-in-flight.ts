@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { Injectable, Optional, type BeforeApplicationShutdown } from '@nestjs/common';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
 import { RateLimitedError, ServiceUnavailableError } from '../domain/errors.js';
@@ -8,8 +8,10 @@ import { AccessEvents } from './access-events.js';
 
 /** Nobody knows when a call that runs will end; this is a pause that does not hammer. */
 const RETRY_AFTER_SECONDS = 2;
-/** Seconds that a call's place outlives its deadline, for the reader; then a process that was killed is forgotten. */
-const LEASE_MARGIN_SECONDS = 15;
+/** How long a slot in Redis outlives a process that was killed. A running call renews it. */
+const LEASE_MS = 60_000;
+/** A renewal may fail twice in a row, when Redis is unavailable for a moment, before the lease ends. */
+const RENEWALS_PER_LEASE = 3;
 const LEAVE_RETRY_MS = 1_000;
 
 const ENTER = `
@@ -19,6 +21,14 @@ const ENTER = `
   if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[1]) then return { 0 } end
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return { 1 }`;
+
+/** Takes the slot again when Redis lost it: the call is running, whatever the limit says. */
+const RENEW = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[2])
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
   return { 1 }`;
 
 const LEAVE = `return { redis.call('ZREM', KEYS[1], ARGV[1]) }`;
@@ -38,6 +48,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     private readonly shared: SharedCounts,
     private readonly environment: Environment,
     private readonly events: AccessEvents,
+    @Optional() private readonly leaseMs: number = LEASE_MS,
   ) {}
 
   /** Calls of the process that run now. */
@@ -56,25 +67,22 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     if (CALLS_PER_PROCESS > 0 && this.total >= CALLS_PER_PROCESS) throw this.tooManyOfProcess();
     // Taken before anything is waited for, so that no two calls see the same last place.
     this.change(keyId, 1);
-    const leave = (): void => this.change(keyId, -1);
-    if (CALLS_PER_KEY === 0 || !this.shared.configured) {
-      void ended.then(leave);
-      return;
-    }
+    let entered = true;
+    const leave = (): void => {
+      if (entered) this.change(keyId, -1);
+      entered = false;
+    };
+    // Before anything is waited for: nothing below can keep the slot from being freed.
+    void ended.then(leave);
+    if (CALLS_PER_KEY === 0 || !this.shared.configured) return;
     const callId = randomUUID();
-    const leaseMs = (this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS) * 1000;
-    const [granted] = (await this.shared.run(ENTER, nameOf(keyId), [CALLS_PER_KEY, leaseMs, callId])) ?? [];
+    const [granted] = (await this.shared.run(ENTER, nameOf(keyId), [CALLS_PER_KEY, this.leaseMs, callId])) ?? [];
     if (granted === 0) {
       leave();
       throw this.tooManyOfKey();
     }
-    const leaseEndsAtMs = performance.now() + leaseMs;
-    // Also when there was no answer: the place may have been taken all the same.
-    void ended.then(() => {
-      leave();
-      const leaving = this.leaveShared(keyId, callId, leaseEndsAtMs).finally(() => this.leaving.delete(leaving));
-      this.leaving.add(leaving);
-    });
+    // Also when there was no reply: the slot may have been taken all the same.
+    this.renewUntil(ended, keyId, callId);
   }
 
   /** Places are given back before the connection is closed. */
@@ -83,8 +91,24 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     await Promise.all(this.leaving);
   }
 
-  /** Tries until the place's lease ends, so that it is not lost to its key when Redis was away for a moment. */
-  private async leaveShared(keyId: string, callId: string, leaseEndsAtMs: number): Promise<void> {
+  /** Renews a call's slot in Redis for as long as the call runs, then frees it. A slow reader can outlast any lease. */
+  private renewUntil(ended: Promise<void>, keyId: string, callId: string): void {
+    let renewing = Promise.resolve();
+    const renewals = setInterval(() => {
+      renewing = this.shared.run(RENEW, nameOf(keyId), [this.leaseMs, callId]).then(() => undefined);
+    }, this.leaseMs / RENEWALS_PER_LEASE);
+    renewals.unref();
+    void ended.then(() => {
+      clearInterval(renewals);
+      // After the last renewal, which would take the slot again.
+      const leaving = renewing.then(() => this.leaveShared(keyId, callId)).finally(() => this.leaving.delete(leaving));
+      this.leaving.add(leaving);
+    });
+  }
+
+  /** Tries until the slot's lease has ended, so that its key does not lose it when Redis was unavailable for a moment. */
+  private async leaveShared(keyId: string, callId: string): Promise<void> {
+    const leaseEndsAtMs = performance.now() + this.leaseMs;
     while (!(await this.shared.run(LEAVE, nameOf(keyId), [callId]))) {
       if (this.closing.signal.aborted || performance.now() > leaseEndsAtMs) return;
       await sleep(LEAVE_RETRY_MS, undefined, { ref: false, signal: this.closing.signal }).catch(() => undefined);

@@ -2,6 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { bearerToken } from '../http/bearer.js';
 import { requestContext } from '../http/request-context.js';
+import { onResponseEnd } from '../http/response-end.js';
 
 /** What the gates need to know of a call, whichever way it came. */
 export interface Exchange {
@@ -57,10 +58,8 @@ class HttpExchange implements Exchange {
     return requestContext(this.subject).log;
   }
 
-  /** At once when the caller left before it got here. */
   ended(): Promise<void> {
-    const { response } = this;
-    return response.closed ? Promise.resolve() : new Promise((resolve) => void response.once('close', resolve));
+    return new Promise((resolve) => onResponseEnd(this.response, resolve));
   }
 
   setHeader(name: string, value: string | number): void {

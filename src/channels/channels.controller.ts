@@ -16,6 +16,7 @@ import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
+import { onResponseEnd } from '../http/response-end.js';
 import { Call } from '../transcripts/call.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { ANSWER_EXAMPLE, LINES_EXAMPLE } from './answer.example.js';
@@ -111,9 +112,7 @@ export class ChannelsController {
     const caller = callerOf(request);
     const { requestId, startedAtMs, log } = requestContext(request);
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, startedAtMs);
-    response.once('close', () => call.leave());
-    // A caller may have left while the key was looked up, and that is told once only.
-    if (response.destroyed) call.leave();
+    onResponseEnd(response, () => call.leave());
     const plan = await this.transcripts.prepare(
       {
         reference: id,

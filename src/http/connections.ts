@@ -1,6 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
+import type { NextFunction, Request, Response } from 'express';
+import { Connection, SILENT_CHECKS_MAX } from './connection.js';
 
 /** Longer than proxies keep a connection to a server (60 s by default), so that it is never closed under their request. */
 const KEEP_ALIVE_MS = 75_000;
@@ -12,39 +14,53 @@ const REQUEST_MS = 30_000;
 const CHECK_MS = 1_000;
 /** How often connections that have become idle are closed while the server closes. */
 const SWEEP_MS = 250;
+/** How long a reader may take nothing of a response before its connection is destroyed. */
+const STALLED_READER_MS = 30_000;
 
-/** Follows every open connection of the server, so that each ends when it should and what it carries is told. */
+/** Follows every open connection of the server and the responses on it, so that each ends when it should. */
 @Injectable()
 export class Connections {
-  /** Connections on which no request has come yet. */
-  private readonly unused = new Set<Socket>();
-  /** The answers that are under way on each connection, the oldest first: that one has the socket, the others wait. */
-  private readonly answers = new WeakMap<Socket, Set<ServerResponse>>();
+  private readonly open = new Map<Socket, Connection>();
 
-  /** Begins to follow; before any other listener of the server's requests. */
-  follow(server: Server): void {
+  /**
+   * Middleware for responses from files: handles a pipelined request only when its response can be sent. Express never
+   * learns that the connection of a queued response has closed, and would keep its file open for ever.
+   */
+  readonly inTurn = (request: Request, response: Response, next: NextFunction): void => {
+    this.connectionOf(request.socket).onTurn(response, next);
+  };
+
+  /**
+   * Begins to follow; before any other listener of the server's requests.
+   *
+   * @param stalledReaderMs how long a reader may take nothing, on any route, before its connection is destroyed; it is
+   * found out up to two tenths of that later
+   */
+  follow(server: Server, stalledReaderMs = STALLED_READER_MS): void {
     server.keepAliveTimeout = KEEP_ALIVE_MS;
     server.headersTimeout = HEADERS_MS;
     server.requestTimeout = REQUEST_MS;
     // Node would drop those past its count without a word; `refuseTooManyHeaders` says so.
     server.maxHeadersCount = 0;
     Object.assign(server, { connectionsCheckingInterval: CHECK_MS });
-    server.on('connection', (socket: Socket) => {
-      this.unused.add(socket);
-      socket.once('close', () => this.unused.delete(socket));
-    });
-    server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-      this.unused.delete(socket);
-      const answers = this.answersOn(socket);
-      answers.add(response);
-      response.once('close', () => answers.delete(response));
-    });
+    server.on('connection', (socket: Socket) => this.connectionOf(socket));
+    const begin = ({ socket }: IncomingMessage, response: ServerResponse): void =>
+      this.connectionOf(socket).add(response);
+    server.prependListener('request', begin);
+    server.prependListener('checkExpectation', begin);
+    // Without a listener Node destroys a socket whose timer runs out; here `Connection` decides.
+    server.on('timeout', () => undefined);
+    this.checkReaders(server, stalledReaderMs / SILENT_CHECKS_MAX);
   }
 
-  /** Whether bytes of an answer may be on the wire already, so that nothing else may be written between them. */
-  hasBegunAnAnswer(socket: Socket): boolean {
-    const [oldest] = this.answers.get(socket) ?? [];
-    return oldest?.headersSent ?? false;
+  /**
+   * Refuses what cannot be read as a request, after the responses to the requests before it. Of several refusals on one
+   * connection the first counts.
+   *
+   * @param write writes the refusal and ends the connection
+   */
+  refuse(socket: Socket, write: () => void): void {
+    this.connectionOf(socket).refuse(write);
   }
 
   /**
@@ -57,29 +73,32 @@ export class Connections {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     const sweep = setInterval(() => {
       server.closeIdleConnections();
-      for (const socket of this.unused) socket.destroy();
+      for (const [socket, { used }] of this.open) if (!used) socket.destroy();
     }, SWEEP_MS);
-    const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
+    const cutOff = setTimeout(() => {
+      for (const socket of this.open.keys()) socket.destroy();
+    }, graceMs);
     await closed;
     clearInterval(sweep);
     clearTimeout(cutOff);
   }
 
-  private answersOn(socket: Socket): Set<ServerResponse> {
-    const known = this.answers.get(socket);
+  private connectionOf(socket: Socket): Connection {
+    const known = this.open.get(socket);
     if (known) return known;
-    const answers = new Set<ServerResponse>();
-    this.answers.set(socket, answers);
-    socket.once('close', () => abandon(answers));
-    return answers;
+    const connection = new Connection(socket);
+    this.open.set(socket, connection);
+    socket.once('close', () => this.open.delete(socket));
+    return connection;
   }
-}
 
-/** Node tells the end of a connection to the answer that has its socket only; those that wait behind it are told here. */
-function abandon(answers: ReadonlySet<ServerResponse>): void {
-  for (const response of [...answers]) {
-    if (response.socket) continue;
-    response.destroy();
-    response.emit('close');
+  private checkReaders(server: Server, intervalMs: number): void {
+    server.once('listening', () => {
+      const checks = setInterval(() => {
+        for (const connection of this.open.values()) connection.checkReader(intervalMs);
+      }, intervalMs);
+      checks.unref();
+      server.once('close', () => clearInterval(checks));
+    });
   }
 }

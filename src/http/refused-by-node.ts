@@ -48,13 +48,11 @@ export function answerWhatNodeRefuses(server: Server, connections: Connections, 
     logger.info({ event: 'request_refused', requestId: made.requestId, ...facts });
     return made;
   };
+  const refuseInTurn = (refusal: Refusal, socket: Socket, cause?: string): void =>
+    connections.refuse(socket, () => refuse(socket, refusal.status, answer(refusal, socket, cause)));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // In the middle of an answer a refusal would be read as a part of it.
-    if (error.code === 'ECONNRESET' || !socket.writable || connections.hasBegunAnAnswer(socket)) socket.destroy();
-    else {
-      const refusal = REFUSALS[error.code ?? ''] ?? MALFORMED;
-      refuse(socket, refusal.status, answer(refusal, socket, error.code));
-    }
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else refuseInTurn(REFUSALS[error.code ?? ''] ?? MALFORMED, socket, error.code);
   });
   // Through the response, which waits for the answers to earlier requests on the connection.
   server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
@@ -62,10 +60,9 @@ export function answerWhatNodeRefuses(server: Server, connections: Connections, 
     response.writeHead(EXPECTATION.status, headers).end(body);
   });
   // Without a listener Node closes the connection and says nothing.
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+  server.on('connect', ({ socket }: IncomingMessage) => {
     socket.on('error', () => socket.destroy());
-    if (connections.hasBegunAnAnswer(socket)) socket.destroy();
-    else refuse(socket, TUNNEL.status, answer(TUNNEL, socket));
+    refuseInTurn(TUNNEL, socket);
   });
 }
 

@@ -3,6 +3,7 @@ import { activeTracer, type ServerSpan } from '../tracing/tracer.js';
 import { legiblePath } from './legible-path.js';
 import { requestContext } from './request-context.js';
 import type { HideSecrets } from './secrets.js';
+import { onResponseEnd } from './response-end.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 /** Asked every few seconds by machines; a trace of each would drown the others. */
@@ -32,6 +33,13 @@ export function traceRequests(hideSecrets: HideSecrets) {
       next();
     });
   };
+  tracer.serve(method === '_OTHER' ? 'HTTP' : method, request.headers, attributes, (span) => {
+    // The end of an answer is told outside of its trace, and so is not where its line in the log would find it.
+    const { log } = requestContext(request);
+    log['traceId'] = tracer.traceId();
+    onResponseEnd(response, () => endSpan(span, method, request, response, log['code']));
+    next();
+  });
 }
 
 function endSpan(span: ServerSpan, method: string, request: Request, response: Response, code: unknown): void {

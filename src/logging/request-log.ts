@@ -4,6 +4,7 @@ import { legiblePath } from '../http/legible-path.js';
 import { requestContext } from '../http/request-context.js';
 import type { HideSecrets } from '../http/secrets.js';
 import { RefusalSampler } from './refusal-sampler.js';
+import { onResponseEnd } from '../http/response-end.js';
 
 /** Probes and metrics are asked for every few seconds, by machines. */
 const OFTEN_ASKED = /^\/(?:health\/|metrics$)/;
@@ -36,6 +37,9 @@ export class RequestLog {
         !this.refusals.allows(typeof log['code'] === 'string' ? log['code'] : String(status))
       )
         return;
+    const { method } = request;
+    const path = readable(request.path);
+    onResponseEnd(response, () => {
       const left = !response.writableFinished;
       this.logger[status >= 500 ? 'error' : OFTEN_ASKED.test(path) ? 'debug' : 'info']({
         event: 'request',

@@ -3,6 +3,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { Counter, Histogram } from 'prom-client';
 import { routeFinder, type DocumentedPaths } from '../http/paths.js';
 import { requestContext } from '../http/request-context.js';
+import { onResponseEnd } from '../http/response-end.js';
 import { MetricsRegistry } from './metrics-registry.js';
 
 /** Seconds. A cached call takes milliseconds, one that fetches a hundred videos up to its deadline. */
@@ -47,7 +48,7 @@ export class RequestMetrics {
     const findRoute = routeFinder(document);
     return (request: Request, response: Response, next: NextFunction): void => {
       const { path } = request;
-      response.once('close', () => {
+      onResponseEnd(response, () => {
         const route = findRoute(path) ?? (DOCS.test(path) ? '/docs' : 'other');
         if (route !== OWN_ROUTE) this.count(request, response, route);
       });

@@ -1,4 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { AccessEvents } from '../../src/access/access-events.js';
+import { CallsInFlight } from '../../src/access/calls-in-flight.js';
+import { RedisConnection } from '../../src/cache/redis-connection.js';
+import { SharedCounts } from '../../src/cache/shared-counts.js';
+import { Environment } from '../../src/config/environment.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type Answer, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -93,6 +98,28 @@ let replicas: [TestService, TestService];
     expect((await replicas[1].get('/channels/x!/transcripts', key)).status).toBe(404);
     hold.release();
     expect((await running).status).toBe(200);
+  });
+
+  it('renew the slot of a call for as long as it runs, and take it again when Redis has lost it', async () => {
+    const leaseMs = 300;
+    const connection = await RedisConnection.open(redis.url);
+    const shared = new SharedCounts(connection);
+    await until(async () => (await shared.run('return { 1 }', 'any', [])) !== undefined);
+    const calls = new CallsInFlight(shared, new Environment(), new AccessEvents(), leaseMs);
+    let end: () => void = () => undefined;
+    await calls.enter('slow-reader', new Promise((resolve) => (end = resolve)));
+    const name = 'ct:calls:slow-reader';
+    const leaseEnd = async (): Promise<number> => (await entriesOf(name))[0]?.atMs ?? 0;
+    const first = await leaseEnd();
+    expect(first).toBeGreaterThan(0);
+    await until(async () => (await leaseEnd()) > first + 2 * leaseMs);
+    await redis.command('DEL', name);
+    await until(async () => (await entriesOf(name)).length === 1);
+    end();
+    await until(async () => (await namesLike('ct:calls:*')).length === 0);
+    await calls.beforeApplicationShutdown();
+    expect(calls.count).toBe(0);
+    connection.onApplicationShutdown();
   });
 
   it('keep no key and no count for good in Redis', async () => {

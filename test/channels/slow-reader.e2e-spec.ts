@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import type { Response } from 'express';
 import { writeBody } from '../../src/channels/answer-stream.js';
 import type { Piece } from '../../src/channels/answer-text.js';
+import { Connections } from '../../src/http/connections.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -183,11 +184,12 @@ describe('the writing of a body', () => {
     let server: Server | undefined;
     const ended = new Promise<unknown>((resolve) => {
       server = createServer((_request, response) => {
-        void writeBody(response as Response, pieces(), encoding, STALLED_READER_MS).then(resolve, resolve);
+        void writeBody(response as Response, pieces(), encoding).then(resolve, resolve);
       });
     });
     if (!server) throw new Error('There is no server.');
     const listening = server;
+    new Connections().follow(listening, STALLED_READER_MS);
     await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
     const reader = await Reader.ask((listening.address() as AddressInfo).port, '/');
     const close = (): void => {

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Starts the demo with the given command, holds what it prints against what it promises, and stops it as Ctrl-C does.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+log=$(mktemp)
+# In a process group of its own, so that it can be stopped as Ctrl-C in a terminal does it.
+set -m
+"$@" >"$log" 2>&1 &
+demo=$!
+set +m
+trap 'kill -KILL -- "-$demo" 2>/dev/null || true' EXIT
+for _ in $(seq 1 240); do
+  grep -q 'Ctrl-C' "$log" && break
+  kill -0 "$demo" 2>/dev/null || break
+  sleep 0.5
+done
+cat "$log"
+node .ci/try-demo.mjs "$log"
+kill -INT -- "-$demo"
+for _ in $(seq 1 60); do
+  kill -0 -- "-$demo" 2>/dev/null || break
+  sleep 0.5
+done
+if kill -0 -- "-$demo" 2>/dev/null || pgrep -f 'channel-transcripts-demo-' >/dev/null; then
+  echo 'Ctrl-C left something of the demo running.'
+  exit 1
+fi
+trap - EXIT

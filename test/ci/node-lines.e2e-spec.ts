@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const PROJECT = join(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');
+
+const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } };
+const claimed = engines.node.split(' || ').map((range) => Number(/^\^(\d+)\./.exec(range)?.[1]));
+const image = Number(/^ARG NODE_IMAGE=node:(\d+)\b/m.exec(read('Dockerfile'))?.[1]);
+
+describe('the release lines of Node', () => {
+  it('that package.json claims are the ones that continuous integration runs', () => {
+    const run = execFileSync(process.execPath, ['.ci/node-lines.mjs'], { cwd: PROJECT, encoding: 'utf8' });
+    expect(run.trim().split(' ').map(Number)).toEqual(claimed);
+    expect(read('.ci/each-node.sh')).toContain('node .ci/node-lines.mjs');
+    expect(read('.ci/run')).toMatch(/^\.ci\/each-node\.sh /m);
+  });
+
+  it('are even, which is to say long-term releases, and named one by one', () => {
+    expect(claimed).toEqual(claimed.filter((line) => line % 2 === 0));
+    expect(claimed).toContain(20);
+  });
+
+  it('hold the one of the image and the one that these tests run on', () => {
+    expect(claimed).toContain(image);
+    expect(claimed).toContain(Number(process.versions.node.split('.')[0]));
+  });
+
+  it('are the same in the lock and in the README', () => {
+    const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, { engines?: { node?: string } }> };
+    expect(lock.packages['']?.engines?.node).toBe(engines.node);
+    const named = /All it takes is Node ([^:]+) and the package registry/.exec(read('README.md'))?.[1] ?? '';
+    const lines = named.replace(/\([^)]*\)/g, '').match(/\d+/g) ?? [];
+    expect(lines.map(Number)).toEqual(claimed);
+  });
+});

@@ -1,0 +1,312 @@
+import { readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import type { Server } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import pg from 'pg';
+import { CallsInFlight } from '../../src/access/calls-in-flight.js';
+import { startService, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+// Answers of many megabytes, on machines that do other work too.
+jest.setTimeout(30_000);
+
+const STALLED_READER_MS = 500;
+const ADMIN_TOKEN = 'pipelining-0123456789abcdefghijklmnopqrst';
+/** 1.5 MB, from a file. */
+const FILE = '/docs/swagger-ui-bundle.js';
+
+let service: TestService;
+let organization: TestOrganization;
+const clients: Client[] = [];
+
+beforeAll(async () => {
+  service = await startService({
+    times: { stalledReaderMs: STALLED_READER_MS },
+    environment: { ADMIN_TOKEN, RATE_LIMIT_PER_MINUTE: 0 },
+  });
+  organization = await service.organization();
+});
+afterAll(() => service.close());
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.leave();
+  service.standIn.reset();
+  await until(() => inFlight() === 0);
+});
+
+function inFlight(): number {
+  return service.app.get(CallsInFlight, { strict: false }).count;
+}
+
+function openConnections(): Promise<number> {
+  const server: Server = service.app.getHttpServer();
+  return new Promise((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+}
+
+/** A caller on a bare connection, who reads from the start unless it is asked not to. */
+class Client {
+  received = '';
+  receivedBytes = 0;
+  closed = false;
+  readonly socket: Socket;
+
+  constructor() {
+    this.socket = connect({ port: Number(new URL(service.url).port), host: '127.0.0.1', allowHalfOpen: true });
+    this.socket.on('error', () => undefined);
+    this.socket.on('end', () => (this.closed = true));
+    this.socket.on('close', () => (this.closed = true));
+    clients.push(this);
+  }
+
+  send(...requests: string[]): this {
+    this.socket.write(requests.join(''));
+    return this;
+  }
+
+  read(): this {
+    this.socket.on('data', (chunk: Buffer) => {
+      this.received += chunk.toString('latin1');
+      this.receivedBytes += chunk.length;
+    });
+    return this;
+  }
+
+  get statuses(): number[] {
+    return [...this.received.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
+  }
+
+  leave(): void {
+    this.socket.destroy();
+  }
+}
+
+function get(path: string, headers: Record<string, string> = {}): string {
+  const lines = Object.entries({ Host: 'a', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
+function call(channel: string, id = 'a'): string {
+  return get(`/channels/@${channel}/transcripts`, {
+    Authorization: `Bearer ${organization.key}`,
+    'X-Request-Id': id,
+  });
+}
+
+let channels = 0;
+
+/** A channel with one video that no call has asked for yet. */
+function uncached(): string {
+  channels += 1;
+  return `bench-1x${300 + channels}`;
+}
+
+/** Keeps the guards of every call waiting for the database until it is released. */
+async function holdKeys(): Promise<{ waiting: () => Promise<number>; release: () => Promise<void> }> {
+  const lock = new pg.Client({ connectionString: service.link.url });
+  await lock.connect();
+  await lock.query('BEGIN');
+  await lock.query('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');
+  return {
+    waiting: async () => (await lock.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount ?? 0,
+    release: async () => {
+      await lock.query('COMMIT');
+      await lock.end();
+    },
+  };
+}
+
+describe('a connection that is reset', () => {
+  it('frees the slots of all its calls, also of those that are still at the guards', async () => {
+    const ids = Array.from({ length: 5 }, (_, index) => `reset-${index}`);
+    const keys = await holdKeys();
+    const client = new Client().send(...ids.map((id) => call(uncached(), id)));
+    await until(async () => (await keys.waiting()) === ids.length);
+    client.socket.resetAndDestroy();
+    const left = (id: string): boolean =>
+      service.logs.some((line) => line.includes(`"${id}"`) && line.includes('"left":true'));
+    await until(() => ids.every(left));
+    await keys.release();
+    // The guards have all gone on when a later call has.
+    expect((await service.get('/channels/@tidewater/transcripts?limit=1', organization.key)).status).toBe(200);
+    await until(() => inFlight() === 0);
+    expect(service.logs.filter((line) => ids.some((id) => line.includes(`"${id}"`)))).toHaveLength(ids.length);
+    const { reserved } = (await service.get('/usage', organization.key)).body as { reserved: number };
+    expect(reserved).toBe(0);
+  });
+
+  it('keeps no file open that waited behind another response', async () => {
+    const open = (): number => readdirSync('/proc/self/fd').length;
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const before = open();
+    const client = new Client().send(call(uncached()), ...Array<string>(20).fill(get(FILE)));
+    await hold.arrived;
+    client.socket.resetAndDestroy();
+    await until(() => inFlight() === 0);
+    hold.release();
+    await until(() => open() <= before);
+  });
+});
+
+describe('a reader who takes nothing', () => {
+  const ROUTES: [string, string][] = [
+    ['the document', get('/docs-json')],
+    ['a file of the page', get(FILE)],
+    ['the page', get('/docs')],
+    ['metrics', get('/metrics')],
+  ];
+
+  it.each(ROUTES)('of %s loses its connection', async (_what, request) => {
+    const one = new Client().read().send(request);
+    await until(() => one.received.includes('\r\n\r\n'));
+    await until(() => one.statuses.length === 1 && one.receivedBytes > 500);
+    one.leave();
+    await until(async () => (await openConnections()) === 0);
+    const client = new Client();
+    // More than the two ends of a connection hold between them.
+    const wave = request.repeat(Math.ceil(200_000 / one.receivedBytes));
+    const feeding = setInterval(() => client.socket.writableLength < 1_000_000 && client.send(wave), 5);
+    await until(async () => (await openConnections()) === 1);
+    await until(async () => (await openConnections()) === 0, 15_000);
+    clearInterval(feeding);
+  });
+
+  it('takes the slots of the calls along that are queued behind', async () => {
+    new Client().send(...Array<string>(20).fill(get(FILE)), call('tidewater'));
+    await until(() => inFlight() === 1);
+    await until(() => inFlight() === 0);
+    await until(async () => (await openConnections()) === 0);
+  });
+
+  it('gains no time by sending', async () => {
+    const client = new Client().send(...Array<string>(20).fill(get(FILE)), 'GET /health/live HTTP/1.1\r\nX-Slow: ');
+    const dribble = setInterval(() => client.send('x'), STALLED_READER_MS / 50);
+    await until(async () => (await openConnections()) === 1);
+    await until(async () => (await openConnections()) === 0);
+    clearInterval(dribble);
+  });
+});
+
+describe('a call that is queued behind another response', () => {
+  /** How long a wait must be to be longer than any timer of a stalled reader. */
+  const LONG_MS = 3 * STALLED_READER_MS;
+
+  it.each([
+    ['a response without a body to wait for', get('/health/live')],
+    ['a long one', get(FILE)],
+    ['a call', ''],
+  ])('is not cut off while the service itself waits (after %s)', async (_what, first) => {
+    await service.get('/channels/@tidewater/transcripts', organization.key);
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const client = new Client().read().send(first === '' ? call('tidewater') : first, call(uncached(), 'held'));
+    await hold.arrived;
+    const sinceMs = performance.now();
+    await until(() => performance.now() - sinceMs > LONG_MS);
+    expect(client.closed).toBe(false);
+    hold.release();
+    await until(() => client.received.endsWith('\r\n0\r\n\r\n') && client.received.includes('X-Request-Id: held'));
+    expect(client.statuses).toEqual([200, 200]);
+    expect(client.received).toContain('"summary":{"total":');
+  });
+
+  it('is not cut off while its own large answer waits for the one before', async () => {
+    await service.get('/channels/@bench-25x1500/transcripts', organization.key);
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const client = new Client().read().send(call(uncached()), call('bench-25x1500', 'large'));
+    await hold.arrived;
+    const sinceMs = performance.now();
+    await until(() => performance.now() - sinceMs > LONG_MS);
+    expect([client.closed, inFlight()]).toEqual([false, 2]);
+    hold.release();
+    await until(() => (client.received.match(/\r\n0\r\n\r\n/g) ?? []).length === 2);
+    expect(client.statuses).toEqual([200, 200]);
+  });
+
+  it('is not cut off while its reader is slow with the response before it', async () => {
+    const client = new Client().send(...Array<string>(4).fill(get(FILE)), call('tidewater', 'behind-slow'));
+    client.socket.pause();
+    const startedMs = performance.now();
+    let bytes = 0;
+    let tail = '';
+    // 6 MB in more than three times the time in which a reader must take something.
+    const reading = setInterval(() => {
+      let left = 60_000;
+      while (left > 0) {
+        const chunk = client.socket.read(Math.min(left, client.socket.readableLength || 1)) as Buffer | null;
+        if (!chunk) return;
+        left -= chunk.length;
+        bytes += chunk.length;
+        tail = (tail + chunk.toString('latin1')).slice(-5_000);
+      }
+    }, 20);
+    await until(() => tail.endsWith('\r\n0\r\n\r\n'), 15_000);
+    clearInterval(reading);
+    expect(performance.now() - startedMs).toBeGreaterThan(LONG_MS);
+    expect(bytes).toBeGreaterThan(5_000_000);
+    expect(tail).toContain('"summary":{"total":');
+  });
+});
+
+describe('what cannot be read as a request', () => {
+  const ODD: [string, string, number][] = [
+    ['garbage', 'GARBAGE\r\n\r\n', 400],
+    ['headers that are too large', `GET / HTTP/1.1\r\nHost: a\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+    [
+      'an odd expectation',
+      'GET /health/live HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nConnection: close\r\n\r\n',
+      417,
+    ],
+  ];
+
+  it.each(ODD)('(%s) is refused after the answer to the request before it', async (_what, odd, status) => {
+    const hold = service.standIn.hold({ kind: 'browse' });
+    const client = new Client().read().send(call(uncached(), 'running'), odd);
+    await hold.arrived;
+    // A second piece of it does not change that.
+    client.send(odd);
+    expect((await service.request('GET', '/health/live')).status).toBe(200);
+    expect([client.received, client.closed, inFlight()]).toEqual(['', false, 1]);
+    hold.release();
+    await until(() => client.closed);
+    expect(client.statuses).toEqual([200, status]);
+    const [answer, refusal] = client.received.split('\r\n0\r\n\r\n');
+    expect(answer).toContain('X-Request-Id: running');
+    expect(answer).toContain('"summary":{"total":1,');
+    expect(refusal).toMatch(/^HTTP\/1\.1 \d+ .*\r\n/);
+    expect(refusal).toContain('"error":{"code":');
+  });
+
+  it.each(ODD.slice(0, 3))('(%s) is refused after an answer that has begun', async (_what, odd, status) => {
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const client = new Client().read().send(call(uncached()));
+    await hold.arrived;
+    await until(() => client.received.includes('"results":['));
+    client.send(odd);
+    expect((await service.request('GET', '/health/live')).status).toBe(200);
+    hold.release();
+    await until(() => client.closed);
+    expect(client.statuses).toEqual([200, status]);
+    expect(client.received.split('\r\n0\r\n\r\n')[0]?.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+  });
+
+  it('is refused at once when it is the body of the only request', async () => {
+    const head = `POST /admin/organizations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`;
+    const client = new Client()
+      .read()
+      .send(`${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nGARBAGE`);
+    await until(() => client.closed);
+    expect(client.statuses).toEqual([400]);
+    await until(async () => (await openConnections()) === 0);
+  });
+
+  it('costs nothing when its sender leaves before the answer', async () => {
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const client = new Client().send(call(uncached()), 'GARBAGE\r\n\r\n');
+    await hold.arrived;
+    client.socket.resetAndDestroy();
+    await until(() => inFlight() === 0);
+    await until(async () => (await openConnections()) === 0);
+    hold.release();
+  });
+});
