@@ -1,0 +1,34 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { RefusalSampler, type NotLogged } from './refusal-sampler.js';
+
+let reports: NotLogged[];
+let sampler: RefusalSampler;
+beforeEach(() => {
+  jest.useFakeTimers();
+  reports = [];
+  sampler = new RefusalSampler((counts) => reports.push(counts));
+});
+afterEach(() => void jest.useRealTimers());
+
+const allowed = (code: string, count: number): number =>
+  Array.from({ length: count }, () => sampler.allows(code)).filter(Boolean).length;
+
+describe('the sample of refusals in the log', () => {
+  it('is 20 of each code in ten seconds, after which the others are counted once', () => {
+    expect([allowed('invalid_api_key', 70), allowed('not_found', 21), allowed('rate_limited', 3)]).toEqual([20, 20, 3]);
+    expect(reports).toEqual([]);
+    jest.advanceTimersByTime(10_000);
+    expect(reports).toEqual([{ invalid_api_key: 50, not_found: 1 }]);
+    jest.advanceTimersByTime(60_000);
+    expect(reports).toHaveLength(1);
+    expect(allowed('invalid_api_key', 21)).toBe(20);
+  });
+
+  it('is reported when it is flushed, and nothing is reported twice', () => {
+    allowed('invalid_api_key', 25);
+    sampler.flush();
+    sampler.flush();
+    jest.advanceTimersByTime(10_000);
+    expect(reports).toEqual([{ invalid_api_key: 5 }]);
+  });
+});
