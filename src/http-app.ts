@@ -84,8 +84,6 @@ export async function createHttpApp(
   app.use('/docs', connections.inTurn);
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
-  const connections = app.get(Connections);
-  connections.follow(server);
   server.once('close', () => requestLog.flush());
   connections.follow(server, times.stalledReaderMs);
   readAddresses(server);

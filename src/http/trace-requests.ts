@@ -29,17 +29,10 @@ export function traceRequests(hideSecrets: HideSecrets) {
       // 'close' fires outside the trace context, so the id is read here for the line in the log.
       const { log } = requestContext(request);
       log['traceId'] = tracer.traceId();
-      response.once('close', () => endSpan(span, method, request, response, log['code']));
+      onResponseEnd(response, () => endSpan(span, method, request, response, log['code']));
       next();
     });
   };
-  tracer.serve(method === '_OTHER' ? 'HTTP' : method, request.headers, attributes, (span) => {
-    // The end of an answer is told outside of its trace, and so is not where its line in the log would find it.
-    const { log } = requestContext(request);
-    log['traceId'] = tracer.traceId();
-    onResponseEnd(response, () => endSpan(span, method, request, response, log['code']));
-    next();
-  });
 }
 
 function endSpan(span: ServerSpan, method: string, request: Request, response: Response, code: unknown): void {

@@ -30,16 +30,13 @@ export class RequestLog {
   readonly log = (request: Request, response: Response, next: NextFunction): void => {
     const { requestId, startedAtMs, log } = requestContext(request);
     const { method, path } = request;
-    response.once('close', () => {
+    onResponseEnd(response, () => {
       const { statusCode: status } = response;
       if (
         isSampled(status, log) &&
         !this.refusals.allows(typeof log['code'] === 'string' ? log['code'] : String(status))
       )
         return;
-    const { method } = request;
-    const path = readable(request.path);
-    onResponseEnd(response, () => {
       const left = !response.writableFinished;
       this.logger[status >= 500 ? 'error' : OFTEN_ASKED.test(path) ? 'debug' : 'info']({
         event: 'request',
