@@ -792,7 +792,7 @@ export interface components {
         };
         Dependency: {
             /**
-             * @description Whether it answers.
+             * @description Whether it can be used: the database answers, the cache accepts writes.
              * @example up
              * @enum {string}
              */
