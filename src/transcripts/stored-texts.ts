@@ -69,7 +69,7 @@ export class StoredTexts {
       wanted.map(async (one) => {
         const { jsonBytes, crc32 } = one.transcript;
         const known = one.transcript[form] ?? stored.get(one);
-        const bytes = known ?? (form === 'deflated' ? await this.deflated(one) : await this.inflated(one));
+        const bytes = known ?? (await (form === 'deflated' ? this.deflated(one) : this.inflated(one)));
         return bytes && { bytes, jsonBytes, crc32 };
       }),
     );
@@ -138,13 +138,14 @@ export class StoredTexts {
     return text;
   }
 
-  /** The JSON from its deflated form: where most callers take that, the JSON itself is evicted first. */
+  /** The JSON of a text of which only the deflated form is still stored: whichever is read less is evicted first. */
   private async inflated(one: TextWanted): Promise<Buffer | undefined> {
-    const { jsonBytes, crc32: checksum } = one.transcript;
-    const packed = one.transcript.deflated ?? (await this.readStored([one], 'deflated')).get(one);
-    const json = packed && (await inflate(packed, jsonBytes));
-    if (json?.length !== jsonBytes || crc32(json) !== checksum) return undefined;
-    await this.keep(one.key, json, checksum);
+    const deflated = one.transcript.deflated ?? (await this.readStored([one], 'deflated')).get(one);
+    if (!deflated) return undefined;
+    const { jsonBytes, crc32: crc } = one.transcript;
+    const json = await inflate(deflated, jsonBytes).catch(() => undefined);
+    if (json?.length !== jsonBytes || crc32(json) !== crc) return undefined;
+    await this.keep(one.key, json, crc);
     return json;
   }
 

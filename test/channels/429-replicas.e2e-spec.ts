@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { AccessEvents } from '../../src/access/access-events.js';
 import { CallsInFlight } from '../../src/access/calls-in-flight.js';
 import { RedisConnection } from '../../src/cache/redis-connection.js';
@@ -7,6 +7,9 @@ import { Environment } from '../../src/config/environment.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type Answer, type TestService } from '../service.js';
 import { until } from '../until.js';
+
+// Two services are started, and Redis once for each test.
+jest.setTimeout(30_000);
 
 const RATE = 12;
 const AT_ONCE = 3;

@@ -4,6 +4,7 @@ import { Redis } from '../surroundings/redis.js';
 import { Service, type Customer } from '../surroundings/service.js';
 import { settledState } from '../surroundings/settled.js';
 import { equal, nothing, type Part } from '../torture.js';
+import { EntrySigner } from './cache/entry-signer.js';
 import { connectBytes, POISONS, type Bytes, type Entry, type Kind, type Poison } from './cache/poisons.js';
 
 const ROUNDS = 128;
@@ -11,6 +12,8 @@ const ROUNDS_SHORT = 32;
 /** One with videos in every state, and one whose texts are more than the copies that the process keeps. */
 const CHANNELS = ['@harbourlight', '@bench-14x1000'];
 const LIMIT = 16;
+const SECRET = 'the-secret-of-the-service-under-torture';
+const OTHER_SECRET = 'the-secret-of-somebody-who-forges-entries';
 
 interface AnswerBody {
   channel: unknown;
@@ -34,12 +37,14 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
     YOUTUBE_BASE_URL: standIn.url,
     REDIS_URL: redis.url,
     CACHE_MAX_MEGABYTES: '1',
+    CACHE_SECRET: SECRET,
   };
   const service = await Service.start(folder, environment);
   const bytes = await connectBytes(redis.url);
   try {
     const customer = await service.customer();
-    const cases = new Cases(service, customer, bytes, new Chance(seed));
+    const signers = { signer: await EntrySigner.with(SECRET), forger: await EntrySigner.with(OTHER_SECRET) };
+    const cases = new Cases(service, customer, bytes, new Chance(seed), signers);
     await cases.learn();
     const rounds = short ? ROUNDS_SHORT : ROUNDS;
     for (let round = 0; round < rounds; round += 1) {
@@ -51,7 +56,7 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
     return {
       title: 'A poisoned cache',
       text:
-        `${rounds} rounds: entries in Redis were damaged, exchanged or put into another form, and the channel was asked for ` +
+        `${rounds} rounds: entries in Redis were damaged, exchanged, forged or put into another form, and the channel was asked for ` +
         'again, as JSON or gzip in turn. Every answer was compared with the first one, transcript by transcript.',
       columns: ['poison', 'times', 'entries', 'fetched anew'],
       rows: [...cases.seen].map(([name, { times, entries, fetched }]) => [name, times, entries, fetched]),
@@ -97,6 +102,7 @@ class Cases {
     private readonly customer: Customer,
     private readonly bytes: Bytes,
     private readonly chance: Chance,
+    private readonly signers: { signer: EntrySigner; forger: EntrySigner },
   ) {}
 
   /** Asks for everything once, in both forms, while nothing is wrong. */
@@ -123,7 +129,13 @@ class Cases {
       const one = this.chance.pick(read.length > 0 ? read : chosen);
       if (touched.has(one.key)) continue;
       const others = entries.filter(({ key }) => !touched.has(key));
-      const poisoned = await poison.apply({ bytes: this.bytes, entry: one, others, chance: this.chance });
+      const poisoned = await poison.apply({
+        bytes: this.bytes,
+        entry: one,
+        others,
+        chance: this.chance,
+        ...this.signers,
+      });
       for (const { key } of poisoned) touched.add(key);
       count += poisoned.length;
       this.unreadableMin += poisoned.filter(
@@ -190,7 +202,7 @@ const MARKS: Readonly<Record<string, RegExp>> = {
 };
 
 function kindOf(key: string): Kind | undefined {
-  const [, kind] = /^ct3:(id|channel|uploads|transcript):/.exec(key) ?? [];
+  const [, kind] = /^ct4:(id|channel|uploads|transcript):/.exec(key) ?? [];
   if (kind !== 'transcript') return (['id', 'channel', 'uploads'] as const).find((known) => known === kind);
   return key.endsWith(':json') ? 'text' : key.endsWith(':deflated') ? 'deflated' : 'known';
 }

@@ -23,6 +23,8 @@ interface FaultEnd {
   slowestMs: number;
   backMs: number;
   cachedMeanwhile: number;
+  /** Repeats to a process that had answered the same before, which were charged all the same. */
+  billedTwice: string[];
   wrong: string[];
 }
 
@@ -124,6 +126,10 @@ class Trouble {
       slowestMs: Math.max(...slowest),
       backMs,
       cachedMeanwhile: answers.reduce((sum, answer) => sum + (readTold(answer)?.summary.cached ?? 0), 0),
+      billedTwice: answers.flatMap((answer) => {
+        const fetched = readTold(answer)?.summary.fetched ?? 0;
+        return fault.evicts || fetched === 0 ? [] : [`${fault.name}: ${fetched} of ${VIDEOS}`];
+      }),
       wrong: wrong.map((what) => `${fault.name}: ${what}`),
     };
   }
@@ -216,6 +222,10 @@ class Trouble {
         nothing(
           'Every call is answered in full, whatever Redis does',
           ends.flatMap(({ wrong }) => wrong),
+        ),
+        nothing(
+          'A repeat to the same process is free, also while Redis is unavailable or refuses writes',
+          ends.flatMap(({ billedTwice }) => billedTwice),
         ),
         atMost(
           'No call takes longer than two seconds',

@@ -1,5 +1,6 @@
 import { RESP_TYPES, createClient } from '@redis/client';
 import type { Chance } from '../../surroundings/chance.js';
+import type { EntrySigner } from './entry-signer.js';
 
 /** A connection whose values come as the bytes that they are. */
 export async function connectBytes(url: string) {
@@ -17,6 +18,7 @@ export type Kind = 'id' | 'channel' | 'uploads' | 'known' | 'text' | 'deflated';
 export interface Entry {
   key: string;
   kind: Kind;
+  /** As it is stored, signature included. */
   value: Buffer;
 }
 
@@ -40,6 +42,10 @@ interface Place {
   /** Which it may be exchanged with. */
   others: readonly Entry[];
   chance: Chance;
+  /** With the secret of the service. */
+  signer: EntrySigner;
+  /** With another one. */
+  forger: EntrySigner;
 }
 
 const isText = ({ kind }: Entry): boolean => kind === 'text' || kind === 'deflated';
@@ -57,26 +63,33 @@ export const POISONS: readonly Poison[] = [
     return copy;
   }),
   replacing('random bytes of its length', any, ({ value }, chance) => chance.bytes(Math.min(value.length, 5_000))),
-  replacing('other JSON', any, (_entry, chance) => Buffer.from(chance.pick(OTHER_JSON))),
-  replacing(
-    'a field of another type',
-    (entry) => !isText(entry),
-    ({ value }, chance) => spoilt(value, chance),
+  // Forgeries: what the service stored, or would, without the secret of the service.
+  replacing('its value without the signature', any, (entry, _chance, { signer }) => signer.open(entry)),
+  replacing('its value signed with another secret', any, (entry, _chance, { signer, forger }) =>
+    forger.seal(entry, signer.open(entry)),
   ),
-  replacing("Keyv's envelope", any, ({ value }) =>
-    Buffer.from(JSON.stringify({ value: value.toString(), expires: 4e12 })),
-  ),
-  replacing('base64', any, ({ value }) => Buffer.from(`:base64:${value.toString('base64')}`)),
-  replacing(
+  replacing('cut within its signature', any, ({ value }, chance) => value.subarray(1 + chance.below(15))),
+  // Genuinely signed, as by a fault of another version: what is read behind the signature.
+  signed('other JSON', any, (_value, chance) => Buffer.from(chance.pick(OTHER_JSON))),
+  signed('a field of another type', (entry) => !isText(entry), spoilt),
+  signed('its value cut', any, (value, chance) => value.subarray(0, chance.below(value.length))),
+  signed("Keyv's envelope", any, (value) => Buffer.from(JSON.stringify({ value: value.toString(), expires: 4e12 }))),
+  signed('base64', any, (value) => Buffer.from(`:base64:${value.toString('base64')}`)),
+  signed(
     'another form of it',
     (entry) => !isText(entry),
-    (_entry, chance) => Buffer.from(chance.pick(OLDER_FORMS)),
+    (_value, chance) => Buffer.from(chance.pick(OLDER_FORMS)),
   ),
   { name: 'a Redis list, hash, set or stream', fits: any, apply: otherType },
   {
     name: "another video's text",
     fits: isText,
     apply: (at) => swapped(at, (other) => other.kind === at.entry.kind),
+  },
+  {
+    name: "another video's text, signed for this one",
+    fits: isText,
+    apply: ({ bytes, entry, others, signer }) => resigned(bytes, entry, others, signer),
   },
   {
     name: 'the JSON as the deflated one, or the other way',
@@ -115,16 +128,28 @@ const OLDER_FORMS = [
   '{"uploads":[{"videoId":"hl-dinghy__"}],"complete":true}',
 ];
 
-function replacing(name: string, fits: Poison['fits'], change: (entry: Entry, chance: Chance) => Buffer): Poison {
+function replacing(
+  name: string,
+  fits: Poison['fits'],
+  change: (entry: Entry, chance: Chance, place: Place) => Buffer,
+): Poison {
   return {
     name,
     fits,
-    apply: async ({ bytes, entry, chance }) => {
+    apply: async (place) => {
+      const { bytes, entry, chance } = place;
       const { key, kind } = entry;
-      await bytes.set(key, change(entry, chance), { expiration: 'KEEPTTL' });
+      await bytes.set(key, change(entry, chance, place), { expiration: 'KEEPTTL' });
       return [{ key, kind, unreadable: true }];
     },
   };
+}
+
+/** Changes the value and signs it with the secret of the service. */
+function signed(name: string, fits: Poison['fits'], change: (value: Buffer, chance: Chance) => Buffer): Poison {
+  return replacing(`${name}, signed`, fits, (entry, chance, { signer }) =>
+    signer.seal(entry, change(signer.open(entry), chance)),
+  );
 }
 
 /** Takes a field of the entry away, or puts one of another type into its place. */
@@ -159,9 +184,22 @@ async function swapped({ bytes, entry, others }: Place, fits: (other: Entry) => 
   return [entry, other].map(({ key, kind }) => ({ key, kind, unreadable: true }));
 }
 
+async function resigned(
+  bytes: Bytes,
+  entry: Entry,
+  others: readonly Entry[],
+  signer: EntrySigner,
+): Promise<Poisoned[]> {
+  const text = signer.open(entry);
+  const other = others.find(({ key, kind }) => key !== entry.key && kind === entry.kind);
+  if (!other || signer.open(other).equals(text)) return [];
+  await bytes.set(entry.key, signer.seal(entry, signer.open(other)), { expiration: 'KEEPTTL' });
+  return [{ key: entry.key, kind: entry.kind, unreadable: true }];
+}
+
 async function otherVersions({ bytes, entry: { key, value } }: Place): Promise<Poisoned[]> {
   const rest = key.slice(key.indexOf(':'));
-  for (const version of ['ct0', 'ct1', 'ct2', 'ct4', 'ct', 'CT3']) {
+  for (const version of ['ct0', 'ct1', 'ct2', 'ct3', 'ct5', 'ct', 'CT4']) {
     const other = version + rest;
     if (other !== key) await bytes.set(other, value.subarray(1), { NX: true, EX: 600 });
   }

@@ -6,6 +6,8 @@ export interface RedisFault {
   name: string;
   /** How long it lasts at least, in milliseconds. */
   lastsMs: number;
+  /** Whether Redis drops entries while it works, so that a repeat can cost again. */
+  evicts: boolean;
   strike(): Promise<void>;
   heal(): Promise<void>;
 }
@@ -21,7 +23,7 @@ export function redisFaults(redis: Redis): RedisFault[] {
   const nothing = (): Promise<void> => Promise.resolve();
   const freeze = (): Promise<void> => Promise.resolve(redis.signal('SIGSTOP'));
   const thaw = (): Promise<void> => Promise.resolve(redis.signal('SIGCONT'));
-  const faults: readonly (Omit<RedisFault, 'lastsMs'> & { lastsMs?: number })[] = [
+  const faults: readonly (Omit<RedisFault, 'lastsMs' | 'evicts'> & Partial<RedisFault>)[] = [
     { name: 'stopped', strike: () => redis.stop(), heal: () => redis.start() },
     { name: 'killed', strike: () => redis.stop('SIGKILL'), heal: () => redis.start() },
     {
@@ -48,6 +50,20 @@ export function redisFaults(redis: Redis): RedisFault[] {
       heal: () => command('REPLICAOF', 'NO', 'ONE'),
     },
     {
+      name: 'without the permission to write',
+      strike: () => command('ACL', 'SETUSER', 'default', '-set'),
+      heal: () => command('ACL', 'SETUSER', 'default', '+set'),
+    },
+    {
+      name: 'evicting',
+      evicts: true,
+      strike: async () => {
+        await command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+        await command('CONFIG', 'SET', 'maxmemory', String((await usedBytes(redis)) + 20_000));
+      },
+      heal: () => command('CONFIG', 'SET', 'maxmemory', '0'),
+    },
+    {
       name: 'connections cut',
       strike: () => command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'),
       heal: nothing,
@@ -63,7 +79,11 @@ export function redisFaults(redis: Redis): RedisFault[] {
     },
     { name: 'emptied', strike: () => command('FLUSHALL'), heal: nothing },
   ];
-  return faults.map((fault) => ({ lastsMs: LASTS_MS, ...fault }));
+  return faults.map((fault) => ({ lastsMs: LASTS_MS, evicts: false, ...fault }));
+}
+
+async function usedBytes(redis: Redis): Promise<number> {
+  return Number(/^used_memory:(\d+)/m.exec(String(await redis.command('INFO', 'memory')))?.[1]);
 }
 
 async function withPassword(redis: Redis, ...parts: string[]): Promise<void> {
