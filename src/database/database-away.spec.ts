@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { QueryFailedError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
 import { isDatabaseAway } from './database-away.js';
-import { DatabaseSlowError } from './prompt-query.js';
+import { DatabaseSlowError } from './database-errors.js';
 
 const withCode = (code: string, message = 'failed'): Error => Object.assign(new Error(message), { code });
 
@@ -34,7 +34,7 @@ describe('isDatabaseAway', () => {
   });
 
   it('an answer that was not waited for means away', () => {
-    expect(isDatabaseAway(new DatabaseSlowError())).toBe(true);
+    expect(isDatabaseAway(new DatabaseSlowError(1_750))).toBe(true);
   });
 
   it('a connection that broke in the middle of a transaction means away', () => {

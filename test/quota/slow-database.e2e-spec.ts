@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { DatabaseSlowError } from '../../src/database/prompt-query.js';
+import { DatabaseSlowError } from '../../src/database/database-errors.js';
 import { until } from '../until.js';
 import { QuotaDatabase } from './quota-database.js';
 
