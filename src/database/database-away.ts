@@ -47,7 +47,12 @@ const DRIVER_MESSAGE = new RegExp(
  * An answer that was not waited for; and TypeORM gives a connection back when it breaks, so that the next statement of a
  * transaction finds it gone.
  */
-const KINDS = [DatabaseSlowError, DatabaseBusyError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+const KINDS = [
+  DatabaseSlowError,
+  DatabaseBusyError,
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+];
 
 const DEPTH_MAX = 8;
 

@@ -43,8 +43,7 @@ export async function promptQuery<Rows>(
       return database.query<Rows>(statement, [...values], runner);
     });
   const work = (): Promise<Rows> => retryConflicts(ask, signal);
-  const answer =
-    organizationId === undefined ? work() : inOrganizationTurn(database, organizationId, work, signal);
+  const answer = organizationId === undefined ? work() : inOrganizationTurn(database, organizationId, work, signal);
   try {
     return await Promise.race([answer, rejectionOf(signal)]);
   } catch (error) {
