@@ -99,13 +99,13 @@ export class OrganizationsService {
    *
    * @throws UnknownOrganizationError, AmbiguousOrganizationError when several have the name
    */
-  async findEver(idOrName: string): Promise<Organization> {
+  async findIncludingDeleted(idOrName: string): Promise<Organization> {
     const byId = await this.known(idOrName);
     return byId ?? this.find(idOrName);
   }
 
   /** By its id alone, deleted or not. @throws UnknownOrganizationError */
-  async getEver(id: string): Promise<Organization> {
+  async getIncludingDeleted(id: string): Promise<Organization> {
     const found = await this.known(id);
     if (!found) throw new UnknownOrganizationError(id);
     return found;

@@ -22,7 +22,7 @@ export function addUsageCommands(program: Command): void {
       let verification: Verification | undefined;
       let organizationId = '';
       await answer(command, async ({ organizations, quota }) => {
-        organizationId = (await organizations.findEver(idOrName)).id;
+        organizationId = (await organizations.findIncludingDeleted(idOrName)).id;
         const usage = await quota.usage(organizationId, { deleted: true });
         if (options.verify !== true) return { document: usage, text: usageText(usage) };
         verification = await quota.verify(organizationId);

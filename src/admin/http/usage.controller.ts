@@ -41,7 +41,7 @@ export class AdminUsageController {
   @Answers(HttpStatus.OK, AdminUsageSchema, 'The counts as of now.', USAGE)
   @ApiErrors(invalid('verify', 'verify must be given once, as true or false.'), NO_SUCH_ORGANIZATION)
   async usage(@Param('id') id: string, @Query() { verify }: VerifyQuery): Promise<UsageDocument> {
-    const { id: organizationId } = await this.organizations.getEver(id);
+    const { id: organizationId } = await this.organizations.getIncludingDeleted(id);
     const usage = await this.quota.usage(organizationId, { deleted: true });
     return verify === 'true' ? { ...usage, verification: await this.quota.verify(organizationId) } : usage;
   }
