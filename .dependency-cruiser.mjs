@@ -1,3 +1,6 @@
+/** How statements are run: within their deadline, in turn, again after a conflict; and what their errors mean. */
+const STATEMENTS = 'database/(prompt-query|organization-turns|retry-conflicts|database-away)\\.ts$';
+
 /** Which folder may import which. What is not listed here is refused; files directly in src/ wire everything together. */
 const ALLOWED = {
   domain: [],
@@ -10,8 +13,8 @@ const ALLOWED = {
   // An error repeats what was sent, without the keys in it.
   http: ['domain', 'database', 'tracing', 'organizations/api-key\\.ts$'],
   // What a call waits for while it can still be refused is waited for in one way.
-  organizations: ['domain', 'database/prompt-query\\.ts$'],
-  quota: ['organizations', 'tracing', 'config', 'domain', 'database/prompt-query\\.ts$'],
+  organizations: ['domain', STATEMENTS],
+  quota: ['organizations', 'tracing', 'config', 'domain', STATEMENTS],
   // The limits count over all replicas in the server that the cache has a connection to.
   access: ['organizations', 'cache', 'http', 'domain', 'config'],
   transcripts: ['cache', 'platform/[^/]+\\.ts$', 'quota', 'tracing', 'domain', 'config'],

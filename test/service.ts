@@ -57,12 +57,14 @@ export interface TestServiceOptions {
   environment?: Partial<Environment>;
   standIn?: StandInOptions;
   times?: HttpTimes;
+  /** Prepares the database, which is still empty, and gives the URL by which the service reaches it. */
+  databaseUrl?: (url: string) => Promise<string>;
 }
 
 /** Starts one in this process. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = await createTestDatabase();
-  const link = await severableLink(database.url);
+  const link = await severableLink(options.databaseUrl ? await options.databaseUrl(database.url) : database.url);
   const standIn = await startStandIn(options.standIn);
   const environment = Object.assign(
     new Environment(),

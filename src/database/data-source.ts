@@ -3,16 +3,15 @@ import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typ
 import type { Environment } from '../config/environment.js';
 import { refuseUnreachable } from './database-unreachable.js';
 import { runMigrations } from './migrations.js';
-import { TimedOutConnections } from './timed-out-connections.js';
+import { keepsSessionSettings, withSessionOptions } from './session-settings.js';
 import { traceQueries } from './traced-queries.js';
+import { runInTransactions } from './transaction-pooling.js';
+import { UnusableConnections } from './unusable-connections.js';
 
 /** How long a connection may take, in milliseconds; a call that waits longer is better told that the database is away. */
 const CONNECT_TIMEOUT_MS = 2_000;
-const STATEMENT_TIMEOUT_MS = 5_000;
 /** A little later than the server's own, which leaves the connection usable; this one is for a server gone silent. */
 const ANSWER_TIMEOUT_MS = 5_500;
-/** A process that stalls within a transaction must not keep its locks. */
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000;
 const CONNECTIONS_MAX = 10;
 
 export interface DatabaseOptions {
@@ -40,15 +39,19 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const embedded =
     environment.DATABASE_URL === undefined ? await openEmbedded(environment.DATA_DIR, options) : undefined;
   const url = embedded?.url ?? environment.DATABASE_URL ?? '';
-  const dataSource = new DataSource(connectionOptions(url, options.entities));
+  let opened: DataSource | undefined;
   const close = async (): Promise<void> => {
-    if (dataSource.isInitialized) await dataSource.destroy();
+    if (opened?.isInitialized) await opened.destroy();
     await embedded?.close();
   };
   try {
     await refuseUnreachable(url, CONNECT_TIMEOUT_MS);
+    const keepsSettings = await keepsSessionSettings(url, CONNECT_TIMEOUT_MS);
     await runMigrations(url, options.migrations);
+    const dataSource = new DataSource(connectionOptions(url, options.entities, keepsSettings));
+    opened = dataSource;
     await dataSource.initialize();
+    if (!keepsSettings) runInTransactions(dataSource);
     traceQueries(dataSource, url);
     return { dataSource, close };
   } catch (error) {
@@ -66,7 +69,13 @@ async function openEmbedded(
   return openEmbeddedPostgres(dataDir, { as });
 }
 
-function connectionOptions(url: string, entities: readonly Type<unknown>[]): DataSourceOptions {
+/** @param keepsSettings false behind a pooler of transactions, where each of them brings its own */
+function connectionOptions(
+  databaseUrl: string,
+  entities: readonly Type<unknown>[],
+  keepsSettings: boolean,
+): DataSourceOptions {
+  const { url, options } = keepsSettings ? withSessionOptions(databaseUrl) : { url: databaseUrl, options: undefined };
   return {
     type: 'postgres',
     url,
@@ -77,14 +86,13 @@ function connectionOptions(url: string, entities: readonly Type<unknown>[]): Dat
     applicationName: 'channel-transcripts',
     poolSize: CONNECTIONS_MAX,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    logger: new TimedOutConnections(),
-    // An idle connection that breaks is replaced by the pool; the next query tells if the database is away.
+    logger: new UnusableConnections(),
+    // An idle connection that breaks is replaced by the pool; the next query reports an unavailable database.
     poolErrorHandler: () => undefined,
     extra: {
       keepAlive: true,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
       query_timeout: ANSWER_TIMEOUT_MS,
-      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+      ...(keepsSettings ? { options } : { pipeline: true }),
     },
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { QueryFailedError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
-import { isDatabaseAway } from './database-away.js';
-import { DatabaseSlowError } from './prompt-query.js';
+import { isDatabaseAway, isDatabaseUnavailable, wasRolledBack } from './database-away.js';
+import { DatabaseBusyError, DatabaseSlowError } from './database-errors.js';
 
 const withCode = (code: string, message = 'failed'): Error => Object.assign(new Error(message), { code });
 
@@ -34,7 +34,7 @@ describe('isDatabaseAway', () => {
   });
 
   it('an answer that was not waited for means away', () => {
-    expect(isDatabaseAway(new DatabaseSlowError())).toBe(true);
+    expect(isDatabaseAway(new DatabaseSlowError(1_750))).toBe(true);
   });
 
   it('a connection that broke in the middle of a transaction means away', () => {
@@ -60,5 +60,36 @@ describe('isDatabaseAway', () => {
     const error = new Error('round');
     error.cause = error;
     expect(isDatabaseAway(error)).toBe(false);
+  });
+});
+
+describe('isDatabaseUnavailable', () => {
+  it.each(['28000', '28P01', '3D000', '57P04', '57P05', '55P03', '40001', '40P01', '57P01', 'ECONNREFUSED'])(
+    'the code %s means that the call may be repeated later',
+    (code) => {
+      expect(isDatabaseUnavailable(withCode(code))).toBe(true);
+      expect(isDatabaseUnavailable(new QueryFailedError('SELECT 1', [], withCode(code)))).toBe(true);
+    },
+  );
+
+  it('whatever ended the connection does, whatever its code', () => {
+    const refused = Object.assign(withCode('55000'), { severity: 'FATAL' });
+    expect(isDatabaseUnavailable(refused)).toBe(true);
+    expect(isDatabaseUnavailable(Object.assign(withCode('55000'), { severity: 'ERROR' }))).toBe(false);
+    expect(isDatabaseUnavailable(new DatabaseBusyError())).toBe(true);
+  });
+
+  it.each(['23505', '42P01', '22P02', 'ENOENT', 'ERR_INVALID_ARG_TYPE'])('the code %s does not', (code) => {
+    expect(isDatabaseUnavailable(new QueryFailedError('SELECT 1', [], withCode(code)))).toBe(false);
+  });
+});
+
+describe('wasRolledBack', () => {
+  it('is certain only when the server answered so and the connection lives', () => {
+    const answered = (severity: string): Error => Object.assign(withCode('57014'), { severity });
+    expect(wasRolledBack(new QueryFailedError('SELECT 1', [], answered('ERROR')))).toBe(true);
+    expect(wasRolledBack(new QueryFailedError('SELECT 1', [], answered('FATAL')))).toBe(false);
+    expect(wasRolledBack(withCode('ECONNRESET'))).toBe(false);
+    expect(wasRolledBack(new DatabaseSlowError(1))).toBe(false);
   });
 });

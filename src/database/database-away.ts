@@ -1,5 +1,5 @@
 import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
-import { DatabaseSlowError } from './prompt-query.js';
+import { DatabaseBusyError, DatabaseSlowError } from './database-errors.js';
 
 const SYSTEM_CODES = new Set([
   'ECONNREFUSED',
@@ -21,6 +21,15 @@ const SYSTEM_CODES = new Set([
  */
 const SQL_STATE = /^(?:08[0-9A-Z]{3}|53[0-9A-Z]{3}|57P0[123]|57014|25006|25P03)$/;
 
+/**
+ * Refused at the login (28, 3D000, 57P04: there is no such role, password or database for now), a lock that is not free
+ * (55P03), and conflicts with others that were retried in vain (40001, 40P01).
+ */
+const REFUSED_FOR_NOW = /^(?:28[0-9A-Z]{3}|3D000|57P0[45]|55P03|40001|40P01)$/;
+
+/** The server became a standby, or its database, role or configuration read-only. */
+const READ_ONLY = '25006';
+
 /** What pg 8.23 and its pool say without a code. */
 const DRIVER_MESSAGE = new RegExp(
   [
@@ -38,7 +47,12 @@ const DRIVER_MESSAGE = new RegExp(
  * An answer that was not waited for; and TypeORM gives a connection back when it breaks, so that the next statement of a
  * transaction finds it gone.
  */
-const KINDS = [DatabaseSlowError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+const KINDS = [
+  DatabaseSlowError,
+  DatabaseBusyError,
+  QueryRunnerAlreadyReleasedError,
+  QueryRunnerProviderAlreadyReleasedError,
+];
 
 const DEPTH_MAX = 8;
 
@@ -48,15 +62,58 @@ const DEPTH_MAX = 8;
  * and aggregates. Ask it about errors of the database only: a refused connection looks the same wherever it led.
  */
 export function isDatabaseAway(error: unknown): boolean {
-  return isAway(error, 0);
+  return someError(error, ({ code, message }, self) => {
+    if (typeof code === 'string' && (SYSTEM_CODES.has(code) || SQL_STATE.test(code))) return true;
+    if (typeof message === 'string' && DRIVER_MESSAGE.test(message)) return true;
+    return KINDS.some((kind) => self instanceof kind);
+  });
 }
 
-function isAway(error: unknown, depth: number): boolean {
+/**
+ * Whether a call may be repeated later: the database is away, or it refuses this process for now (its login, or a
+ * statement that conflicts with others). What is FATAL ended the connection, and so is never a mistake in a statement.
+ */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (isDatabaseAway(error)) return true;
+  return someError(error, ({ code, severity }) => {
+    if (typeof code !== 'string' || !SQL_STATE_FORM.test(code)) return false;
+    return severity === 'FATAL' || severity === 'PANIC' || REFUSED_FOR_NOW.test(code);
+  });
+}
+
+/** Whether a write was refused because the server takes none. */
+export function isReadOnlyServer(error: unknown): boolean {
+  return sqlStateOf(error) === READ_ONLY;
+}
+
+/** The SQLSTATE with which the server refused a statement; undefined when it did not answer. */
+export function sqlStateOf(error: unknown): string | undefined {
+  let state: string | undefined;
+  someError(error, ({ code, severity }) => {
+    if (typeof code !== 'string' || typeof severity !== 'string' || !SQL_STATE_FORM.test(code)) return false;
+    state = code;
+    return true;
+  });
+  return state;
+}
+
+/** Whether the server answered that a statement failed, so that its transaction was rolled back. */
+export function wasRolledBack(error: unknown): boolean {
+  return someError(error, ({ code, severity }) => {
+    return severity === 'ERROR' && typeof code === 'string' && SQL_STATE_FORM.test(code);
+  });
+}
+
+const SQL_STATE_FORM = /^[0-9A-Z]{5}$/;
+
+type Facts = Readonly<Record<string, unknown>>;
+
+/** Whether it holds for the error or for one that it wraps. */
+function someError(error: unknown, holds: (facts: Facts, self: object) => boolean, depth = 0): boolean {
   if (typeof error !== 'object' || error === null || depth > DEPTH_MAX) return false;
-  const { code, message, driverError, cause, errors } = error as Readonly<Record<string, unknown>>;
-  if (typeof code === 'string' && (SYSTEM_CODES.has(code) || SQL_STATE.test(code))) return true;
-  if (typeof message === 'string' && DRIVER_MESSAGE.test(message)) return true;
-  if (KINDS.some((kind) => error instanceof kind)) return true;
+  const facts = error as Facts;
+  if (holds(facts, error)) return true;
+  const { driverError, cause, errors } = facts;
   const inner = [driverError, cause, ...(Array.isArray(errors) ? (errors as unknown[]) : [])];
-  return inner.some((each) => isAway(each, depth + 1));
+  return inner.some((each) => someError(each, holds, depth + 1));
 }

@@ -1,43 +1,74 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { DatabaseSlowError } from './database-errors.js';
+import { inOrganizationTurn } from './organization-turns.js';
+import { retryConflicts } from './retry-conflicts.js';
 
 /**
- * How long a caller who can still be refused waits for the database, for a connection and the answer together, in
- * milliseconds. Whoever waits longer is better told within two seconds that it is away: a server that stands still
- * accepts connections and statements all the same.
+ * How long a caller who can still be refused waits for the database, for its turn, a connection and the answer together,
+ * in milliseconds. Whoever waits longer gets a better answer within two seconds: a server that stands still accepts
+ * connections and statements all the same.
  */
 const PROMPT_MS = 1_750;
 
-/** The database did not answer while it was worth waiting; the statement may still be carried out. */
-export class DatabaseSlowError extends Error {
-  constructor() {
-    super(`The database did not answer within ${PROMPT_MS} ms.`);
-    this.name = 'DatabaseSlowError';
-  }
+export interface PromptQueryOptions<Rows> {
+  /** For a statement that takes the lock of this organization: it waits for its turn before it takes a connection. */
+  organizationId?: string;
+  /**
+   * Called when the caller got an error although the statement was sent.
+   *
+   * @param answer what the database says in the end; rejects when it says nothing, or that it failed
+   */
+  unanswered?: (answer: Promise<Rows>) => void;
 }
 
 /**
- * Runs a statement that a call which can still be refused waits for.
+ * Runs a statement that a call which can still be refused waits for. Nothing is sent once the time is over.
  *
- * @param late told what came after all when nobody waited any more
- * @throws DatabaseSlowError when it takes too long, and the driver's errors when the database is away
+ * @throws DatabaseSlowError when it takes too long, and the driver's errors when the database is unavailable
  */
 export async function promptQuery<Rows>(
-  database: Pick<DataSource, 'query'>,
+  database: Pick<DataSource, 'createQueryRunner' | 'query'>,
   statement: string,
   values: readonly unknown[],
-  late: (rows: Rows) => void = () => undefined,
+  { organizationId, unanswered }: PromptQueryOptions<Rows> = {},
 ): Promise<Rows> {
-  let waiting = true;
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      waiting = false;
-      reject(new DatabaseSlowError());
-    }, PROMPT_MS);
-  });
-  const answer = database.query<Rows>(statement, [...values]).then((rows) => {
-    if (!waiting) late(rows);
-    return rows;
-  });
-  return Promise.race([answer, tooLate]).finally(() => clearTimeout(timer));
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(new DatabaseSlowError(PROMPT_MS)), PROMPT_MS);
+  const { signal } = deadline;
+  let sent = false;
+  const ask = (): Promise<Rows> =>
+    onConnection(database, (runner) => {
+      signal.throwIfAborted();
+      sent = true;
+      return database.query<Rows>(statement, [...values], runner);
+    });
+  const work = (): Promise<Rows> => retryConflicts(ask, signal);
+  const answer = organizationId === undefined ? work() : inOrganizationTurn(database, organizationId, work, signal);
+  try {
+    return await Promise.race([answer, rejectionOf(signal)]);
+  } catch (error) {
+    if (sent) unanswered?.(answer);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function onConnection<T>(
+  database: Pick<DataSource, 'createQueryRunner' | 'query'>,
+  work: (runner: QueryRunner) => Promise<T>,
+): Promise<T> {
+  const runner = database.createQueryRunner();
+  try {
+    await runner.connect();
+    return await work(runner);
+  } finally {
+    await runner.release();
+  }
+}
+
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
+  );
 }

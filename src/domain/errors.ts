@@ -109,6 +109,8 @@ export interface QuotaState {
   reserved: number;
   /** When the next month begins and `used` starts again at 0. */
   resetAt: Date;
+  /** When these figures were read, by the same clock as `resetAt`: that of the database. */
+  asOf: Date;
 }
 
 export class PlanLimitExceededError extends DomainError {

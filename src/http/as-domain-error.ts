@@ -1,5 +1,5 @@
 import { HttpException, Logger } from '@nestjs/common';
-import { isDatabaseAway } from '../database/database-away.js';
+import { isDatabaseUnavailable } from '../database/database-away.js';
 import { DomainError, InvalidRequestError, ServiceUnavailableError } from '../domain/errors.js';
 import { InternalError, RouteNotFoundError } from './routing-errors.js';
 
@@ -15,7 +15,7 @@ export function asDomainError(error: unknown, requestId: string): DomainError {
     if (error.getStatus() === 404) return new RouteNotFoundError();
     if (error.getStatus() < 500) return new InvalidRequestError([{ field: 'request', message: error.message }]);
   }
-  if (isDatabaseAway(error)) {
+  if (isDatabaseUnavailable(error)) {
     logger.error({ event: 'database_away', requestId, cause: causeText(error) });
     return new ServiceUnavailableError(
       'The service cannot reach its database at the moment. Nothing was charged.',

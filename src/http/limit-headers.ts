@@ -38,8 +38,9 @@ export function setRateLimitHeaders(response: HeaderTaker, limit: number, resetS
   response.setHeader('X-RateLimit-Reset', resetSeconds);
 }
 
-export function setQuotaHeaders(response: Response, { limit, used, reserved, resetAt }: QuotaState): void {
+export function setQuotaHeaders(response: Response, { limit, used, reserved, resetAt, asOf }: QuotaState): void {
   response.setHeader('X-Quota-Limit', limit);
   response.setHeader('X-Quota-Remaining', Math.max(0, limit - used - reserved));
-  response.setHeader('X-Quota-Reset', Math.max(0, Math.ceil((resetAt.getTime() - Date.now()) / 1000)));
+  // Never by this machine's clock, which may be hours off the database's.
+  response.setHeader('X-Quota-Reset', Math.max(0, Math.ceil((resetAt.getTime() - asOf.getTime()) / 1000)));
 }

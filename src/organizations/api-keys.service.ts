@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { inOrganizationTurn } from '../database/organization-turns.js';
 import { promptQuery } from '../database/prompt-query.js';
+import { retryConflicts } from '../database/retry-conflicts.js';
 import type { Plan } from '../domain/plan.js';
 import { ApiKeyUse } from './api-key-use.js';
 import { ApiKey } from './api-key.entity.js';
@@ -82,7 +84,10 @@ export class ApiKeysService {
       throw new InvalidLifetimeError('expiresInDays', `A key lives for 1 to ${DAYS_MAX} whole days.`);
     }
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
-    return insertKey(this.database.manager, organizationId, readName(name), lifetimeSeconds);
+    const keyName = readName(name);
+    return inOrganizationTurn(this.database, organizationId, () =>
+      insertKey(this.database.manager, organizationId, keyName, lifetimeSeconds),
+    );
   }
 
   /**
@@ -123,8 +128,8 @@ export class ApiKeysService {
     if (!isWholeNumber(graceHours, 0, GRACE_HOURS_MAX)) {
       throw new InvalidLifetimeError('graceHours', `The grace period is 0 to ${GRACE_HOURS_MAX} whole hours.`);
     }
-    return this.database.transaction(async (manager) => {
-      const { organizationId } = await findKey(manager, keyId);
+    const { organizationId } = await findKey(this.database.manager, keyId);
+    const rotating = async (manager: EntityManager): Promise<RotatedKey> => {
       // In the order in which deleting an organization locks: the organization, then its keys.
       await manager.query('SELECT 1 FROM organizations WHERE id = $1 FOR SHARE', [organizationId]);
       const [old] = await manager.query<ActiveKey[]>(LOCK_ACTIVE, [keyId]);
@@ -132,7 +137,10 @@ export class ApiKeysService {
       const issued = await insertKey(manager, organizationId, old.name, old.lifetime_seconds);
       await manager.query(RETIRE, [keyId, graceHours, issued.apiKey.id]);
       return { ...issued, replaced: await findKey(manager, keyId) };
-    });
+    };
+    return inOrganizationTurn(this.database, organizationId, () =>
+      retryConflicts(() => this.database.transaction(rotating)),
+    );
   }
 
   /**

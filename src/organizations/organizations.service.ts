@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource, IsNull } from 'typeorm';
+import { DataSource, type EntityManager, IsNull } from 'typeorm';
+import { inOrganizationTurn } from '../database/organization-turns.js';
+import { retryConflicts } from '../database/retry-conflicts.js';
 import { PLANS, type Plan } from '../domain/plan.js';
 import { readName } from './name.js';
 import {
@@ -76,7 +78,7 @@ export class OrganizationsService {
       .addOrderBy('organization.id')
       .limit(count + 1);
     if (after !== null) {
-      if (!(await this.isKnown(after))) throw new UnknownCursorError(after);
+      if (!(await this.known(after))) throw new UnknownCursorError(after);
       query.andWhere(
         '(organization.createdAt, organization.id) > (SELECT created_at, id FROM organizations WHERE id = :after)',
         { after },
@@ -90,6 +92,23 @@ export class OrganizationsService {
   /** Whether there is none yet. */
   async isEmpty(): Promise<boolean> {
     return !(await this.organizations().existsBy({ deletedAt: IsNull() }));
+  }
+
+  /**
+   * For what is asked after its end too, such as its usage: a deleted one is found by its id alone.
+   *
+   * @throws UnknownOrganizationError, AmbiguousOrganizationError when several have the name
+   */
+  async findIncludingDeleted(idOrName: string): Promise<Organization> {
+    const byId = await this.known(idOrName);
+    return byId ?? this.find(idOrName);
+  }
+
+  /** By its id alone, deleted or not. @throws UnknownOrganizationError */
+  async getIncludingDeleted(id: string): Promise<Organization> {
+    const found = await this.known(id);
+    if (!found) throw new UnknownOrganizationError(id);
+    return found;
   }
 
   /** @throws UnknownOrganizationError, AmbiguousOrganizationError when several have the name */
@@ -153,23 +172,29 @@ export class OrganizationsService {
    */
   async delete(id: string): Promise<DeletedOrganization> {
     const organization = await this.get(id);
-    return this.database.transaction(async (manager) => {
+    const deleting = async (manager: EntityManager): Promise<DeletedOrganization> => {
       // First, because whoever issues a key or reserves waits for this row and then sees that it is over.
       const [[deleted]] = await manager.query<[{ deleted_at: Date }[], number]>(DELETE, [id]);
       if (!deleted) throw new UnknownOrganizationError(id);
       const [, revokedKeys] = await manager.query<[unknown[], number]>(REVOKE_ALL, [id]);
       return { organization, deletedAt: deleted.deleted_at, revokedKeys };
-    });
+    };
+    return this.locking(id, () => this.database.transaction(deleting));
   }
 
   private async apply(id: string, change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>): Promise<Organization> {
-    await this.organizations().update({ id, deletedAt: IsNull() }, change);
+    await this.locking(id, () => this.organizations().update({ id, deletedAt: IsNull() }, change));
     return this.get(id);
   }
 
-  /** Whether there is or was one with this id. */
-  private async isKnown(id: string): Promise<boolean> {
-    return !id.includes('\0') && (await this.organizations().existsBy({ id }));
+  /** Runs a whole transaction that locks the organization. */
+  private locking<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return inOrganizationTurn(this.database, id, () => retryConflicts(work));
+  }
+
+  /** The one that has or had this id; null when there never was one. */
+  private async known(id: string): Promise<Organization | null> {
+    return id.includes('\0') ? null : this.organizations().findOneBy({ id });
   }
 
   private organizations() {

@@ -1,6 +1,6 @@
 import type { Plan } from '../domain/plan.js';
 
-/** What `quota_reserve` answers; no row for an unknown organization. */
+/** What `quota_reserve_as` answers; no row for an unknown organization. */
 export interface ReserveRow {
   /** Null when it was refused. */
   reservation_id: string | null;
@@ -8,9 +8,13 @@ export interface ReserveRow {
   used_count: number;
   reserved_count: number;
   period_end: Date;
+  decided_at: Date;
 }
 
-export const RESERVE = 'SELECT * FROM quota_reserve($1, $2, $3, $4, $5, $6, $7, $8)';
+export const RESERVE = 'SELECT * FROM quota_reserve_as($1, $2, $3, $4, $5, $6, $7, $8, $9)';
+
+/** Ends a reservation that may or may not have been made, or may be made later. */
+export const CANCEL = 'SELECT quota_cancel($1, $2, $3, $4, $5)';
 
 /** What `quota_settle` answers; no row for an unknown reservation. */
 export interface SettleRow {
@@ -28,14 +32,16 @@ export interface UsageRow {
   limit_in_force: number;
   period_start: Date;
   period_end: Date;
+  decided_at: Date;
+  deleted_at: Date | null;
   used_count: number;
   reserved_count: number;
 }
 
-// One statement, so that all figures are of one moment.
+// One statement, so that all figures are of one moment. Whether a deleted organization is meant too is the fourth value.
 export const USAGE = `
   WITH clock AS MATERIALIZED (SELECT quota_now() AS now)
-  SELECT organization.id, organization.plan,
+  SELECT organization.id, organization.plan, organization.deleted_at, clock.now AS decided_at,
          quota_limit(organization.monthly_limit, organization.plan, $2, $3) AS limit_in_force,
          quota_period(clock.now)::timestamp AT TIME ZONE 'UTC' AS period_start,
          quota_period_end(quota_period(clock.now)) AS period_end,
@@ -45,7 +51,7 @@ export const USAGE = `
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
              AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count
     FROM organizations organization, clock
-    WHERE organization.id = $1 AND organization.deleted_at IS NULL`;
+    WHERE organization.id = $1 AND (organization.deleted_at IS NULL OR $4)`;
 
 export interface VerifyRow {
   period: string;

@@ -1,12 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
+import { wasRolledBack } from '../database/database-away.js';
+import { inOrganizationTurn } from '../database/organization-turns.js';
 import { promptQuery } from '../database/prompt-query.js';
+import { retryConflicts } from '../database/retry-conflicts.js';
 import type { QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { inSpan } from '../tracing/tracer.js';
 import {
+  CANCEL,
   RESERVE,
   SETTLE,
   USAGE,
@@ -36,15 +41,23 @@ export interface ReservationRequest {
 /** `quota` is how it stands after the decision: a granted reservation counts in `reserved`. */
 export type Reservation = { granted: true; id: string; quota: QuotaState } | { granted: false; quota: QuotaState };
 
+/** An attempt to end a reservation, for the log. */
+interface Ending {
+  reservationId: string;
+  fetched: number;
+}
+
 /**
- * Reserves and settles quota. Both are one round trip to a function in the database that locks the organization first,
- * so they are exact with any number of processes.
+ * Reserves and settles quota. Both are one statement, a function in the database that locks the organization first, so
+ * they are exact with any number of processes.
  */
 @Injectable()
 export class QuotaService implements OnApplicationShutdown {
   private readonly logger = new Logger(QuotaService.name);
   private readonly settling = new Set<Promise<boolean>>();
   private readonly closing = new AbortController();
+  /** The organization of each reservation that this process has made and not yet ended, for its turn. */
+  private readonly organizationOf = new Map<string, string>();
 
   constructor(
     private readonly database: DataSource,
@@ -54,51 +67,43 @@ export class QuotaService implements OnApplicationShutdown {
 
   /**
    * Holds `required` transcripts of this month's quota, or refuses when they would pass the limit in force. A call that
-   * requires none is always granted.
+   * requires none is always granted. When it throws, nothing is held: a reservation of which nobody knows whether it was
+   * made is cancelled, also when it is made later.
    *
-   * @throws UnknownOrganizationError, and the driver's errors when the database is away
+   * @throws UnknownOrganizationError, and the driver's errors when the database is unavailable
    */
   async reserve(request: ReservationRequest): Promise<Reservation> {
-    const leaseEndsAtMs = performance.now() + request.leaseSeconds * 1000;
-    const values = [
-      request.organizationId,
-      request.keyId,
-      request.requestId,
-      request.channelId,
-      request.required,
-      request.leaseSeconds,
-      this.environment.PLAN_FREE_MONTHLY,
-      this.environment.PLAN_PRO_MONTHLY,
-    ];
-    // Its call was refused meanwhile: what it holds is given back, and does not wait for its lease.
-    const giveBack = ([late]: ReserveRow[]): void => {
-      if (late && late.reservation_id !== null) void this.settleWithRetry(late.reservation_id, 0, leaseEndsAtMs);
+    const id = randomUUID();
+    const { organizationId, keyId, requestId, channelId, required, leaseSeconds } = request;
+    const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
+    const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
+    const names = [id, organizationId, keyId, requestId, channelId];
+    const values = [...names, required, leaseSeconds, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
+    const unanswered = (answer: Promise<ReserveRow[]>): void => {
+      void this.untilSettled(this.cancelUnlessRefused(names, answer, leaseEndsAtMs));
     };
-    const [row] = await promptQuery<ReserveRow[]>(this.database, RESERVE, values, giveBack);
-    if (!row) throw new UnknownOrganizationError(request.organizationId);
-    const quota = {
-      limit: row.limit_in_force,
-      used: row.used_count,
-      reserved: row.reserved_count,
-      resetAt: row.period_end,
-    };
+    const [row] = await promptQuery<ReserveRow[]>(this.database, RESERVE, values, { organizationId, unanswered });
+    if (!row) throw new UnknownOrganizationError(organizationId);
+    const quota = quotaState(row);
     this.events.count(row.reservation_id === null ? 'refused' : 'granted');
-    return row.reservation_id === null ? { granted: false, quota } : { granted: true, id: row.reservation_id, quota };
+    if (row.reservation_id === null) return { granted: false, quota };
+    this.organizationOf.set(id, organizationId);
+    return { granted: true, id, quota };
   }
 
   /**
    * Ends a reservation: charges `fetched`, releases the rest. Only the first settlement of a reservation counts. One that
    * comes after the lease charges what still fits under the limit and forfeits the rest.
    *
-   * @throws UnknownReservationError, and the driver's errors when the database is away
+   * @throws UnknownReservationError, and the driver's errors when the database is unavailable
    */
   async settle(reservationId: string, fetched: number): Promise<void> {
-    const [row] = await this.database.query<SettleRow[]>(SETTLE, [
-      reservationId,
-      fetched,
-      this.environment.PLAN_FREE_MONTHLY,
-      this.environment.PLAN_PRO_MONTHLY,
-    ]);
+    const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
+    const values = [reservationId, fetched, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
+    // A reservation of another process has a turn of its own.
+    const turn = this.organizationOf.get(reservationId) ?? reservationId;
+    const [row] = await this.inTurn<SettleRow[]>(turn, SETTLE, values);
+    this.organizationOf.delete(reservationId);
     if (!row) throw new UnknownReservationError(reservationId);
     if (!row.first) return;
     this.events.count('settled');
@@ -120,27 +125,28 @@ export class QuotaService implements OnApplicationShutdown {
    * @param leaseEndsAtMs when to give up, in milliseconds of `performance.now()`
    */
   settleWithRetry(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
-    const settling = this.settleUntil(reservationId, fetched, leaseEndsAtMs).finally(() =>
-      this.settling.delete(settling),
+    const settle = (): Promise<void> => this.settle(reservationId, fetched);
+    return this.untilSettled(
+      this.settleUntil({ reservationId, fetched }, settle, leaseEndsAtMs).finally(() =>
+        this.organizationOf.delete(reservationId),
+      ),
     );
-    this.settling.add(settling);
-    return settling;
   }
 
-  /** What `reserve` would tell, for a call that has nothing to reserve. @throws UnknownOrganizationError */
+  /** What `reserve` would answer, for a call that has nothing to reserve. @throws UnknownOrganizationError */
   async state(organizationId: string): Promise<QuotaState> {
-    const row = await this.usageRow(organizationId);
-    return {
-      limit: row.limit_in_force,
-      used: row.used_count,
-      reserved: row.reserved_count,
-      resetAt: row.period_end,
-    };
+    return quotaState(await this.usageRow(organizationId, false));
   }
 
-  /** This month's figures, all of one moment. @throws UnknownOrganizationError */
-  async usage(organizationId: string): Promise<Usage> {
-    const row = await this.usageRow(organizationId);
+  /**
+   * This month's figures, all of one moment.
+   *
+   * @param options.deleted whether to answer for an organization that was deleted too
+   * @throws UnknownOrganizationError
+   */
+  async usage(organizationId: string, { deleted = false } = {}): Promise<Usage> {
+    const row = await this.usageRow(organizationId, deleted);
+    const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {
       organization: row.id,
       plan: row.plan,
@@ -148,11 +154,12 @@ export class QuotaService implements OnApplicationShutdown {
       limit: row.limit_in_force,
       used: row.used_count,
       reserved: row.reserved_count,
-      remaining: Math.max(0, row.limit_in_force - row.used_count - row.reserved_count),
+      remaining: row.deleted_at === null ? remaining : 0,
+      ...(row.deleted_at && { deletedAt: row.deleted_at.toISOString() }),
     };
   }
 
-  /** Recomputes `used` of every month that is kept from the settled calls. */
+  /** Recomputes `used` of every stored month from the settled calls, also of an organization that was deleted. */
   async verify(organizationId: string): Promise<Verification> {
     const rows = await this.database.query<VerifyRow[]>(VERIFY, [organizationId]);
     return {
@@ -173,28 +180,59 @@ export class QuotaService implements OnApplicationShutdown {
     await Promise.all(this.settling);
   }
 
-  private async usageRow(organizationId: string): Promise<UsageRow> {
-    const [row] = await promptQuery<UsageRow[]>(this.database, USAGE, [
-      organizationId,
-      this.environment.PLAN_FREE_MONTHLY,
-      this.environment.PLAN_PRO_MONTHLY,
-    ]);
+  private async usageRow(organizationId: string, deleted: boolean): Promise<UsageRow> {
+    const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
+    const values = [organizationId, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, deleted];
+    const [row] = await promptQuery<UsageRow[]>(this.database, USAGE, values);
     if (!row) throw new UnknownOrganizationError(organizationId);
     return row;
   }
 
-  private async settleUntil(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
+  /** Runs a statement that takes the organization's lock. */
+  private inTurn<Rows>(organizationId: string, statement: string, values: readonly unknown[]): Promise<Rows> {
+    return inOrganizationTurn(this.database, organizationId, () =>
+      retryConflicts(() => this.database.query<Rows>(statement, [...values])),
+    );
+  }
+
+  /**
+   * Ends a reservation whose answer came too late or not at all. Its call was refused, so it must not wait for its lease.
+   *
+   * @param names the reservation, its organization, key, request and channel
+   */
+  private async cancelUnlessRefused(
+    names: readonly string[],
+    answer: Promise<ReserveRow[]>,
+    leaseEndsAtMs: number,
+  ): Promise<boolean> {
+    const [reservationId = '', organizationId = ''] = names;
+    try {
+      const [row] = await answer;
+      if (!row || row.reservation_id === null) return true;
+    } catch (error) {
+      if (wasRolledBack(error)) return true;
+    }
+    const cancel = async (): Promise<void> => void (await this.inTurn(organizationId, CANCEL, names));
+    return this.settleUntil({ reservationId, fetched: 0 }, cancel, leaseEndsAtMs);
+  }
+
+  /** Makes shutdown wait for it. */
+  private untilSettled(work: Promise<boolean>): Promise<boolean> {
+    const settling = work.finally(() => this.settling.delete(settling));
+    this.settling.add(settling);
+    return settling;
+  }
+
+  private async settleUntil(ending: Ending, settle: () => Promise<void>, leaseEndsAtMs: number): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       const last = this.closing.signal.aborted;
       try {
-        await inSpan('quota.settle', { 'quota.fetched': fetched, 'quota.attempt': attempt }, () =>
-          this.settle(reservationId, fetched),
-        );
+        await inSpan('quota.settle', { 'quota.fetched': ending.fetched, 'quota.attempt': attempt }, settle);
         return true;
       } catch (error) {
         const leftMs = leaseEndsAtMs - performance.now();
         const giveUp = last || leftMs <= 0 || error instanceof UnknownReservationError;
-        const facts = { reservationId, fetched, attempt, cause: String(error) };
+        const facts = { ...ending, attempt, cause: String(error) };
         if (giveUp) {
           this.events.count('given_up');
           this.logger.error({
@@ -211,4 +249,14 @@ export class QuotaService implements OnApplicationShutdown {
       }
     }
   }
+}
+
+function quotaState(row: ReserveRow | UsageRow): QuotaState {
+  return {
+    limit: row.limit_in_force,
+    used: row.used_count,
+    reserved: row.reserved_count,
+    resetAt: row.period_end,
+    asOf: row.decided_at,
+  };
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
+import { retryConflicts } from '../database/retry-conflicts.js';
 
 /** What a pruning removed. */
 export interface Pruned {
@@ -14,27 +15,32 @@ export interface Pruned {
   calls: number;
 }
 
-interface OldPeriod {
-  organization_id: string;
-  period_start: string;
-}
+/** Few enough that a batch is done long before the statement timeout, and holds nobody up. */
+const BATCH_CALLS = 1_000;
 
 const KEPT_FROM = `
   SELECT to_char(quota_period(quota_now()) - make_interval(months => $1), 'YYYY-MM-DD') AS kept_from`;
 
-// By organization, so that the index leads to the old rows alone.
-const OLD_PERIODS = `
-  SELECT organization.id AS organization_id, old.period_start::text AS period_start
+// By organization, so that the indexes lead to the first old row of each, however many there are.
+const NEXT_MONTH = `
+  SELECT min(old.period_start)::text AS month
     FROM organizations organization CROSS JOIN LATERAL (
-      SELECT period_start FROM quota_periods
-        WHERE organization_id = organization.id AND period_start < $1::date
-      UNION
-      SELECT period_start FROM quota_reservations
-        WHERE organization_id = organization.id AND period_start < $1::date
-    ) old
-    ORDER BY old.period_start, organization.id`;
+      (SELECT period_start FROM quota_periods
+        WHERE organization_id = organization.id AND period_start > $1::date AND period_start < $2::date
+        ORDER BY period_start LIMIT 1)
+      UNION ALL
+      (SELECT period_start FROM quota_reservations
+        WHERE organization_id = organization.id AND period_start > $1::date AND period_start < $2::date
+        ORDER BY period_start LIMIT 1)
+    ) old`;
 
-const PRUNE = 'SELECT * FROM quota_prune($1, $2::date)';
+const ORGANIZATIONS_OF_MONTH = `
+  SELECT id FROM organizations organization
+    WHERE EXISTS (SELECT FROM quota_periods WHERE organization_id = organization.id AND period_start = $1::date)
+       OR EXISTS (SELECT FROM quota_reservations WHERE organization_id = organization.id AND period_start = $1::date)
+    ORDER BY id`;
+
+const PRUNE_BATCH = 'SELECT * FROM quota_prune_batch($1, $2::date, $3)';
 
 /** Removes the usage that is older than the retention. */
 @Injectable()
@@ -45,22 +51,41 @@ export class UsageRetention {
   ) {}
 
   /**
-   * Removes the months before the retention, each with its calls in one transaction, so that what is left adds up at any
+   * Removes the months before the retention, in batches that need no lock of the organization. What remains adds up at any
    * moment, also when this is cut off in the middle.
    */
   async prune(): Promise<Pruned> {
     const retentionMonths = this.environment.USAGE_RETENTION_MONTHS;
-    const [row] = await this.database.query<{ kept_from: string }[]>(KEPT_FROM, [retentionMonths]);
-    if (!row) throw new Error('The database did not tell the time.');
+    const [row] = await this.query<{ kept_from: string }>(KEPT_FROM, [retentionMonths]);
+    if (!row) throw new Error('The database did not answer with its time.');
     const pruned = { retentionMonths, keptFrom: row.kept_from.slice(0, 7), periods: 0, calls: 0 };
-    for (const old of await this.database.query<OldPeriod[]>(OLD_PERIODS, [row.kept_from])) {
-      const [removed] = await this.database.query<{ periods: number; calls: number }[]>(PRUNE, [
-        old.organization_id,
-        old.period_start,
-      ]);
-      pruned.periods += removed?.periods ?? 0;
-      pruned.calls += removed?.calls ?? 0;
+    let month = await this.nextMonth('-infinity', row.kept_from);
+    while (month !== null) {
+      for (const { id } of await this.query<{ id: string }>(ORGANIZATIONS_OF_MONTH, [month])) {
+        await this.pruneMonth(id, month, pruned);
+      }
+      month = await this.nextMonth(month, row.kept_from);
     }
     return pruned;
+  }
+
+  private async pruneMonth(organizationId: string, month: string, pruned: Pruned): Promise<void> {
+    let calls: number;
+    do {
+      const values = [organizationId, month, BATCH_CALLS];
+      const [removed] = await this.query<{ periods: number; calls: number }>(PRUNE_BATCH, values);
+      calls = removed?.calls ?? 0;
+      pruned.calls += calls;
+      pruned.periods += removed?.periods ?? 0;
+    } while (calls === BATCH_CALLS);
+  }
+
+  private async nextMonth(after: string, before: string): Promise<string | null> {
+    const [row] = await this.query<{ month: string | null }>(NEXT_MONTH, [after, before]);
+    return row?.month ?? null;
+  }
+
+  private query<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
+    return retryConflicts(() => this.database.query<Row[]>(statement, [...values]));
   }
 }

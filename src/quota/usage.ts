@@ -12,6 +12,8 @@ export interface Usage {
   /** Held by calls that are still running. */
   reserved: number;
   remaining: number;
+  /** ISO 8601; only of an organization that was deleted. */
+  deletedAt?: string;
 }
 
 /** The count of each month beside the sum of its settled calls. */

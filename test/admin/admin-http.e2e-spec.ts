@@ -1,6 +1,7 @@
 import { connect, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startService, type Answer, type TestService } from '../service.js';
+import { until } from '../until.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-1f8a';
 
@@ -82,7 +83,6 @@ describe('organizations over HTTP', () => {
       ['DELETE', ''],
       ['GET', '/keys'],
       ['POST', '/keys'],
-      ['GET', '/usage'],
     ]) {
       const answer = await admin(method ?? '', `/organizations/${id}${path}`);
       expect([method, path, answer.status, answer.body.error.message]).toEqual([
@@ -192,6 +192,21 @@ describe('usage over HTTP', () => {
       used: 2,
       verification: { exact: true, periods: [{ used: 2, recomputed: 2, settledCalls: 1 }] },
     });
+  });
+
+  it('of a deleted organization is there by its id, with every month, so that it can be invoiced', async () => {
+    const id = await created();
+    const { key } = await issued(id);
+    await service.get('/channels/@bench-2x1/transcripts', key);
+    await until(async () => (await admin('GET', `/organizations/${id}/usage`)).body.reserved === 0);
+    const before = await admin('GET', `/organizations/${id}/usage?verify=true`);
+    expect(before.body).toMatchObject({ used: 2, remaining: 4998, verification: { exact: true } });
+    const deleted = await admin('DELETE', `/organizations/${id}`);
+    const { status, body } = await admin('GET', `/organizations/${id}/usage?verify=true`);
+    const expected = { ...(before.body as object), remaining: 0, deletedAt: String(deleted.body.deletedAt) };
+    expect([status, body]).toEqual([200, expected]);
+    expect((await service.get('/usage', key)).status).toBe(401);
+    expect((await admin('GET', '/organizations/org_never/usage')).status).toBe(404);
   });
 
   it('that is old is removed, and what was removed is told', async () => {

@@ -106,6 +106,15 @@ describe('the admin commands', () => {
     });
   });
 
+  it('show the usage of a deleted organization by its id', async () => {
+    const customer = await database.newCustomer(10);
+    const { organizationId: id } = customer;
+    await database.quota.settle(await database.reserved(customer, 5), 4);
+    await database.organizations.delete(id);
+    const usage = await json('usage', id, '--verify');
+    expect(usage).toMatchObject({ organization: id, used: 4, remaining: 0, verification: { exact: true } });
+  });
+
   it('remove the usage that is older than the retention', async () => {
     const customer = await database.newCustomer(10);
     await database.quota.settle(await database.reserved(customer, 5), 4);

@@ -62,6 +62,11 @@ describe('organizations', () => {
     await expect(organizations.find(id)).rejects.toBeInstanceOf(UnknownOrganizationError);
     await expect(organizations.find('Gone')).rejects.toBeInstanceOf(UnknownOrganizationError);
     expect((await organizations.list({ count: 100 })).organizations.map((one) => one.id)).not.toContain(id);
+    const successor = await organizations.create({ name: 'Gone', plan: 'pro' });
+    expect(await organizations.findIncludingDeleted(id)).toMatchObject({ id });
+    expect(await organizations.findIncludingDeleted('Gone')).toMatchObject({ id: successor.id });
+    await organizations.delete(successor.id);
+    await expect(organizations.findIncludingDeleted('Gone')).rejects.toBeInstanceOf(UnknownOrganizationError);
   });
 
   it('that are deleted lose their keys at once and keep their settled calls, and calls that run are settled', async () => {

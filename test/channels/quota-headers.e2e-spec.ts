@@ -52,6 +52,21 @@ describe('the quota headers', () => {
     expect(quotaOf(await service.get('/channels/@bench-4x4/transcripts', key))).toEqual([1, 0]);
   });
 
+  it('count the seconds to the next month by the clock of the database, whatever that of this machine says', async () => {
+    const { key } = await service.organization();
+    await service.query(`
+      ALTER FUNCTION quota_now RENAME TO quota_now_before;
+      CREATE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+        'SELECT timestamptz ''2020-05-31T23:58:59.5Z'''`);
+    const fetched = await service.get('/channels/@bench-4x5/transcripts', key);
+    const cached = await service.get('/channels/@bench-4x5/transcripts', key);
+    await service.query('DROP FUNCTION quota_now; ALTER FUNCTION quota_now_before RENAME TO quota_now');
+    expect([fetched, cached].map(({ status, headers }) => [status, headers['x-quota-reset']])).toEqual([
+      [200, '61'],
+      [200, '61'],
+    ]);
+  });
+
   it('are absent where nothing was reserved or refused', async () => {
     const { key } = await service.organization();
     for (const path of ['/channels/x!/transcripts', '/channels/@bench-4x1/transcripts?limit=0']) {

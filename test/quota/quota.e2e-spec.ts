@@ -21,7 +21,7 @@ describe('a reservation', () => {
     expect(first).toMatchObject({ granted: true, quota: { limit: 10, used: 0, reserved: 7 } });
     expect(await database.reserve(customer, 4)).toEqual({
       granted: false,
-      quota: { limit: 10, used: 0, reserved: 7, resetAt: new Date('2026-06-01T00:00:00Z') },
+      quota: { limit: 10, used: 0, reserved: 7, resetAt: new Date('2026-06-01T00:00:00Z'), asOf: MIDDLE_OF_MAY },
     });
     expect(await database.reserve(customer, 3)).toMatchObject({ granted: true, quota: { reserved: 10 } });
     expect(await database.reserve(customer, 1)).toMatchObject({ granted: false });

@@ -1,24 +1,56 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { DatabaseSlowError } from '../../src/database/prompt-query.js';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { DatabaseSlowError } from '../../src/database/database-errors.js';
 import { until } from '../until.js';
-import { QuotaDatabase } from './quota-database.js';
+import { severableLink, type SeverableLink } from '../database/severable-link.js';
+import { createTestDatabase } from '../database/test-database.js';
+import { type Customer, QuotaDatabase } from './quota-database.js';
 
 jest.setTimeout(20_000);
 
+let link: SeverableLink;
 let database: QuotaDatabase;
+/** Its connections are not those of the link. */
+let aside: DataSource;
 beforeAll(async () => {
-  database = await QuotaDatabase.open();
+  const testDatabase = await createTestDatabase();
+  link = await severableLink(testDatabase.url);
+  database = await QuotaDatabase.open({ url: link.url, drop: () => testDatabase.drop() });
+  aside = await new DataSource({ type: 'postgres', url: testDatabase.url, installExtensions: false }).initialize();
 });
-afterAll(() => database.close());
+afterAll(async () => {
+  await aside.destroy();
+  await database.close();
+  await link.close();
+});
+
+/** Holds the lock of an organization until the returned function is called. */
+async function lock({ organizationId }: Customer): Promise<() => Promise<void>> {
+  const runner = aside.createQueryRunner();
+  await runner.startTransaction();
+  await runner.query('SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE', [organizationId]);
+  return async () => {
+    await runner.commitTransaction();
+    await runner.release();
+  };
+}
+
+const waiting = async (): Promise<number> =>
+  (
+    await aside.query<unknown[]>(
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+  ).length;
+
+const rowsOf = ({ organizationId }: Customer): Promise<unknown> =>
+  aside.query('SELECT required, charged FROM quota_reservations WHERE organization_id = $1', [organizationId]);
 
 it('a reservation that is granted when nobody waits for it any more is given back, not left to its lease', async () => {
   const customer = await database.newCustomer(10);
-  const runner = database.dataSource.createQueryRunner();
-  await runner.startTransaction();
-  await runner.query('SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE', [customer.organizationId]);
+  const release = await lock(customer);
   await expect(database.reserve(customer, 5)).rejects.toThrow(DatabaseSlowError);
-  await runner.commitTransaction();
-  await runner.release();
+  await release();
   const settled = async (): Promise<boolean> => {
     const rows = await database.dataSource.query<{ charged: number }[]>(
       'SELECT charged FROM quota_reservations WHERE organization_id = $1 AND settled_at IS NOT NULL',
@@ -28,4 +60,83 @@ it('a reservation that is granted when nobody waits for it any more is given bac
   };
   await until(settled);
   expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 0 });
+});
+
+it('a reservation that the server makes after its connection broke is cancelled', async () => {
+  const customer = await database.newCustomer(10);
+  const release = await lock(customer);
+  const reserving = database.reserve(customer, 5);
+  await Promise.all([
+    expect(reserving).rejects.toThrow(),
+    until(async () => (await waiting()) === 1).then(() => link.cut()),
+  ]);
+  link.join();
+  // The statement is still carried out: the server notices the broken connection when it answers.
+  expect(await waiting()).toBeGreaterThan(0);
+  await release();
+  await until(async () => (await waiting()) === 0);
+  await until(async () => (await database.quota.usage(customer.organizationId)).reserved === 0);
+  await until(async () => JSON.stringify(await rowsOf(customer)) === JSON.stringify([{ required: 5, charged: 0 }]));
+  expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
+});
+
+it('what is not sent in time is not sent at all, and leaves no row', async () => {
+  const customer = await database.newCustomer(10);
+  const release = await lock(customer);
+  const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => database.reserve(customer, 1)));
+  expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => 'rejected'));
+  expect(await waiting()).toBeLessThanOrEqual(2);
+  await release();
+  await until(async () => (await waiting()) === 0);
+  await until(async () => (await database.quota.usage(customer.organizationId)).reserved === 0);
+  expect(await rowsOf(customer)).toEqual([
+    { required: 1, charged: 0 },
+    { required: 1, charged: 0 },
+  ]);
+});
+
+describe('a reservation under an id of the service', () => {
+  const reserve = async (id: string, { organizationId, keyId }: Customer, required: number): Promise<unknown> => {
+    const values = [id, organizationId, keyId, required];
+    const [row] = await aside.query<{ reservation_id: string | null }[]>(
+      "SELECT * FROM quota_reserve_as($1, $2, $3, 'r', 'UC', $4, 60, 50, 5000)",
+      values,
+    );
+    return row?.reservation_id;
+  };
+  const cancel = (id: string, { organizationId, keyId }: Customer): Promise<unknown> =>
+    aside.query("SELECT quota_cancel($1, $2, $3, 'r', 'UC')", [id, organizationId, keyId]);
+
+  it('holds nothing when it comes after its cancellation, however often either comes', async () => {
+    const customer = await database.newCustomer(10);
+    const id = randomUUID();
+    await cancel(id, customer);
+    await cancel(id, customer);
+    expect(await reserve(id, customer, 5)).toBeNull();
+    expect(await reserve(id, customer, 5)).toBeNull();
+    expect(await rowsOf(customer)).toEqual([{ required: 0, charged: 0 }]);
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 0 });
+    expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
+  });
+
+  it('ends when its cancellation comes after it, and is not made again', async () => {
+    const customer = await database.newCustomer(10);
+    const id = randomUUID();
+    expect(await reserve(id, customer, 5)).toBe(id);
+    await cancel(id, customer);
+    expect(await reserve(id, customer, 5)).toBeNull();
+    await database.quota.settle(id, 5);
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 0 });
+  });
+
+  it('counts once when it is asked for twice', async () => {
+    const customer = await database.newCustomer(10);
+    const id = randomUUID();
+    expect(await reserve(id, customer, 8)).toBe(id);
+    expect(await reserve(id, customer, 8)).toBe(id);
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ reserved: 8 });
+    await database.quota.settle(id, 8);
+    await cancel(id, customer);
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 8, reserved: 0 });
+  });
 });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { PgBouncer } from '../../test/database/pgbouncer.js';
 import { type Database, startDatabase } from '../surroundings/database.js';
 import { ledgerOf } from '../surroundings/ledger.js';
 import { type Answer, type Customer, Service } from '../surroundings/service.js';
@@ -16,8 +17,10 @@ const REFUSED_WITHIN_MS = 2_000;
 const VIDEOS = 3;
 const STORM_MS = 25_000;
 const STORM_SHORT_MS = 2_000;
-/** The lease of a reservation that nobody knows of. */
-const LEASE_MS = (DEADLINE_SECONDS + 15) * 1_000;
+/** Less than the lease of a reservation that nobody knows of: the call's deadline and 15 seconds. */
+const SETTLED_WITHIN_MS = 12_000;
+/** The moments that are tried behind PgBouncer: those at which the service waits for the database. */
+const POOLED_PHASES = ['before', 'while reserving', 'while settling'];
 
 interface CellEnd {
   fault: string;
@@ -34,21 +37,28 @@ interface CellEnd {
 export const database: Part = async (torture) => {
   const own = await startDatabase(torture.folder, 'postgres-in-trouble', ['fsync=off', 'max_connections=40']);
   const standIn = await startStandIn({ seed: torture.seed });
-  let service: Service | undefined;
-  try {
-    service = await Service.start(torture.folder, {
-      DATABASE_URL: await own.create(),
+  const services: Service[] = [];
+  let bouncer: PgBouncer | undefined;
+  const start = async (databaseUrl: string): Promise<Service> => {
+    const service = await Service.start(torture.folder, {
+      DATABASE_URL: databaseUrl,
       YOUTUBE_BASE_URL: standIn.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
     });
-    return await new Trouble(own, standIn, service, await service.customer()).run(
-      torture.short,
-      torture.seed,
-      torture.say,
-    );
+    services.push(service);
+    return service;
+  };
+  try {
+    const [url, pooledUrl] = [await own.create(), await own.create()];
+    bouncer = await PgBouncer.start(own.adminUrl, { default_pool_size: 15 });
+    const [direct, pooled] = [await start(url), await start(bouncer.url(pooledUrl))];
+    const trouble = new Trouble(own, standIn, direct, await direct.customer(), url);
+    const behind = new Trouble(own, standIn, pooled, await pooled.customer(), pooledUrl);
+    return await trouble.run(behind, torture.short, torture.seed, torture.say);
   } finally {
     await own.thaw();
-    await service?.stop();
+    for (const service of services) await service.stop();
+    await bouncer?.stop();
     await standIn.close();
     await own.stop();
   }
@@ -63,25 +73,38 @@ class Trouble {
     private readonly standIn: StandIn,
     private readonly service: Service,
     private readonly customer: Customer,
+    /** Of the database, whatever the service reaches it by. */
+    private readonly url: string,
   ) {}
 
-  async run(short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
-    const url = this.service.environment['DATABASE_URL'] ?? '';
-    const faults = databaseFaults(this.database, url);
-    const phases = phasesOf(this.database, url, this.standIn, this.customer.id);
+  async run(behind: Trouble, short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
+    const ends = await this.cells(() => true, short, say);
+    const choices = { seed, ms: short ? STORM_SHORT_MS : STORM_MS, videos: VIDEOS };
+    const end = await storm(this.database, this.standIn, this.service, this.customer, choices);
+    this.fetched += end.fetched;
+    await this.recovered();
+    const sayBehind = (line: string): void => say(`${line}, behind PgBouncer`);
+    const pooled = await behind.cells(({ name }) => POOLED_PHASES.includes(name), short, sayBehind);
+    const renamed = pooled.map((one) => ({ ...one, fault: `${one.fault}, behind PgBouncer` }));
+    return this.report([...ends, ...renamed], end, behind);
+  }
+
+  private async cells(
+    isTried: (phase: Phase) => boolean,
+    short: boolean,
+    say: (line: string) => void,
+  ): Promise<CellEnd[]> {
+    const faults = databaseFaults(this.database, this.url, this.customer.id);
+    const phases = phasesOf(this.database, this.url, this.standIn, this.customer.id).filter(isTried);
     const cells = faults.flatMap((fault) => phases.map((phase) => ({ fault, phase })));
     const chosen = short ? cells.filter((_cell, index) => index % (phases.length + 1) === 0) : cells;
     await this.recovered();
     const ends: CellEnd[] = [];
     for (const { fault, phase } of chosen) {
       ends.push(await this.cell(fault, phase));
-      if (phase.name === 'after') say(fault.name);
+      say(`${fault.name} ${phase.name}`);
     }
-    const choices = { seed, ms: short ? STORM_SHORT_MS : STORM_MS, videos: VIDEOS };
-    const end = await storm(this.database, this.standIn, this.service, this.customer, choices);
-    this.fetched += end.fetched;
-    await this.recovered();
-    return this.report(chosen.length, ends, end);
+    return ends;
   }
 
   /** One call, with a fault at a moment of it; then the fault is over, and the accounts are looked at. */
@@ -155,32 +178,37 @@ class Trouble {
   private async accounts(): Promise<string[]> {
     let ledger = await ledgerOf(this.service, this.customer.id);
     await until(
-      'All is charged',
+      'All is charged and nothing reserved',
       async () => {
         ledger = await ledgerOf(this.service, this.customer.id);
-        return ledger.used >= this.fetched;
+        return ledger.used >= this.fetched && ledger.reserved === 0;
       },
-      LEASE_MS,
+      SETTLED_WITHIN_MS,
     ).catch(() => undefined);
     return [
       ...(ledger.used === this.fetched ? [] : [`charged ${ledger.used} for ${this.fetched}`]),
+      ...(ledger.reserved === 0 ? [] : [`${ledger.reserved} counts stayed reserved`]),
       ...(ledger.exact ? [] : ['the usage cannot be recomputed']),
     ];
   }
 
-  private async report(count: number, ends: readonly CellEnd[], stormed: StormEnd): Promise<PartReport> {
-    const { reserved } = await ledgerOf(this.service, this.customer.id);
-    await until(
-      'Nothing is reserved',
-      async () => (await ledgerOf(this.service, this.customer.id)).reserved === 0,
-      LEASE_MS + 5_000,
-      200,
-    );
-    const verified = await this.service.verified(this.customer.id);
+  /** What the service says of its accounts at the end, and which bugs it logged. */
+  private async accountsAtTheEnd(): Promise<{ verified: unknown; bugs: string[] }> {
     const log = await this.service.log();
-    const bugs = log.split('\n').filter((line) => line.includes('"event":"bug"'));
-    const metrics = await this.service.metrics();
-    const metric = (name: string): number => metrics.get(name) ?? Number.NaN;
+    return {
+      verified: await this.service.verified(this.customer.id),
+      bugs: log.split('\n').filter((line) => line.includes('"event":"bug"')),
+    };
+  }
+
+  private async report(ends: readonly CellEnd[], stormed: StormEnd, behind: Trouble): Promise<PartReport> {
+    const ended = await Promise.all([this, behind].map((one) => one.accountsAtTheEnd()));
+    const metrics = await Promise.all([this, behind].map(({ service }) => service.metrics()));
+    const settled = [
+      ...(await settledState(this.service)),
+      ...(await settledState(behind.service, 'the service behind PgBouncer')),
+    ];
+    const metric = (name: string): number => metrics.reduce((sum, of) => sum + (of.get(name) ?? Number.NaN), 0);
     const refused = ends.filter((end) => end.refused);
     const faults = [...new Set(ends.map(({ fault }) => fault))];
     const phases = [...new Set(ends.map(({ phase }) => phase))];
@@ -193,13 +221,12 @@ class Trouble {
       title: 'The database in every kind of trouble',
       text:
         `A call for ${VIDEOS} videos, the trouble at a moment of it, then an end of the trouble: how the call ended, and the ` +
-        `seconds from the trouble to that. ${this.calls} calls; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
+        `seconds from the trouble to that. ${this.calls + behind.calls} calls, ${behind.calls} of them by way of PgBouncer in transaction pooling; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
         `again. In a storm of ${stormed.blows} blows (connections cut at random, the database standing still or restarted) ` +
-        `${stormed.calls} more calls, of which ${stormed.refused} were refused. ${reserved} counts were left to the leases of calls that were refused before they knew of their reservation.`,
+        `${stormed.calls} more calls, of which ${stormed.refused} were refused.`,
       columns: ['database', ...phases],
       rows: faults.map((fault) => [fault, ...phases.map((phase) => shown(fault, phase))]),
       promised: [
-        equal('Every trouble came at every moment', ends.length, count),
         nothing(
           'A call that can be refused is 503, one that was granted is answered in full; each is charged once for what was fetched, and no text is fetched without a reservation',
           ends.flatMap(({ wrong }) => wrong),
@@ -221,9 +248,16 @@ class Trouble {
         equal('In the storm calls were answered and refused', stormed.fetched > 0 && stormed.refused > 0, true),
         atMost('In the storm no text is asked for that was not reserved for', stormed.asked, stormed.reserved, 'texts'),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
-        equal('At the end, by usage --verify', verified, { exact: true, used: this.fetched, reserved: 0 }),
-        nothing('No fault in the log', bugs),
-        ...(await settledState(this.service)),
+        equal(
+          'At the end, by usage --verify: nothing waits for its lease',
+          ended.map(({ verified }) => verified),
+          [this, behind].map(({ fetched }) => ({ exact: true, used: fetched, reserved: 0 })),
+        ),
+        nothing(
+          'No fault in the log',
+          ended.flatMap(({ bugs }) => bugs),
+        ),
+        ...settled,
       ],
     };
   }

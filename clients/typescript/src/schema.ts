@@ -146,7 +146,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** An organization's quota in the current month, and on demand whether every month adds up */
+        /**
+         * An organization's quota in the current month, and on demand whether every month adds up
+         * @description Answers for a deleted organization too, so that its last months can be invoiced (`verify=true`).
+         */
         get: operations["getOrganizationUsage"];
         put?: never;
         post?: never;
@@ -802,6 +805,11 @@ export interface components {
             reserved: number;
             /** @description What a call can still reserve. */
             remaining: number;
+            /**
+             * Format: date-time
+             * @description Only of an organization that was deleted.
+             */
+            deletedAt?: string;
             /** @description With `verify=true`. */
             verification?: components["schemas"]["Verification"];
         };

@@ -16,14 +16,14 @@ export function addUsageCommands(program: Command): void {
   const usage = program
     .command('usage')
     .description("show an organization's quota in this month")
-    .argument('<org>', 'id or name')
+    .argument('<org>', 'id or name; of a deleted organization its id')
     .option('--verify', 'recompute every month from its settled calls')
     .action(async (idOrName: string, options: { verify?: boolean }, command: Command) => {
       let verification: Verification | undefined;
       let organizationId = '';
       await answer(command, async ({ organizations, quota }) => {
-        organizationId = (await organizations.find(idOrName)).id;
-        const usage = await quota.usage(organizationId);
+        organizationId = (await organizations.findIncludingDeleted(idOrName)).id;
+        const usage = await quota.usage(organizationId, { deleted: true });
         if (options.verify !== true) return { document: usage, text: usageText(usage) };
         verification = await quota.verify(organizationId);
         return {
@@ -63,6 +63,7 @@ function usageText(usage: Usage): string {
     ['used', usage.used],
     ['reserved', usage.reserved],
     ['remaining', usage.remaining],
+    ...(usage.deletedAt === undefined ? [] : ([['deleted', usage.deletedAt]] as const)),
   ]);
 }
 

@@ -160,6 +160,9 @@ export class AdminUsageSchema {
   @ApiProperty({ type: 'integer', description: 'What a call can still reserve.' })
   remaining: number;
 
+  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only of an organization that was deleted.' })
+  deletedAt?: string;
+
   @ApiPropertyOptional({ type: VerificationSchema, description: 'With `verify=true`.' })
   verification?: VerificationSchema;
 }

@@ -36,12 +36,13 @@ export class AdminUsageController {
   @ApiOperation({
     operationId: 'getOrganizationUsage',
     summary: "An organization's quota in the current month, and on demand whether every month adds up",
+    description: 'Answers for a deleted organization too, so that its last months can be invoiced (`verify=true`).',
   })
   @Answers(HttpStatus.OK, AdminUsageSchema, 'The counts as of now.', USAGE)
   @ApiErrors(invalid('verify', 'verify must be given once, as true or false.'), NO_SUCH_ORGANIZATION)
   async usage(@Param('id') id: string, @Query() { verify }: VerifyQuery): Promise<UsageDocument> {
-    const { id: organizationId } = await this.organizations.get(id);
-    const usage = await this.quota.usage(organizationId);
+    const { id: organizationId } = await this.organizations.getIncludingDeleted(id);
+    const usage = await this.quota.usage(organizationId, { deleted: true });
     return verify === 'true' ? { ...usage, verification: await this.quota.verify(organizationId) } : usage;
   }
 

@@ -1,7 +1,9 @@
 import { CreateOrganizations1763683200000 } from './create-organizations.js';
 import { CreateQuotaClock1763683202000 } from './create-quota-clock.js';
 import { CreateQuotaLedger1763683203000 } from './create-quota-ledger.js';
+import { CreateQuotaPruneBatch1763683206000 } from './create-quota-prune-batch.js';
 import { CreateQuotaPrune1763683204000 } from './create-quota-prune.js';
+import { CreateQuotaReservationIds1763683205000 } from './create-quota-reservation-ids.js';
 import { CreateQuotaTables1763683201000 } from './create-quota-tables.js';
 
 /** Every migration, the oldest first; one that was released is never edited. */
@@ -11,4 +13,6 @@ export const MIGRATIONS = [
   CreateQuotaClock1763683202000,
   CreateQuotaLedger1763683203000,
   CreateQuotaPrune1763683204000,
+  CreateQuotaReservationIds1763683205000,
+  CreateQuotaPruneBatch1763683206000,
 ];

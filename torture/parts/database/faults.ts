@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Database } from '../../surroundings/database.js';
 import { until } from '../../surroundings/until.js';
@@ -17,12 +18,21 @@ const LASTS_MS = 1_000;
 /** Longer than the driver waits for an answer. */
 const LASTS_LONG_MS = 6_500;
 
+const IN_LINE_MS = 300;
+
 const SERVICE = "application_name = 'channel-transcripts'";
 const READ_WRITE = '-c default_transaction_read_only=off';
 
-/** Everything that is done to the database of a service. @param url of the service's own database */
-export function databaseFaults(database: Database, url: string): DatabaseFault[] {
+/**
+ * Everything that is done to the database of a service.
+ *
+ * @param url of the service's own database
+ * @param organizationId whose row is locked
+ */
+export function databaseFaults(database: Database, url: string, organizationId: string): DatabaseFault[] {
   const { adminUrl } = database;
+  const name = new URL(url).pathname.slice(1);
+  const holder = new RowHolder(url, organizationId);
   const others = new Crowd(adminUrl);
   const nothing = (): Promise<void> => Promise.resolve();
   const terminate = (): Promise<unknown> =>
@@ -48,6 +58,27 @@ export function databaseFaults(database: Database, url: string): DatabaseFault[]
       isOutage: false,
       strike: () => setReadOnly(database, url, true),
       heal: () => setReadOnly(database, url, false),
+    },
+    {
+      name: 'refusing logins',
+      isOutage: true,
+      strike: async () => {
+        await database.query(adminUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+        await terminate();
+      },
+      heal: async () => void (await database.query(adminUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)),
+    },
+    { name: 'with a locked row', isOutage: false, strike: () => holder.lock(), heal: () => holder.release() },
+    {
+      name: 'serializable by default',
+      isOutage: false,
+      strike: async () => {
+        await database.query(adminUrl, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`);
+        await terminate();
+      },
+      heal: async () => {
+        await database.query(adminUrl, `ALTER DATABASE ${name} RESET default_transaction_isolation`);
+      },
     },
     {
       name: 'out of connections',
@@ -80,6 +111,33 @@ async function setReadOnly(database: Database, url: string, on: boolean): Promis
     const [row] = await database.query(url, "SELECT current_setting('default_transaction_read_only') AS value");
     return row?.['value'] === (on ? 'on' : 'off');
   });
+}
+
+/** Another session that takes the lock of an organization's row and does not end its transaction. */
+class RowHolder {
+  private client: pg.Client | undefined;
+
+  constructor(
+    private readonly url: string,
+    private readonly organizationId: string,
+  ) {}
+
+  /** Resolves when it has the row, or waits in line for it behind the call. */
+  async lock(): Promise<void> {
+    const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
+    client.on('error', () => undefined);
+    this.client = client;
+    await client.connect();
+    await client.query('BEGIN');
+    const locked = client.query('SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE', [this.organizationId]);
+    await Promise.race([locked.catch(() => undefined), sleep(IN_LINE_MS)]);
+  }
+
+  /** Also when it has not got the row yet. */
+  release(): Promise<void> {
+    this.client?.connection.stream.destroy();
+    return Promise.resolve();
+  }
 }
 
 /** Others who take every connection that there is. */

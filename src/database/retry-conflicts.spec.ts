@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import { QueryFailedError } from 'typeorm';
+import { retryConflicts } from './retry-conflicts.js';
+
+const failure = (code: string): Error =>
+  new QueryFailedError('SELECT 1', [], Object.assign(new Error('failed'), { code, severity: 'ERROR' }));
+
+/** Fails so often, then gives how often it was run. */
+function failing(times: number, code: string): () => Promise<number> {
+  let runs = 0;
+  return () => {
+    runs += 1;
+    return runs <= times ? Promise.reject(failure(code)) : Promise.resolve(runs);
+  };
+}
+
+describe('a statement that was rolled back because of others', () => {
+  it.each(['40001', '40P01'])('(%s) is run again until it succeeds', async (code) => {
+    expect(await retryConflicts(failing(3, code))).toBe(4);
+  });
+
+  it('is run five times at most', async () => {
+    const work = failing(5, '40001');
+    await expect(retryConflicts(work)).rejects.toMatchObject({ code: '40001' });
+    expect(await work()).toBe(6);
+  });
+
+  it('is not run again when nobody waits for it any more', async () => {
+    const work = failing(1, '40001');
+    await expect(retryConflicts(work, AbortSignal.abort())).rejects.toMatchObject({ code: '40001' });
+  });
+
+  it('is not run again for another reason', async () => {
+    await expect(retryConflicts(failing(1, '23505'))).rejects.toMatchObject({ code: '23505' });
+  });
+});

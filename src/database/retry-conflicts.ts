@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sqlStateOf } from './database-away.js';
+
+const ATTEMPTS_MAX = 5;
+const PAUSE_MS = 20;
+
+/** Not serializable (40001, also a conflict with recovery on a standby) and deadlock (40P01). */
+const CONFLICTS = new Set(['40001', '40P01']);
+
+/**
+ * Runs a statement or a transaction again when PostgreSQL rolled it back because of others that ran at the same time. The
+ * work must be the whole transaction.
+ *
+ * @param signal ends the retries; the conflict is thrown then
+ */
+export async function retryConflicts<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const state = sqlStateOf(error);
+      if (state === undefined || !CONFLICTS.has(state) || attempt === ATTEMPTS_MAX || signal?.aborted) throw error;
+      await sleep(Math.random() * PAUSE_MS * 2 ** attempt);
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { Environment } from '../../src/config/environment.js';
+import { isDatabaseAway } from '../../src/database/database-away.js';
+import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
+import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { PgBouncer, pgbouncerIsInstalled } from './pgbouncer.js';
+import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
+
+jest.setTimeout(60_000);
+
+const describeWith = pgbouncerIsInstalled ? describe : describe.skip;
+const suffix = pgbouncerIsInstalled ? '' : ' (skipped: there is no pgbouncer on this machine)';
+
+const serverUrl = (): string => process.env['TEST_DATABASE_URL'] ?? '';
+
+/** Backends of PgBouncer in the database, as the server sees them. */
+const serverPids = async (url: string): Promise<unknown[]> =>
+  (
+    await runQuery(
+      url,
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY pid`,
+    )
+  ).map(({ pid }) => pid);
+
+describeWith(`a database behind PgBouncer in transaction pooling${suffix}`, () => {
+  let database: TestDatabase;
+  let bouncer: PgBouncer;
+  const opened: OpenDatabase[] = [];
+
+  const open = async (): Promise<DataSource> => {
+    const environment = Object.assign(new Environment(), { DATABASE_URL: bouncer.url(database.url) });
+    const one = await openDatabase(environment, { as: 'service', entities: [], migrations: MIGRATIONS });
+    opened.push(one);
+    return one.dataSource;
+  };
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((one) => one.close()));
+    await bouncer.stop();
+    await database.drop();
+  });
+
+  it('is migrated once by processes that start together, even with one server connection, which has no lock afterwards', async () => {
+    bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 1 });
+    await Promise.all([open(), open(), open()]);
+    const done = `SELECT count(*)::int AS done FROM migrations`;
+    expect(await runQuery(database.url, done)).toEqual([{ done: MIGRATIONS.length }]);
+    expect(await serverPids(database.url)).toHaveLength(1);
+    const locks = `SELECT count(*)::int AS locks FROM pg_locks WHERE locktype = 'advisory'
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    expect(await runQuery(database.url, locks)).toEqual([{ locks: 0 }]);
+  });
+
+  it.each([
+    ['refuses startup parameters', {}],
+    ['ignores startup parameters', { ignore_startup_parameters: 'statement_timeout,options' }],
+    ['pools sessions', { pool_mode: 'session', default_pool_size: 2 }],
+  ])(
+    'that %s: every statement and transaction has its timeouts and its isolation, and leaves none behind',
+    async (_case, settings) => {
+      bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 1, ...settings });
+      await runQuery(
+        database.url,
+        `ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET default_transaction_isolation = 'serializable'`,
+      );
+      const dataSource = await open();
+      const inForce = `SELECT current_setting('statement_timeout') AS statement,
+      current_setting('idle_in_transaction_session_timeout') AS idle, current_setting('transaction_isolation') AS isolation`;
+      const expected = [{ statement: '5s', idle: '15s', isolation: 'read committed' }];
+      expect(await dataSource.query(inForce)).toEqual(expected);
+      expect(await dataSource.transaction((manager) => manager.query<unknown>(inForce))).toEqual(expected);
+      // The server connection, used by somebody else.
+      expect(await runQuery(bouncer.url(database.url), inForce)).toEqual([
+        { statement: '0', idle: '0', isolation: 'serializable' },
+      ]);
+    },
+  );
+
+  it('rolls a failed statement and a failed transaction back, and goes on', async () => {
+    bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 1 });
+    const dataSource = await open();
+    await dataSource.query('CREATE TABLE visits (id integer PRIMARY KEY)');
+    await expect(dataSource.query('INSERT INTO visits VALUES (1), (1)')).rejects.toMatchObject({ code: '23505' });
+    const failing = dataSource.transaction(async (manager) => {
+      await manager.query('INSERT INTO visits VALUES ($1)', [2]);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(await dataSource.query('SELECT * FROM visits')).toEqual([]);
+    expect(await dataSource.query('INSERT INTO visits VALUES ($1) RETURNING id', [3])).toEqual([{ id: 3 }]);
+  });
+
+  it('closes the server connection, too, on which the server became read-only', async () => {
+    bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 1 });
+    const dataSource = await open();
+    await dataSource.query('CREATE TABLE visits (id integer)');
+    const before = await serverPids(database.url);
+    const name = new URL(database.url).pathname.slice(1);
+    // For connections that begin from now on; and for the one that is there, as a demotion does it.
+    await runQuery(bouncer.url(database.url), 'SET default_transaction_read_only = on');
+    const failure: unknown = await dataSource.query('INSERT INTO visits VALUES (1)').catch((error: unknown) => error);
+    expect(isDatabaseAway(failure)).toBe(true);
+    await until(async () => (await serverPids(database.url)).every((pid) => !before.includes(pid)));
+    await runQuery(database.url, `ALTER DATABASE ${name} RESET default_transaction_read_only`);
+    await dataSource.query('INSERT INTO visits VALUES (2)');
+    expect(await dataSource.query('SELECT id FROM visits')).toEqual([{ id: 2 }]);
+  });
+});
+
+describeWith(`a service behind PgBouncer in transaction pooling${suffix}`, () => {
+  let bouncer: PgBouncer;
+  let service: TestService;
+  beforeAll(async () => {
+    bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 5 });
+    service = await startService({ databaseUrl: (url) => Promise.resolve(bouncer.url(url)) });
+  });
+  afterAll(async () => {
+    await service.close();
+    await bouncer.stop();
+  });
+
+  it('answers and charges calls that come together, each exactly', async () => {
+    const { id, key } = await service.organization({ monthlyLimit: 1_000 });
+    const calls = Array.from({ length: 5 }, (_call, index) => `/channels/@bench-3x${index + 1}/transcripts`);
+    // The first call loads what reads the platform, and keeps the process from reading the database's answers meanwhile.
+    const { key: other } = await service.organization();
+    await until(async () => (await service.get('/channels/@bench-1x1/transcripts', other)).status === 200, 20_000);
+    const answers = await Promise.all(calls.map((path) => service.get(path, key)));
+    expect(answers.map(({ status }) => status)).toEqual(calls.map(() => 200));
+    await until(async () => (await service.get('/usage', key)).body.reserved === 0);
+    expect((await service.get('/usage', key)).body).toMatchObject({ organization: id, used: 15, reserved: 0 });
+  });
+
+  it('is 503 for a locked organization, and charges it exactly when the lock is free', async () => {
+    const { id, key } = await service.organization();
+    const path = '/channels/@bench-3x77/transcripts';
+    await service.query(`CREATE OR REPLACE FUNCTION hold(text) RETURNS void LANGUAGE sql AS
+      'SELECT FROM organizations WHERE id = $1 FOR UPDATE; SELECT pg_sleep(3)'`);
+    const holding = service.query(`SELECT hold('${id}')`);
+    await until(async () => {
+      const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
+      return (await service.query(waiting)).length > 0;
+    });
+    expect(await service.get(path, key)).toMatchObject({ status: 503 });
+    await holding;
+    expect((await service.get(path, key)).status).toBe(200);
+    await until(async () => (await service.get('/usage', key)).body.reserved === 0);
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 3, reserved: 0 });
+  });
+});

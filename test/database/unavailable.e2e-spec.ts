@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { startService, type Answer, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { createTestDatabase, runQuery } from './test-database.js';
+
+jest.setTimeout(30_000);
+
+/** A role of this file alone, so that it can be locked out. */
+const ROLE = `caller_${randomBytes(6).toString('hex')}`;
+
+let service: TestService;
+let customer: TestOrganization;
+let database: string;
+let calls = 0;
+
+beforeAll(async () => {
+  service = await startService({
+    databaseUrl: async (text) => {
+      const url = new URL(text);
+      database = url.pathname.slice(1);
+      await runQuery(text, `CREATE ROLE ${ROLE} LOGIN PASSWORD 'secret-of-the-test'`);
+      await runQuery(text, `GRANT CREATE ON SCHEMA public TO ${ROLE}`);
+      [url.username, url.password] = [ROLE, 'secret-of-the-test'];
+      return url.href;
+    },
+  });
+  customer = await service.organization({ monthlyLimit: 1_000 });
+});
+afterAll(async () => {
+  await service.close();
+  const other = await createTestDatabase();
+  await runQuery(other.url, `DROP ROLE ${ROLE}`);
+  await other.drop();
+});
+
+/** From outside the database, which may refuse everybody. */
+const ask = (statement: string): Promise<unknown> => runQuery(process.env['TEST_DATABASE_URL'] ?? '', statement);
+const disconnect = (): Promise<unknown> =>
+  ask(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${database}'`);
+
+/** For a channel that nobody asked for before. */
+const call = (): Promise<Answer> => {
+  calls += 1;
+  return service.get(`/channels/@bench-3x${calls}/transcripts`, customer.key);
+};
+
+async function expectUnavailable(answer: Answer): Promise<void> {
+  expect([answer.status, answer.body?.error]).toMatchObject([503, { code: 'service_unavailable', retryable: true }]);
+  expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+  const ready = await service.request('GET', '/health/ready');
+  expect([ready.status, ready.body.dependencies.database.status]).toEqual([503, 'down']);
+}
+
+/** A call is answered, and all calls are charged exactly. */
+async function expectRecovered(usedBefore: number, fetched = 3): Promise<void> {
+  let answer = await call();
+  await until(async () => answer.status === 200 || (answer = await call()).status === 200);
+  await until(async () => (await usage()).reserved === 0);
+  expect(await usage()).toMatchObject({ used: usedBefore + fetched, reserved: 0 });
+}
+
+const usage = async (): Promise<{ used: number; reserved: number }> =>
+  (await service.get('/usage', customer.key)).body as { used: number; reserved: number };
+
+describe('a database that refuses the login', () => {
+  it.each([
+    ['of the role (28000)', () => `ALTER ROLE ${ROLE} NOLOGIN`, () => `ALTER ROLE ${ROLE} LOGIN`],
+    [
+      'of its password (28P01)',
+      () => `ALTER ROLE ${ROLE} PASSWORD 'another-one'`,
+      () => `ALTER ROLE ${ROLE} PASSWORD 'secret-of-the-test'`,
+    ],
+    [
+      'of everybody (55000)',
+      () => `ALTER DATABASE ${database} ALLOW_CONNECTIONS false`,
+      () => `ALTER DATABASE ${database} ALLOW_CONNECTIONS true`,
+    ],
+    [
+      'because it is not there (3D000)',
+      () => `ALTER DATABASE ${database} RENAME TO ${database}_away`,
+      () => `ALTER DATABASE ${database}_away RENAME TO ${database}`,
+    ],
+  ])('%s is 503, and calls work again without a restart', async (_case, strike, heal) => {
+    const { used } = await usage();
+    // A rename needs the database to itself, and the service asks for it again and again.
+    await until(async () => {
+      await disconnect();
+      return ask(strike()).then(
+        () => true,
+        () => false,
+      );
+    });
+    await disconnect();
+    try {
+      await expectUnavailable(await call());
+    } finally {
+      await ask(heal());
+    }
+    await expectRecovered(used);
+  });
+});
+
+describe('a role and a database that default to another isolation level', () => {
+  it.each(['serializable', 'repeatable read'])('(%s) change nothing', async (level) => {
+    const { used } = await usage();
+    await ask(`ALTER ROLE ${ROLE} SET default_transaction_isolation = '${level}'`);
+    await ask(`ALTER DATABASE ${database} SET default_transaction_isolation = '${level}'`);
+    await disconnect();
+    await until(async () => (await service.request('GET', '/health/ready')).status === 200);
+    expect((await call()).status).toBe(200);
+    await until(async () => (await usage()).reserved === 0);
+    expect(await usage()).toMatchObject({ used: used + 3 });
+    await ask(`ALTER ROLE ${ROLE} RESET default_transaction_isolation`);
+    await ask(`ALTER DATABASE ${database} RESET default_transaction_isolation`);
+  });
+});
+
+describe('statements that the database rolls back because of others', () => {
+  it('are run again: the call is answered and charged once', async () => {
+    const { used } = await usage();
+    await service.query('CREATE SEQUENCE conflicts');
+    await service.query('GRANT USAGE ON conflicts TO PUBLIC');
+    // A sequence is not rolled back: the first two of each kind fail.
+    await service.query(`
+      CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF nextval('conflicts') % 3 <> 0 THEN
+          RAISE EXCEPTION 'conflict' USING ERRCODE = CASE TG_OP WHEN 'INSERT' THEN '40001' ELSE '40P01' END;
+        END IF;
+        RETURN NEW;
+      END $$`);
+    await service.query(
+      'CREATE TRIGGER conflict BEFORE INSERT OR UPDATE ON quota_reservations FOR EACH ROW EXECUTE FUNCTION conflict()',
+    );
+    expect((await call()).status).toBe(200);
+    await until(async () => (await usage()).reserved === 0);
+    expect(await usage()).toMatchObject({ used: used + 3 });
+    await service.query('DROP TRIGGER conflict ON quota_reservations');
+    const retried = service.logs.filter((line) => line.includes('settlement_retried') && line.includes('conflict'));
+    expect(retried).toEqual([]);
+  });
+});
+
+describe('connections to a server that became read-only', () => {
+  it('are closed: one call is 503, and the next ones get new connections', async () => {
+    const { used } = await usage();
+    const before = await becomeReadOnly();
+    const refused = await call();
+    expect([refused.status, refused.body.error]).toMatchObject([503, { code: 'service_unavailable', retryable: true }]);
+    await until(async () => (await connections()).every((pid) => !before.includes(pid)));
+    expect((await call()).status).toBe(200);
+    await until(async () => (await usage()).reserved === 0);
+    expect(await usage()).toMatchObject({ used: used + 3, reserved: 0 });
+  });
+
+  it('make the service not ready until there are others', async () => {
+    await becomeReadOnly();
+    const ready = await service.request('GET', '/health/ready');
+    expect([ready.status, ready.body.dependencies.database.status]).toEqual([503, 'down']);
+    await until(async () => (await service.request('GET', '/health/ready')).status === 200);
+  });
+
+  it('do not keep a call that was granted from being charged', async () => {
+    const { used } = await usage();
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const running = call();
+    await hold.arrived;
+    await becomeReadOnly();
+    hold.release();
+    expect(await running).toMatchObject({ status: 200, body: { summary: { fetched: 3 } } });
+    await until(async () => (await usage()).used === used + 3);
+  });
+});
+
+/** As after a failover: connections that are open lead to a server that takes no writes, new ones to another. */
+async function becomeReadOnly(): Promise<unknown[]> {
+  const dataSource = service.app.get(DataSource);
+  const runners = Array.from({ length: 10 }, () => dataSource.createQueryRunner());
+  await Promise.all(runners.map((runner) => runner.query('SET default_transaction_read_only = on')));
+  const pids = await connections();
+  await Promise.all(runners.map((runner) => runner.release()));
+  return pids;
+}
+
+const connections = async (): Promise<unknown[]> => {
+  const mine = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND usename = '${ROLE}'`;
+  return (await service.query(mine)).map(({ pid }) => pid);
+};

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import pg from 'pg';
+import { startService, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+jest.setTimeout(30_000);
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ environment: { CALLS_PER_KEY: 0 } });
+});
+afterAll(() => service.close());
+
+/** Holds rows until the returned function is called. */
+async function lock(statement: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: service.databaseUrl });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query(statement);
+  return () => client.end();
+}
+
+const waiting = (): Promise<Record<string, unknown>[]> =>
+  service.query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'");
+
+const call = (organization: TestOrganization, index: number) =>
+  service.get(`/channels/@bench-1x${index}/transcripts`, organization.key);
+
+describe('an organization whose row is locked', () => {
+  it('holds two connections at most; its calls are 503, and those of others are answered', async () => {
+    const [locked, other] = [await service.organization(), await service.organization()];
+    const release = await lock(`SELECT 1 FROM organizations WHERE id = '${locked.id}' FOR UPDATE`);
+    const calls = Promise.all(Array.from({ length: 20 }, (_call, index) => call(locked, index + 1)));
+    await until(async () => (await waiting()).length > 0);
+    const answers = await Promise.all([
+      service.get('/usage', other.key),
+      service.get('/usage', locked.key),
+      ...Array.from({ length: 5 }, (_call, index) => call(other, index + 100)),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect((await waiting()).length).toBeLessThanOrEqual(2);
+    expect((await calls).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 503));
+    await release();
+    await until(async () => (await waiting()).length === 0);
+    await until(async () => (await service.get('/usage', locked.key)).body.reserved === 0);
+    expect((await call(locked, 1)).status).toBe(200);
+  });
+
+  it('and whose keys are locked holds two connections at most for their last use', async () => {
+    const customers = await Promise.all(Array.from({ length: 12 }, () => service.organization()));
+    const release = await lock('SELECT 1 FROM api_keys FOR UPDATE');
+    const answers = await Promise.all(customers.map(({ key }) => service.get('/usage', key)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect((await waiting()).length).toBeLessThanOrEqual(2);
+    await release();
+  });
+});
