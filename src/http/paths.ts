@@ -84,6 +84,6 @@ export function refuseOtherMethods(document: DocumentedPaths) {
 function patternOf(path: string): RegExp {
   const escaped = path
     .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
-    .replace(/\{[^}]+\}/g, WITH_RAW_URL.has(path) ? '.+' : '[^/]+');
+    .replace(/\{[^{}]+\}/g, WITH_RAW_URL.has(path) ? '.+' : '[^/]+');
   return new RegExp(`^${escaped}/?$`, 'i');
 }
