@@ -49,10 +49,11 @@ export async function makeFolder() {
 export async function openDatabase(folder) {
   const given = process.env.BENCH_DATABASE_URL;
   if (given) return { url: given, close: async () => undefined };
-  const { openEmbeddedPostgres } = await import('../dist/database/embedded-postgres.js');
+  const { startServer } = await import('../test/database/programs/server.mjs');
   const dataDir = join(folder, 'postgres');
   await mkdir(dataDir);
-  return openEmbeddedPostgres(dataDir, { as: 'command' });
+  const { url, stop } = await startServer(dataDir, []);
+  return { url, close: stop };
 }
 
 /** The environment of a measured service: production's, without the limits that would refuse the load. */

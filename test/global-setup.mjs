@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openEmbeddedPostgres } from '../dist/database/embedded-postgres.js';
+import { startServer } from './database/programs/server.mjs';
 
 // Durability costs time, and the cluster is thrown away.
 const SETTINGS = [
@@ -17,10 +17,10 @@ export default async function globalSetup() {
   if (process.env.TEST_DATABASE_URL) return;
   const dataDir = await mkdtemp(join(tmpdir(), 'channel-transcripts-tests-'));
   await chmod(dataDir, 0o711);
-  const postgres = await openEmbeddedPostgres(dataDir, { as: 'service', settings: SETTINGS }).catch(async (error) => {
+  const server = await startServer(dataDir, SETTINGS).catch(async (error) => {
     await rm(dataDir, { recursive: true, force: true });
     throw error;
   });
-  process.env.TEST_DATABASE_URL = postgres.url;
-  globalThis.testPostgres = { postgres, dataDir };
+  process.env.TEST_DATABASE_URL = server.url;
+  globalThis.testPostgres = { server, dataDir };
 }

@@ -1,14 +1,14 @@
 import pg from 'pg';
-import { CLUSTER_ROLE, type PostgresCluster } from './postgres-cluster.js';
-import type { Postmaster } from './postmaster.js';
+import { SERVICE_ROLE, type PostgresCluster } from './postgres-cluster.js';
+import type { Listener } from './postmaster.js';
+import { DATABASE, isRoleMissing, prepareServiceRole } from './service-role.js';
 
 /** Advisory locks in the database `postgres`; PostgreSQL releases them when their process dies. */
 const USERS_LOCK = 1;
 const SERVICE_LOCK = 2;
-const CREATION_LOCK = 3;
 
-/** The database of the application. */
-const DATABASE = 'channel_transcripts';
+/** Stands in the URL where a host name belongs, so that whoever overlooks the directory in it connects to nothing. */
+const NO_HOST = 'embedded.invalid';
 
 /**
  * A process's membership among the users of the cluster, for as long as its connection lives: each user holds one lock
@@ -20,28 +20,20 @@ export class ClusterSession {
 
   private constructor(
     private readonly client: pg.Client,
-    readonly port: number,
+    readonly listener: Listener,
   ) {
     this.ended = new Promise((resolve) => client.once('end', () => resolve()));
   }
 
   /** Undefined while the last user is about to stop the cluster. Rejects with the driver's error when it cannot connect. */
-  static async join(cluster: PostgresCluster, { port }: Postmaster): Promise<ClusterSession | undefined> {
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port,
-      user: CLUSTER_ROLE,
-      password: cluster.password,
-      database: 'postgres',
-      application_name: 'channel-transcripts',
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
+  static async join(cluster: PostgresCluster, listener: Listener): Promise<ClusterSession | undefined> {
+    const client = await connect(cluster, listener).catch(async (error: unknown) => {
+      if (!isRoleMissing(error)) throw error;
+      await prepareServiceRole(cluster, listener);
+      return connect(cluster, listener);
     });
-    // The end of the connection is told by `ended`; an unheard error would end the process.
-    client.on('error', () => undefined);
     try {
-      await client.connect();
-      const session = new ClusterSession(client, port);
+      const session = new ClusterSession(client, listener);
       if (await session.ask(`pg_try_advisory_lock_shared(${USERS_LOCK})`)) return session;
     } catch (error) {
       await client.end().catch(() => undefined);
@@ -56,13 +48,11 @@ export class ClusterSession {
     return this.ask(`pg_try_advisory_lock(${SERVICE_LOCK})`);
   }
 
-  /** Creates the application's database unless it exists, and returns its URL. */
-  async openDatabase(password: string): Promise<string> {
-    await this.client.query(`SELECT pg_advisory_lock(${CREATION_LOCK})`);
-    const { rowCount } = await this.client.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
-    if (rowCount === 0) await this.client.query(`CREATE DATABASE ${DATABASE}`);
-    await this.client.query(`SELECT pg_advisory_unlock(${CREATION_LOCK})`);
-    return `postgres://${CLUSTER_ROLE}:${password}@127.0.0.1:${this.port}/${DATABASE}`;
+  /** URL of the application's database, in the form of libpq: the host is a parameter, as it can be a directory. */
+  databaseUrl({ servicePassword }: PostgresCluster): string {
+    const { host, port } = this.listener;
+    const where = new URLSearchParams({ host, port: String(port) });
+    return `postgres://${SERVICE_ROLE}:${servicePassword}@${NO_HOST}/${DATABASE}?${where.toString()}`;
   }
 
   /**
@@ -81,5 +71,23 @@ export class ClusterSession {
   private async ask(expression: string): Promise<boolean> {
     const { rows } = await this.client.query<{ answer: unknown }>(`SELECT ${expression} AS answer`);
     return rows[0]?.answer === true;
+  }
+}
+
+async function connect(cluster: PostgresCluster, { host, port }: Listener): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...{ host, port, user: SERVICE_ROLE, password: cluster.servicePassword, database: 'postgres' },
+    application_name: 'channel-transcripts',
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  });
+  // The end of the connection is reported by `ended`; an unheard error would end the process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    await client.end().catch(() => undefined);
+    throw error;
   }
 }

@@ -1,4 +1,5 @@
-import { type Type } from '@nestjs/common';
+import type { Socket } from 'node:net';
+import { Logger, type Type } from '@nestjs/common';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import type { Environment } from '../config/environment.js';
 import { refuseUnreachable } from './database-unreachable.js';
@@ -48,7 +49,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await refuseUnreachable(url, CONNECT_TIMEOUT_MS);
     const keepsSettings = await keepsSessionSettings(url, CONNECT_TIMEOUT_MS);
     await runMigrations(url, options.migrations);
-    const dataSource = new DataSource(connectionOptions(url, options.entities, keepsSettings));
+    const dataSource = new DataSource(connectionOptions(url, options.entities, keepsSettings, embedded?.createSocket));
     opened = dataSource;
     await dataSource.initialize();
     if (!keepsSettings) runInTransactions(dataSource);
@@ -64,16 +65,36 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
 async function openEmbedded(
   dataDir: string,
   { as }: DatabaseOptions,
-): Promise<{ url: string; close(): Promise<void> }> {
+): Promise<{ url: string; createSocket: () => Socket; close(): Promise<void> }> {
   const { openEmbeddedPostgres } = await import('./embedded-postgres.js');
-  return openEmbeddedPostgres(dataDir, { as });
+  const embedded = await openEmbeddedPostgres(dataDir, { as });
+  if (as === 'service') reportEmbedded(dataDir);
+  return embedded;
 }
 
-/** @param keepsSettings false behind a pooler of transactions, where each of them brings its own */
+function reportEmbedded(dataDir: string): void {
+  const logger = new Logger('EmbeddedPostgres');
+  logger.log({
+    event: 'embedded_postgres',
+    message: `DATABASE_URL is not set: using the embedded PostgreSQL in ${dataDir}, which is for trying and for development.`,
+  });
+  if (process.env['NODE_ENV'] !== 'production') return;
+  logger.warn({
+    event: 'embedded_postgres_in_production',
+    message:
+      'The embedded PostgreSQL is not for production: its binaries contain OpenSSL 1.1.1 and ICU 60, which get no security fixes. Set DATABASE_URL.',
+  });
+}
+
+/**
+ * @param keepsSettings false behind a pooler of transactions, where each of them brings its own
+ * @param createSocket makes the sockets of the connections; by default they lead where the URL says
+ */
 function connectionOptions(
   databaseUrl: string,
   entities: readonly Type<unknown>[],
   keepsSettings: boolean,
+  createSocket: (() => Socket) | undefined,
 ): DataSourceOptions {
   const { url, options } = keepsSettings ? withSessionOptions(databaseUrl) : { url: databaseUrl, options: undefined };
   return {
@@ -93,6 +114,7 @@ function connectionOptions(
       keepAlive: true,
       query_timeout: ANSWER_TIMEOUT_MS,
       ...(keepsSettings ? { options } : { pipeline: true }),
+      ...(createSocket && { stream: createSocket }),
     },
   };
 }

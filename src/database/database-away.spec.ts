@@ -33,6 +33,11 @@ describe('isDatabaseAway', () => {
     expect(isDatabaseAway(new QueryFailedError('SELECT 1', [], new Error(message)))).toBe(true);
   });
 
+  it.each(['ENOENT', 'EAGAIN'])('the code %s of a connection to a Unix socket means away', (code) => {
+    expect(isDatabaseAway(Object.assign(withCode(code), { syscall: 'connect' }))).toBe(true);
+    expect(isDatabaseAway(Object.assign(withCode(code), { syscall: 'open' }))).toBe(false);
+  });
+
   it('an answer that was not waited for means away', () => {
     expect(isDatabaseAway(new DatabaseSlowError(1_750))).toBe(true);
   });

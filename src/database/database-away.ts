@@ -14,6 +14,9 @@ const SYSTEM_CODES = new Set([
   'ENETUNREACH',
 ]);
 
+/** Of a connection to a Unix socket, as the embedded database has: not there while it is down, or its queue is full. */
+const SOCKET_CODES = new Set(['ENOENT', 'EAGAIN']);
+
 /**
  * Connection lost (08), out of resources (53), shut down or starting (57P01 to 57P03), cancelled by the statement
  * timeout (57014), a read-only standby (25006), an idle transaction cut (25P03).
@@ -62,8 +65,9 @@ const DEPTH_MAX = 8;
  * and aggregates. Ask it about errors of the database only: a refused connection looks the same wherever it led.
  */
 export function isDatabaseAway(error: unknown): boolean {
-  return someError(error, ({ code, message }, self) => {
+  return someError(error, ({ code, syscall, message }, self) => {
     if (typeof code === 'string' && (SYSTEM_CODES.has(code) || SQL_STATE.test(code))) return true;
+    if (typeof code === 'string' && syscall === 'connect' && SOCKET_CODES.has(code)) return true;
     if (typeof message === 'string' && DRIVER_MESSAGE.test(message)) return true;
     return KINDS.some((kind) => self instanceof kind);
   });

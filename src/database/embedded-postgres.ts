@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Socket } from 'node:net';
 import { ClusterSession } from './cluster-session.js';
 import { isDatabaseAway } from './database-away.js';
 import {
@@ -8,7 +9,15 @@ import {
   faultLine,
 } from './embedded-postgres-error.js';
 import { directoryArgument, prepareCluster, type PostgresCluster } from './postgres-cluster.js';
-import { findFreePort, findPostmaster, launchPostmaster, stopPostmaster, type Launch } from './postmaster.js';
+import {
+  findPostmaster,
+  isSocketDirectory,
+  launchPostmaster,
+  stopPostmaster,
+  type Launch,
+  type Listener,
+} from './postmaster.js';
+import { chooseListener, isTrusted, removeSocketDirectory } from './socket-directory.js';
 
 const START_SECONDS_MAX = 60;
 const POLL_MS = 30;
@@ -24,6 +33,12 @@ const FAULTS_MAX = 3;
 const PASSING_FAULT =
   /lock file .* already exists|shared memory block .* still in use|could not create any TCP\/IP sockets/;
 
+/** The file system of the data directory has no sockets, as some that are shared with a host do not. */
+const SOCKET_FAULT = /could not create any Unix-domain sockets/;
+
+/** How long an earlier version's PostgreSQL, which listens on a port, is given to be left by its other users. */
+const EARLIER_VERSION_WAIT_MS = 2_000;
+
 export interface EmbeddedPostgresOptions {
   /** One service at a time, and any number of commands beside it. */
   readonly as: 'service' | 'command';
@@ -32,15 +47,18 @@ export interface EmbeddedPostgresOptions {
 }
 
 export interface EmbeddedPostgres {
-  /** Of the application's own database, with the password. */
+  /** Of the application's own database, with the password of a role that has no power beyond it. */
   readonly url: string;
+  /** An unconnected socket whose `connect` leads to where PostgreSQL listens by then, also after a restart elsewhere. */
+  readonly createSocket: () => Socket;
   /** Ends this use; the last user stops PostgreSQL. */
   close(): Promise<void>;
 }
 
 /**
  * Opens the PostgreSQL that is kept in `dataDir`: creates it when there is none, starts it when it does not run, and
- * joins it when it does, be it another process's or what a killed one left running. It listens on 127.0.0.1 only.
+ * joins it when it does, be it another process's or what a killed one left running. It listens on a Unix socket that
+ * nobody but its owner can reach.
  *
  * @throws DataDirectoryInUseError when another service runs on the directory
  * @throws EmbeddedPostgresError when the directory or PostgreSQL cannot be used
@@ -57,6 +75,7 @@ export async function openEmbeddedPostgres(
 class ClusterUse {
   private readonly closing = new AbortController();
   private session: ClusterSession | undefined;
+  private listener: Listener | undefined;
   private rejoining: Promise<void> | undefined;
 
   constructor(
@@ -67,9 +86,12 @@ class ClusterUse {
   async open(): Promise<EmbeddedPostgres> {
     try {
       const session = await this.enter();
-      const url = await session.openDatabase(this.cluster.password);
       this.keepUp(session);
-      return { url, close: () => this.close() };
+      return {
+        url: session.databaseUrl(this.cluster),
+        createSocket: () => new FollowingSocket(() => this.listener),
+        close: () => this.close(),
+      };
     } catch (error) {
       await this.leave().catch(() => undefined);
       throw dataDirectoryFault(this.cluster.dataDir, error);
@@ -83,8 +105,9 @@ class ClusterUse {
     await this.leave();
   }
 
-  private async enter(port?: number): Promise<ClusterSession> {
-    this.session = await joinOrStart(this.cluster, this.options.settings ?? [], this.closing.signal, port);
+  private async enter(): Promise<ClusterSession> {
+    this.session = await joinOrStart(this.cluster, this.options.settings ?? [], this.closing.signal);
+    this.listener = this.session.listener;
     if (this.options.as === 'service') await this.becomeService(this.session);
     return this.session;
   }
@@ -102,7 +125,10 @@ class ClusterUse {
     this.session = undefined;
     if (session === undefined) return;
     try {
-      if (await session.leave()) await stopPostmaster(this.cluster);
+      if (await session.leave()) {
+        await stopPostmaster(this.cluster);
+        await removeSocketDirectory(this.cluster, session.listener);
+      }
     } catch (error) {
       // PostgreSQL was gone before: there is nothing to leave.
       if (!isDatabaseAway(error)) throw error;
@@ -113,18 +139,18 @@ class ClusterUse {
 
   /**
    * With the connection the membership ends, and another user could stop the cluster under this one. When PostgreSQL
-   * itself has died it is started again, on the same port, so that the connection pool recovers by itself.
+   * itself has died it is started again, and the connection pool follows it through `createSocket`.
    */
   private keepUp(session: ClusterSession): void {
     void session.ended.then(() => {
-      if (!this.closing.signal.aborted) this.rejoining = this.rejoin(session.port);
+      if (!this.closing.signal.aborted) this.rejoining = this.rejoin();
     });
   }
 
-  private async rejoin(port: number): Promise<void> {
+  private async rejoin(): Promise<void> {
     while (!this.closing.signal.aborted) {
       try {
-        this.keepUp(await this.enter(port));
+        this.keepUp(await this.enter());
         return;
       } catch {
         await this.leave().catch(() => undefined);
@@ -135,30 +161,49 @@ class ClusterUse {
   }
 }
 
+/** Connects to where PostgreSQL listens at the moment, whatever address it is given. */
+class FollowingSocket extends Socket {
+  constructor(private readonly current: () => Listener | undefined) {
+    super();
+  }
+
+  override connect(): this {
+    const listener = this.current();
+    if (listener === undefined) return this.destroy(new Error('The embedded PostgreSQL is not running.'));
+    const { host, port } = listener;
+    return isSocketDirectory(host) ? super.connect(`${host}/.s.PGSQL.${port}`) : super.connect(port, host);
+  }
+}
+
 async function joinOrStart(
   cluster: PostgresCluster,
   settings: readonly string[],
   signal: AbortSignal,
-  preferredPort: number | undefined,
 ): Promise<ClusterSession> {
-  const giveUpAt = performance.now() + START_SECONDS_MAX * 1_000;
-  let port = preferredPort ?? (await findFreePort());
+  const startedAt = performance.now();
+  const giveUpAt = startedAt + START_SECONDS_MAX * 1_000;
+  let apart = false;
   let launch: Launch | undefined;
   let lastOutput = '';
   let faults = 0;
   while (performance.now() < giveUpAt) {
     signal.throwIfAborted();
     const session = await tryJoin(cluster);
-    if (session !== undefined) return session;
+    if (session !== undefined) {
+      const isEarlierVersion = process.platform !== 'win32' && !isSocketDirectory(session.listener.host);
+      if (!isEarlierVersion || performance.now() > startedAt + EARLIER_VERSION_WAIT_MS) return session;
+      if (await session.leave()) await stopPostmaster(cluster);
+      await session.end();
+    }
     if (launch?.hasEnded() === true) {
       lastOutput = await launch.output();
       if (!PASSING_FAULT.test(lastOutput) && ++faults === FAULTS_MAX) break;
+      apart ||= SOCKET_FAULT.test(lastOutput);
       await sleep(PASSING_FAULT_PAUSE_MS);
       launch = undefined;
-      port = await findFreePort();
     }
     if (launch === undefined && (await findPostmaster(cluster)) === undefined) {
-      launch = await launchPostmaster(cluster, port, settings);
+      launch = await launchPostmaster(cluster, await chooseListener(cluster, apart), settings);
     }
     await sleep(POLL_MS);
   }
@@ -168,9 +213,10 @@ async function joinOrStart(
 /** Undefined when PostgreSQL does not run, is still starting or is about to stop. */
 async function tryJoin(cluster: PostgresCluster): Promise<ClusterSession | undefined> {
   const postmaster = await findPostmaster(cluster);
-  if (postmaster === undefined) return undefined;
+  const listener = postmaster?.listener;
+  if (listener === undefined || !(await isTrusted(cluster, listener))) return undefined;
   try {
-    return await ClusterSession.join(cluster, postmaster);
+    return await ClusterSession.join(cluster, listener);
   } catch (error) {
     if (isDatabaseAway(error)) return undefined;
     throw error;

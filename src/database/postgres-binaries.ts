@@ -78,7 +78,7 @@ async function tryBinaries(directory: string, owner: ProcessOwner): Promise<Tria
     for (const program of [postgres, initdb, pgCtl]) await chmod(program, 0o755).catch(() => undefined);
     for (const program of [initdb, pgCtl]) await run(program, ['--version'], options);
     const { stdout } = await run(postgres, ['--version'], options);
-    const majorVersion = /\s(\d+)[.\d\w]*\s*$/.exec(stdout)?.[1];
+    const majorVersion = /\(PostgreSQL\) (\d+)/.exec(stdout)?.[1];
     if (majorVersion === undefined) return { ok: false, cause: new Error(`No version in ${JSON.stringify(stdout)}`) };
     return { ok: true, binaries: { postgres, initdb, pgCtl, majorVersion } };
   } catch (cause) {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -14,8 +14,11 @@ import { chooseProcessOwner } from './process-owner.js';
 
 const run = promisify(execFile);
 
-/** The role that owns everything in the cluster. */
-export const CLUSTER_ROLE = 'app';
+/** The superuser that initdb creates. Used to set up the service's role and for nothing else. */
+export const ADMIN_ROLE = 'app';
+
+/** The role of the service and the commands: owns the application's database and has no power beyond it. */
+export const SERVICE_ROLE = 'channel_transcripts';
 
 /** An initialised data directory and what is needed to run PostgreSQL on it. */
 export interface PostgresCluster {
@@ -24,7 +27,10 @@ export interface PostgresCluster {
   /** PostgreSQL's own data directory. */
   readonly directory: string;
   readonly logFile: string;
-  readonly password: string;
+  /** Of `ADMIN_ROLE`. */
+  readonly adminPassword: string;
+  /** Of `SERVICE_ROLE`; derived from the other one, so that data directories of earlier versions have it too. */
+  readonly servicePassword: string;
   readonly owner: ProcessOwner;
   readonly binaries: PostgresBinaries;
 }
@@ -46,8 +52,12 @@ export async function prepareCluster(path: string): Promise<PostgresCluster> {
     const binaries = await findPostgresBinaries(owner);
     if (existing === undefined) await createCluster({ dataDir, home, owner, binaries });
     checkVersion(dataDir, await readKept(home, 'cluster/PG_VERSION'), binaries);
-    const password = await readKept(home, 'password');
-    return { dataDir, directory, logFile: join(dataDir, 'postgres.log'), password, owner, binaries };
+    const adminPassword = await readKept(home, 'password');
+    const servicePassword = createHmac('sha256', adminPassword).update(SERVICE_ROLE).digest('hex');
+    return {
+      ...{ dataDir, directory, logFile: join(dataDir, 'postgres.log') },
+      ...{ adminPassword, servicePassword, owner, binaries },
+    };
   } catch (error) {
     throw dataDirectoryFault(dataDir, error);
   }
@@ -97,7 +107,7 @@ async function runInitdb(
   const flags = ['-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-instructions'];
   const paths = ['-D', directory, '--pwfile', `${directory}/../password`];
   try {
-    await run(initdb, [...paths, '-U', CLUSTER_ROLE, ...flags], {
+    await run(initdb, [...paths, '-U', ADMIN_ROLE, ...flags], {
       ...at.owner,
       cwd: at.directory,
       env: POSTGRES_VARIABLES,

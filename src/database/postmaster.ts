@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { open, readFile, readlink, realpath } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { POSTGRES_VARIABLES } from './postgres-binaries.js';
@@ -11,10 +11,17 @@ const run = promisify(execFile);
 
 const LOG_BYTES_MAX = 1024 * 1024;
 
+/** Where PostgreSQL takes connections: a host is an IP address, or the absolute path of its socket's directory. */
+export interface Listener {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** PostgreSQL's main process, as its lock file names it. */
 export interface Postmaster {
   readonly pid: number;
-  readonly port: number;
+  /** Undefined until it listens. */
+  readonly listener: Listener | undefined;
 }
 
 /** One attempt at starting PostgreSQL. */
@@ -28,7 +35,7 @@ export interface Launch {
 /** The PostgreSQL that runs on the cluster, whoever started it. */
 export async function findPostmaster(cluster: PostgresCluster): Promise<Postmaster | undefined> {
   const named = await readLockFile(cluster);
-  return named !== undefined && named.port > 0 && (await holdsLock(cluster, named.pid)) ? named : undefined;
+  return named !== undefined && (await holdsLock(cluster, named.pid)) ? named : undefined;
 }
 
 /**
@@ -38,7 +45,7 @@ export async function findPostmaster(cluster: PostgresCluster): Promise<Postmast
  */
 export async function launchPostmaster(
   cluster: PostgresCluster,
-  port: number,
+  listener: Listener,
   settings: readonly string[],
 ): Promise<Launch> {
   const log = await open(cluster.logFile, 'a', 0o600);
@@ -47,7 +54,7 @@ export async function launchPostmaster(
     if ((await log.stat()).size > LOG_BYTES_MAX) await log.truncate();
     const logStart = (await log.stat()).size;
     // In a session of its own, so that Ctrl-C does not stop the database before the application has drained.
-    const child = spawn(cluster.binaries.postgres, postgresArguments(cluster, port, settings), {
+    const child = spawn(cluster.binaries.postgres, postgresArguments(cluster, listener, settings), {
       ...cluster.owner,
       cwd: cluster.directory,
       env: { ...POSTGRES_VARIABLES, ...(await staleLockHolder(cluster)) },
@@ -93,10 +100,12 @@ export async function findFreePort(): Promise<number> {
   });
 }
 
-function postgresArguments(cluster: PostgresCluster, port: number, settings: readonly string[]): string[] {
+function postgresArguments(cluster: PostgresCluster, { host, port }: Listener, settings: readonly string[]): string[] {
+  const socketDirectory = isSocketDirectory(host) ? host : '';
   const all = [
-    'listen_addresses=127.0.0.1',
-    'unix_socket_directories=',
+    `listen_addresses=${socketDirectory === '' ? host : ''}`,
+    `unix_socket_directories=${quotedDirectory(cluster, socketDirectory)}`,
+    'unix_socket_permissions=0700',
     'timezone=UTC',
     'log_timezone=UTC',
     'log_checkpoints=off',
@@ -108,11 +117,32 @@ function postgresArguments(cluster: PostgresCluster, port: number, settings: rea
   return ['-D', directoryArgument(cluster), '-p', String(port), ...all.flatMap((setting) => ['-c', setting])];
 }
 
-/** Format: https://www.postgresql.org/docs/18/storage-file-layout.html and `miscadmin.h`; line 1 is the process, 4 the port. */
+/** Whether a host is the directory of a Unix socket. */
+export function isSocketDirectory(host: string): boolean {
+  return isAbsolute(host);
+}
+
+/** PostgreSQL runs inside its data directory, whose own path it may not be able to reach. A list, so a name is quoted. */
+function quotedDirectory({ directory }: PostgresCluster, socketDirectory: string): string {
+  if (socketDirectory === '') return '';
+  return socketDirectory === directory ? '.' : `"${socketDirectory.replaceAll('"', '""')}"`;
+}
+
+/**
+ * Lines: 1 the process, 4 the port, 5 the directory of the first socket, 6 the first address. The last two are written when
+ * PostgreSQL listens. Format: https://www.postgresql.org/docs/18/storage-file-layout.html and `miscadmin.h`.
+ */
 async function readLockFile({ directory }: PostgresCluster): Promise<Postmaster | undefined> {
   const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
-  const [pid, port] = [Number(lines[0]), Number(lines[3])];
-  return Number.isInteger(pid) && pid > 0 ? { pid, port: Number.isInteger(port) ? port : 0 } : undefined;
+  const [pid, port, socketDirectory, address] = [Number(lines[0]), Number(lines[3]), lines[4] ?? '', lines[5] ?? ''];
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  const host = socketDirectory === '' ? address : resolve(directory, socketDirectory);
+  return { pid, listener: host !== '' && port > 0 ? { host, port } : undefined };
+}
+
+/** Where the last PostgreSQL of the cluster listened, or the one that runs listens. */
+export async function lastListener(cluster: PostgresCluster): Promise<Listener | undefined> {
+  return (await readLockFile(cluster))?.listener;
 }
 
 /** PostgreSQL always runs inside its data directory, which tells it from another process that got the same ID later. */

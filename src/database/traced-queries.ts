@@ -8,12 +8,13 @@ import { activeTracer, type Attributes } from '../tracing/tracer.js';
 export function traceQueries(dataSource: DataSource, url: string): void {
   const tracer = activeTracer();
   if (!tracer) return;
-  const { hostname, port, pathname } = new URL(url);
+  const { hostname, port, pathname, searchParams } = new URL(url);
   const server = {
     'db.system.name': 'postgresql',
     'db.namespace': decodeURIComponent(pathname.slice(1)),
-    'server.address': hostname,
-    'server.port': Number(port || 5432),
+    // The embedded database is reached through a directory.
+    'server.address': searchParams.get('host') ?? hostname,
+    'server.port': Number(searchParams.get('port') ?? (port || 5432)),
   };
   const createQueryRunner = dataSource.createQueryRunner.bind(dataSource);
   dataSource.createQueryRunner = (mode) => {

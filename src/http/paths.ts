@@ -104,6 +104,6 @@ export function refuseUndocumented(document: DocumentedPaths) {
 function patternOf(path: string): RegExp {
   const escaped = path
     .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
-    .replace(/\{[^}]+\}/g, WITH_RAW_URL.has(path) ? RAW_URL : SEGMENT);
+    .replace(/\{[^{}]+\}/g, WITH_RAW_URL.has(path) ? RAW_URL : SEGMENT);
   return new RegExp(`^${escaped}$`);
 }

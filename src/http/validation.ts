@@ -64,6 +64,6 @@ function nestedTooDeep(field: string): InvalidField {
  */
 function unknownParameter(name: string, hideSecrets: HideSecrets): InvalidField {
   const shown = hideSecrets(name).slice(0, NAME_SHOWN_MAX);
-  const field = shown.replace(/\[.*$/s, '') || shown;
+  const field = shown.split('[', 1)[0] || shown;
   return { field, message: `${JSON.stringify(shown)} is not a parameter of this operation.` };
 }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { botCheckResponse } from '../calls/playability.js';
+import { hostileCaptions } from '../caption-formats/hostile.js';
 import type { Incoming } from '../incoming.js';
 import { send, sendText } from '../send.js';
 import type { WrittenAnswer } from '../written-bodies.js';
@@ -69,6 +70,8 @@ export async function actOut(
     case 'redirect':
       response.setHeader('Location', fault.location ?? '/stand-in/elsewhere');
       return sendText(response, 302, HTML, '');
+    case 'hostile-captions':
+      return sendText(response, 200, answer.contentType, hostileCaptions(incoming.url.searchParams.get('fmt') ?? ''));
   }
 }
 

@@ -21,6 +21,7 @@ export const FAULT_KINDS = [
   'slow-drip',
   'huge',
   'redirect',
+  'hostile-captions',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -71,7 +72,8 @@ export class FaultBook {
   }
 }
 
-/** The bot check is something that only player answers say. */
+/** Some faults are answers to one kind of request only. */
 function isPossible(kind: FaultKind, incoming: Incoming): boolean {
+  if (kind === 'hostile-captions') return incoming.kind === 'timedtext';
   return kind !== 'bot-check' || incoming.kind === 'player' || incoming.kind === 'reel';
 }

@@ -54,6 +54,14 @@ describe('a fault', () => {
     expect((await ask(feedUrl())).text).toContain('<feed');
   });
 
+  it('answers with hostile captions in the format that is asked for, and only where captions are asked for', async () => {
+    standIn.setFaults({ kind: 'hostile-captions' });
+    const [, url] = /"baseUrl":"[^"]*(\/api\/timedtext[^"]*?)(?:\\u0026fmt=|&fmt=|")/.exec((await player()).text) ?? [];
+    const [legacy, json3] = await Promise.all(['', '&fmt=json3'].map((format) => ask(`${standIn.url}${url}${format}`)));
+    expect(legacy?.text).toMatch(/^<transcript><text start="0" dur="1">&lt;i a= {200000}<\/text>.*<\/transcript>$/s);
+    expect(valueAt(json3?.json, 'events.0.segs.0.utf8')).toMatch(/^<i a= +$/);
+  });
+
   it.each<FaultKind>(['hang', 'slow-drip', 'huge'])('never comes to an end: %s', async (kind) => {
     standIn.setFaults({ kind });
     const caller = new AbortController();

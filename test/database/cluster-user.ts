@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,22 @@ export interface Ending {
   readonly errorOutput: string;
 }
 
+/** A user of the operating system, for tests that root runs. */
+export interface SystemUser {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/** A user who has nothing to do with the service. */
+export const STRANGER: Required<SystemUser> = { uid: 54_321, gid: 54_321 };
+
+export const IS_ROOT = process.getuid?.() === 0;
+
+/** Whether another user can run the program of these tests: not below a directory that root alone may enter. */
+export function canRunAs(owner: SystemUser): boolean {
+  return IS_ROOT && spawnSync(process.execPath, ['--check', PROGRAM], { ...owner, cwd: '/' }).status === 0;
+}
+
 /** A process that uses the embedded PostgreSQL of a directory. */
 export class ClusterUser {
   private errorOutput = '';
@@ -23,8 +39,9 @@ export class ClusterUser {
     this.ended = once(child, 'close').then(() => ({ code: child.exitCode, errorOutput: this.errorOutput }));
   }
 
-  static start(dataDir: string, as: 'service' | 'command' = 'service'): ClusterUser {
-    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as]));
+  /** @param owner who runs it; by default whoever runs the tests */
+  static start(dataDir: string, as: 'service' | 'command' = 'service', owner: SystemUser = {}): ClusterUser {
+    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as], owner));
   }
 
   /** The database's URL, once it is open. */
@@ -61,7 +78,7 @@ export async function postmasterPid(dataDir: string): Promise<number | undefined
 
 /** Gives each test of a block, or the whole block, an empty data directory; stops and removes all that is started there. */
 export function useDataDirectory(each: 'test' | 'block' = 'test'): {
-  start: (as?: 'service' | 'command', path?: string) => ClusterUser;
+  start: (as?: 'service' | 'command', path?: string, owner?: SystemUser) => ClusterUser;
   dataDir: () => string;
 } {
   let parent: string;
@@ -84,8 +101,8 @@ export function useDataDirectory(each: 'test' | 'block' = 'test'): {
   });
 
   return {
-    start: (as, path = dataDir) => {
-      const user = ClusterUser.start(path, as);
+    start: (as, path = dataDir, owner) => {
+      const user = ClusterUser.start(path, as, owner);
       users.push(user);
       return user;
     },

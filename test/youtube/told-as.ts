@@ -22,4 +22,5 @@ export const TOLD_AS: Readonly<Record<FaultKind, ToldAs>> = {
   'slow-drip': 'upstream_timeout',
   huge: 'upstream_failure',
   redirect: 'upstream_failure',
+  'hostile-captions': 'upstream_failure',
 };

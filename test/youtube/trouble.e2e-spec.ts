@@ -79,6 +79,7 @@ describe('trouble with the text', () => {
     ['wrong-charset', 'upstream_failure'],
     ['not-json', 'upstream_failure'],
     ['huge', 'upstream_failure'],
+    ['hostile-captions', 'upstream_failure'],
   ] as const)('%s ends as %s', async (kind, code) => {
     standIn.setFaults({ kind, match: { kind: 'timedtext' } });
     expect(end(await read())).toBe(code);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { CLUSTER_ROLE, prepareCluster, type PostgresCluster } from '../../src/database/postgres-cluster.js';
+import { ADMIN_ROLE, prepareCluster, type PostgresCluster } from '../../src/database/postgres-cluster.js';
 import { findFreePort, findPostmaster, launchPostmaster, stopPostmaster } from '../../src/database/postmaster.js';
 import { until } from './until.js';
 
@@ -45,7 +45,7 @@ class OwnDatabase implements Database {
     private readonly cluster: PostgresCluster,
     private readonly port: number,
   ) {
-    this.adminUrl = `postgres://${CLUSTER_ROLE}:${cluster.password}@127.0.0.1:${port}/postgres`;
+    this.adminUrl = `postgres://${ADMIN_ROLE}:${cluster.adminPassword}@127.0.0.1:${port}/postgres`;
   }
 
   async create(): Promise<string> {
@@ -71,7 +71,10 @@ class OwnDatabase implements Database {
     this.settings = settings;
     // Whoever was killed may still hold the port or the shared memory for a moment.
     await until('PostgreSQL starts', async () => {
-      const launch = await launchPostmaster(this.cluster, this.port, ['max_connections=200', ...settings]);
+      const launch = await launchPostmaster(this.cluster, { host: '127.0.0.1', port: this.port }, [
+        'max_connections=200',
+        ...settings,
+      ]);
       await until('PostgreSQL answers', async () => {
         if (launch.hasEnded()) return true;
         await this.query(this.adminUrl, 'SELECT 1');

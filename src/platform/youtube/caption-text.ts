@@ -1,9 +1,15 @@
 import type { Segment } from '../../domain/transcript.js';
 import { asArray, asNumber, at, isObject } from './json-reading.js';
 import { readPlainCues } from './plain-cues.js';
-import { decodeEntities, plainText } from './plain-text.js';
+import { CUE_LENGTH_MAX, decodeEntities, plainText } from './plain-text.js';
 import { UnreadableError } from './unreadable.js';
 import { attributeOf, nextTag, type XmlTag } from './xml-tags.js';
+
+/**
+ * Longest caption document that is read, in UTF-16 code units, which are never more than the bytes of the body. The
+ * captions of a ten-hour video have some 2 million.
+ */
+export const CAPTION_LENGTH_MAX = 4 * 1024 * 1024;
 
 /** True for a body without content: how the platform refuses a caption URL that needs a token, never "no captions". */
 export function isEmptyBody(text: string): boolean {
@@ -19,11 +25,13 @@ export function isEmptyBody(text: string): boolean {
  * @throws UnreadableError for a body that is empty, cut in the middle or something else
  */
 export function readCaptionXml(text: string): Segment[] {
+  refuseTooLong(text);
   return readPlainCues(text) ?? readCaptionDocument(text);
 }
 
 /** The same for any form and any layout, at twice the cost. @throws UnreadableError */
 export function readCaptionDocument(text: string): Segment[] {
+  refuseTooLong(text);
   const document = new CaptionDocument();
   let position = 0;
   for (let tag = nextTag(text, 0); tag !== null; tag = nextTag(text, position)) {
@@ -43,6 +51,7 @@ export function readCaptionDocument(text: string): Segment[] {
  * @throws UnreadableError for a body that is empty, cut in the middle or something else
  */
 export function readCaptionJson3(text: string): Segment[] {
+  refuseTooLong(text);
   const events = at(parseJson(text), 'events');
   if (!Array.isArray(events)) throw new UnreadableError('a list of caption events');
   const segments: Segment[] = [];
@@ -56,6 +65,12 @@ export function readCaptionJson3(text: string): Segment[] {
     segments.push(segmentOf(words, start, asNumber(event['dDurationMs'])));
   }
   return inOrder(segments);
+}
+
+function refuseTooLong(text: string): void {
+  if (text.length > CAPTION_LENGTH_MAX) {
+    throw new UnreadableError(`captions of at most ${CAPTION_LENGTH_MAX} characters`);
+  }
 }
 
 function parseJson(text: string): unknown {
@@ -74,7 +89,13 @@ function readWords(segs: unknown): string {
     if (part !== undefined && typeof part !== 'string') throw new UnreadableError('a string in utf8');
     words += part ?? '';
   }
-  return plainText(words);
+  return plainText(cueOf(words));
+}
+
+/** @throws UnreadableError for a cue that is longer than any real one */
+function cueOf(words: string): string {
+  if (words.length > CUE_LENGTH_MAX) throw new UnreadableError(`a cue of at most ${CUE_LENGTH_MAX} characters`);
+  return words;
 }
 
 type Root = 'transcript' | 'timedtext';
@@ -133,7 +154,7 @@ class CaptionDocument {
   private close(cue: XmlTag): void {
     this.cue = undefined;
     const legacy = this.root === 'transcript';
-    const decoded = decodeEntities(this.words);
+    const decoded = decodeEntities(cueOf(this.words));
     const words = plainText(legacy ? decodeEntities(decoded) : decoded);
     if (words === '') return;
     const unit = legacy ? 1000 : 1;

@@ -194,7 +194,7 @@ function redirection(exchange: Exchange, from: URL, baseUrl: URL | null): URL | 
   const target = new URL(location, from.href);
   // A gateway may name itself in what it passes on; it is the only other host that can be meant.
   if (baseUrl && target.origin === baseUrl.origin) {
-    const prefix = baseUrl.pathname.replace(/\/+$/, '');
+    const prefix = baseUrl.pathname.replace(/(?<!\/)\/+$/, '');
     const path = target.pathname.startsWith(`${prefix}/`) ? target.pathname.slice(prefix.length) : target.pathname;
     return new URL(`${path}${target.search}`, from.origin);
   }

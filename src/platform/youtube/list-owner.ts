@@ -10,7 +10,8 @@ export interface ListOwner {
 }
 
 interface Link {
-  text: string | null;
+  /** Read of the owner's link only: cutting the text of every link out of a long line would be quadratic. */
+  text: () => string | null;
   endpoint: unknown;
 }
 
@@ -28,13 +29,13 @@ export function readListOwner(page: unknown, channelId: string): ListOwner {
   ];
   const owner = links.find(({ endpoint }) => at(endpoint, 'browseEndpoint', 'browseId') === channelId);
   const path = asString(at(owner?.endpoint, 'browseEndpoint', 'canonicalBaseUrl'));
-  return { name: owner?.text ?? null, handle: path === null ? null : readHandle(YOUTUBE_ORIGIN + path) };
+  return { name: owner?.text() ?? null, handle: path === null ? null : readHandle(YOUTUBE_ORIGIN + path) };
 }
 
 /** Seen until May 2026. */
 function linksInRuns(text: unknown): Link[] {
   return asArray(at(text, 'runs')).map((run) => ({
-    text: asString(at(run, 'text')),
+    text: () => asString(at(run, 'text')),
     endpoint: at(run, 'navigationEndpoint'),
   }));
 }
@@ -48,7 +49,10 @@ function linksInLockup(lockup: unknown): Link[] {
     return asArray(at(part, 'text', 'commandRuns')).map((run) => {
       const start = asCount(at(run, 'startIndex')) ?? 0;
       const length = asCount(at(run, 'length')) ?? content.length;
-      return { text: asString(content.slice(start, start + length)), endpoint: at(run, 'onTap', 'innertubeCommand') };
+      return {
+        text: () => asString(content.slice(start, start + length)),
+        endpoint: at(run, 'onTap', 'innertubeCommand'),
+      };
     });
   });
 }

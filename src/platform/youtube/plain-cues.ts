@@ -1,5 +1,5 @@
 import type { Segment } from '../../domain/transcript.js';
-import { decodeEntities, plainText } from './plain-text.js';
+import { CUE_LENGTH_MAX, decodeEntities, plainText } from './plain-text.js';
 
 const HEAD = /(?:<\?xml [^<>?]*\?>)?\s*<transcript>/y;
 const OPEN = '<text start="';
@@ -31,6 +31,7 @@ export function readPlainCues(xml: string): Segment[] | null {
     const wordsFrom = durationEnd + 2;
     const wordsTo = xml.indexOf('<', wordsFrom);
     if (!xml.startsWith('">', durationEnd) || wordsTo === -1 || !xml.startsWith(CLOSE, wordsTo)) return null;
+    if (wordsTo - wordsFrom > CUE_LENGTH_MAX) return null;
     const start = seconds(xml.slice(position + OPEN.length, startEnd));
     position = wordsTo + CLOSE.length;
     const text = plainText(decodeEntities(decodeEntities(xml.slice(wordsFrom, wordsTo))));

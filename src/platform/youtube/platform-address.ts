@@ -29,5 +29,5 @@ export function addressKind(url: URL): AddressKind {
  */
 export function contactedUrl(url: URL, baseUrl: URL | null): URL {
   if (!baseUrl) return url;
-  return new URL(`${baseUrl.pathname.replace(/\/+$/, '')}${url.pathname}${url.search}`, baseUrl.origin);
+  return new URL(`${baseUrl.pathname.replace(/(?<!\/)\/+$/, '')}${url.pathname}${url.search}`, baseUrl.origin);
 }

@@ -47,7 +47,8 @@ function readTrack(track: unknown): PlayerTrack | null {
   const url = asString(at(track, 'baseUrl'));
   const languageCode = asString(at(track, 'languageCode'));
   // A translated text has `tlang` in its address; it is never offered as a track of the video.
-  if (url === null || languageCode === null || /[?&]tlang=/.test(url)) return null;
+  if (url === null || languageCode === null || languageCode.length > LANGUAGE_CODE_LENGTH_MAX) return null;
+  if (/[?&]tlang=/.test(url)) return null;
   const baseUrl = url.startsWith('/') && !url.startsWith('//') ? `https://www.youtube.com${url}` : url;
   const generated = at(track, 'kind') === 'asr' || (asString(at(track, 'vssId')) ?? '').startsWith('a.');
   const name = textOf(at(track, 'name')) ?? languageCode;
@@ -55,7 +56,11 @@ function readTrack(track: unknown): PlayerTrack | null {
 }
 
 /** Judged per track: one response mixes both kinds (seen June 2025). */
-const NEEDS_TOKEN = /[?&]exp=[^&#]*xp[ev]/;
+// A parameter has no second `?`; were one allowed, the time would be quadratic in the number of them.
+const NEEDS_TOKEN = /[?&]exp=[^?&#]*xp[ev]/;
+
+/** Codes have a dozen characters at the most; each is compared with every other one. */
+const LANGUAGE_CODE_LENGTH_MAX = 64;
 
 /** `read` has the tracks at the places that the platform's indices mean, null for an unreadable one. */
 function readDefaults(list: unknown, read: readonly (PlayerTrack | null)[]): TrackDefaults {

@@ -45,18 +45,18 @@ const NO_PLAYLIST = /does(?:n't| not) exist|unviewable|is private|not available|
 
 /** The items of a continuation page; null when the page is none. */
 function continuedItems(page: unknown): readonly unknown[] | null {
-  let items: unknown[] | null = null;
+  let lists: (readonly unknown[])[] | null = null;
   for (const action of asArray(at(page, 'onResponseReceivedActions'))) {
     const append = at(action, 'appendContinuationItemsAction');
     const reload = at(action, 'reloadContinuationItemsCommand');
     // The header is reloaded by a command of its own.
     if (at(reload, 'slot') === 'RELOAD_CONTINUATION_SLOT_HEADER') continue;
     const found = at(append, 'continuationItems') ?? at(reload, 'continuationItems');
-    if (Array.isArray(found)) items = [...(items ?? []), ...(found as readonly unknown[])];
+    if (Array.isArray(found)) (lists ??= []).push(found as readonly unknown[]);
     // A last page can come without items; an action of neither kind says nothing about the list.
-    else if (isObject(append) && found === undefined) items ??= [];
+    else if (isObject(append) && found === undefined) lists ??= [];
   }
-  return items;
+  return lists?.flat() ?? null;
 }
 
 /** The items of a first page: those of its first section, as the ones after it hold recommendations. */

@@ -46,7 +46,8 @@ export function fewCells(seed: number): Cell[] {
   const requests = Object.keys(REQUESTS);
   const singles = FAULT_KINDS.map((kind, index) => {
     const request = requests[(index + seed) % requests.length] ?? 'player';
-    return [{ kind, request: isPossible(kind, request) ? request : 'player', rate: 1 }];
+    const possible = requests.find((one) => isPossible(kind, one)) ?? request;
+    return [{ kind, request: isPossible(kind, request) ? request : possible, rate: 1 }];
   });
   return [...singles, ...cells.filter(({ length }) => length === 2).slice(0, 4)];
 }
@@ -71,5 +72,6 @@ function any(kind: FaultKind, random: () => number): Trouble {
 }
 
 function isPossible(kind: FaultKind, request: string): boolean {
+  if (kind === 'hostile-captions') return request === 'captions';
   return kind !== 'bot-check' || request === 'player';
 }

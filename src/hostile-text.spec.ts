@@ -1,0 +1,365 @@
+import { describe, expect, it } from '@jest/globals';
+import type { IncomingMessage } from 'node:http';
+import { superLinearGrowth } from '../test/linear-time.js';
+import { readLanguages } from './channels/languages.js';
+import { parseChannelReference } from './domain/channel-reference.js';
+import { readQuery, routeFinder } from './http/paths.js';
+import { requestIdFrom } from './http/request-context.js';
+import { hidingSecrets } from './http/secrets.js';
+import { bearerToken } from './http/bearer.js';
+import { fieldsOf } from './messages/message-form.js';
+import { isWellFormedKey, withoutKeys } from './organizations/api-key.js';
+import { readName } from './organizations/name.js';
+import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/caption-text.js';
+import { captionUrl } from './platform/youtube/caption-fetch.js';
+import { readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel-page.js';
+import { classify, readHtmlKind, readRetryAfter } from './platform/youtube/classify.js';
+import { readFeedDates } from './platform/youtube/feed.js';
+import { asNumber, textOf } from './platform/youtube/json-reading.js';
+import { readListOwner } from './platform/youtube/list-owner.js';
+import { addressKind } from './platform/youtube/platform-address.js';
+import { decodeEntities, plainText } from './platform/youtube/plain-text.js';
+import { readMicroformat, readPlayer, readReel } from './platform/youtube/player-response.js';
+import { readRefusal } from './platform/youtube/player-refusal.js';
+import { chooseTracks } from './platform/youtube/track-choice.js';
+import {
+  isAnnouncementText,
+  isPublishedText,
+  readDurationSeconds,
+  readInstant,
+  readViewCount,
+} from './platform/youtube/shown-values.js';
+import { listItems, readUploadsPage } from './platform/youtube/uploads-page.js';
+import { attributeOf, nextTag } from './platform/youtube/xml-tags.js';
+
+const VIDEO_ID = 'aaaaaaaaaaa';
+const CHANNEL_ID = `UC${'a'.repeat(22)}`;
+
+/** What is repeated to fill a text, after a beginning that a reader goes into and before an end that it stumbles over. */
+const PIECES = [
+  ...[' ', '\n', '\t\u00a0', '\u200b', '<', '>', '<i a=', '<i ', '<i a= ', '<br', '<br ', '</c.', '<c.a', '<!--', '<?'],
+  ...['&', '&#', '&#1', '&amp;', '&amp;amp;', '"', "'", ' t="', " t='", ' t=', '<text start="0">', '<p t="0">', '<s>'],
+  ...[
+    '/',
+    '//',
+    '@',
+    '%',
+    '%25',
+    '%C3%A9',
+    '.',
+    ',',
+    '-',
+    ':',
+    '0',
+    '9,',
+    '1:',
+    'a',
+    'en,',
+    'A',
+    '\u0301',
+    '𝒳',
+    '\ud83d',
+  ],
+  ...[
+    '?exp=',
+    '&exp=x',
+    '?exp=xp',
+    '&tlang',
+    'youtube.com/',
+    'www.',
+    'http://',
+    'ctk_',
+    'ctk_a',
+    '[',
+    '{',
+    '["',
+    '{"a":',
+  ],
+  ...['class=', 'class  =  "', 'action="', 'is a private', "content isn't available, ", 'not ', 'Bearer ', ';charset='],
+];
+const ENDS = ['', '\u0000>x"/>'];
+
+/** Readers of a text from outside, with beginnings that lead into their work. */
+const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (text: string) => unknown }>> = {
+  plainText: { begin: ['', '<i', '<font a=', '</c.', '<br'], read: plainText },
+  decodeEntities: { begin: ['', '&'], read: decodeEntities },
+  readCaptionXml: {
+    begin: ['', '<?xml ', '<transcript>', '<transcript><text start="0" dur="1">', '<timedtext><body><p t="0">'],
+    read: readCaptionXml,
+  },
+  readCaptionDocument: {
+    begin: ['<transcript><text start="0" dur="1">', '<transcript><text '],
+    read: readCaptionDocument,
+  },
+  readCaptionJson3: { begin: ['', '{"events":', '{"events":[{"segs":[{"utf8":"<i '], read: readCaptionJson3 },
+  nextTag: { begin: ['<a', '<'], read: (text) => nextTag(text, 0) },
+  attributeOf: { begin: ['', ' t'], read: (text) => attributeOf(text, 't') },
+  readFeedDates: { begin: ['', '<feed><entry><published>', '<feed><entry '], read: readFeedDates },
+  classify: { begin: ['', '<html>', '<!doctype html'], read: (text) => classify(200, { 'content-type': text }, text) },
+  readHtmlKind: { begin: ['', 'class', 'action="https://consent.'], read: readHtmlKind },
+  readRetryAfter: { begin: ['', 'Mon, '], read: (text) => readRetryAfter(text, 0) },
+  readHandle: { begin: ['', 'https://www.youtube.com/@'], read: readHandle },
+  readViewCount: { begin: ['', '1,', 'no views'], read: readViewCount },
+  readDurationSeconds: { begin: ['', '1:'], read: readDurationSeconds },
+  isPublishedText: { begin: ['', 'Streamed 4 '], read: isPublishedText },
+  isAnnouncementText: { begin: ['', 'Premiere'], read: isAnnouncementText },
+  readInstant: { begin: ['', '2026-01-01T00:00:00.'], read: readInstant },
+  asNumber: { begin: ['', '-1.'], read: asNumber },
+  addressKind: { begin: ['https://consent.'], read: (text) => URL.canParse(text) && addressKind(new URL(text)) },
+  captionUrl: {
+    begin: ['https://www.youtube.com/api/timedtext?v=', '/api'],
+    read: (text) => captionUrl(text, 'json3', VIDEO_ID),
+  },
+  readRefusal: { begin: [''], read: (text) => readRefusal('ERROR', { reason: text, messages: [text] }, undefined) },
+  readPlayer: { begin: ['', '/api?', 'a.'], read: (text) => readPlayer(playerOf([text], text), VIDEO_ID) },
+  readListedUpload: {
+    begin: [''],
+    read: (text) => readUploadsPage(playlistOf([lockupOf(text), oldVideoOf(text)], text)),
+  },
+  readChannelPage: {
+    begin: ['', 'http://www.youtube.com/@'],
+    read: (text) => readChannelPage(channelOf([text])),
+  },
+  parseChannelReference: { begin: ['', '@', 'https://www.youtube.com/', 'youtube.com/@'], read: parseChannelReference },
+  readLanguages: { begin: ['', 'en-'], read: readLanguages },
+  readName: { begin: [''], read: readName },
+  isWellFormedKey: { begin: ['', 'ctk_'], read: isWellFormedKey },
+  withoutKeys: { begin: ['', 'ctk_'], read: withoutKeys },
+  hidingSecrets: { begin: [''], read: hidingSecrets('a'.repeat(32), '"'.repeat(32)) },
+  requestIdFrom: { begin: [''], read: (text) => requestIdFrom(text) },
+  bearerToken: { begin: ['', 'Bearer '], read: (text) => bearerToken(requestWith(text)) },
+  readQuery: { begin: ['', 'a='], read: readQuery },
+  routeFinder: {
+    begin: ['/channels/', '/'],
+    read: routeFinder({ paths: { '/channels/{id}/transcripts': {}, '/admin/keys/{id}/rotate': {} } }),
+  },
+  fieldsOf: { begin: ['{"id":"'], read: (text) => fieldsOf(JSON.parse(text)) },
+};
+
+describe('the time of a reader of outside text is linear in the length of the text', () => {
+  it.each(Object.entries(TEXT_READERS))('%s', (_name, { begin, read }) => {
+    for (const start of begin) {
+      for (const piece of PIECES) for (const end of ENDS) expectLinear(read, start, piece, end);
+    }
+  });
+
+  it.each([
+    ['an unfinished attribute', '<i a=', ' ', ''],
+    ['a tag of spaces', '<font', ' ', 'x'],
+    ['opened tags', '', '<i a=', ''],
+    ['opened brackets before one end', '', '<', '>'],
+  ])('a caption of a megabyte is read in milliseconds: %s', (_case, start, piece, end) => {
+    const cue = start + piece.repeat(1_000_000 / piece.length) + end;
+    const escaped = cue.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    expect(superLinearGrowth((length) => () => plainText(cue.slice(0, length)), 1_048_576)).toBeUndefined();
+    for (const body of [
+      `<transcript><text start="0" dur="1">${escaped}</text></transcript>`,
+      `<timedtext><body><p t="0">${escaped}</p></body></timedtext>`,
+      JSON.stringify({ events: [{ segs: [{ utf8: cue }] }] }),
+    ]) {
+      const read = body.startsWith('{') ? readCaptionJson3 : readCaptionXml;
+      // The cue is longer than any real one, so that it is refused after all.
+      expect(() => read(body)).toThrow('a cue of at most');
+    }
+  });
+});
+
+const LINE = ` ${'x '.repeat(20)}`;
+
+/** Readers of documents and JSON from outside, by what there is a lot of in it. */
+const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> = {
+  'captions of many events': reading(readCaptionJson3, (count) =>
+    JSON.stringify({ events: many(count, (index) => ({ tStartMs: -index, segs: [{ utf8: 'a' }] })) }),
+  ),
+  'captions of many segments': reading(readCaptionJson3, (count) =>
+    JSON.stringify({ events: [{ segs: many(count, () => ({ utf8: '<i ' })) }] }),
+  ),
+  'captions of many cues in the wrong order': reading(readCaptionXml, (count) => {
+    const cues = many(count, (index) => `<text start="${count - index}">a</text>`);
+    return `<transcript>${cues.join('')}</transcript>`;
+  }),
+  'a cue of many tags': reading(
+    readCaptionXml,
+    (count) => `<timedtext><p t="0">${'a<br/>&amp;'.repeat(count / 4)}</p></timedtext>`,
+  ),
+  'a cue of many attributes': reading(
+    readCaptionXml,
+    (count) => `<timedtext><p ${' t= xt="1"'.repeat(count)}>a</p></timedtext>`,
+  ),
+  'captions of many cues with two attributes': reading(
+    readCaptionXml,
+    (count) => `<timedtext>${'<p a="t" t="1">a</p>'.repeat(count)}</timedtext>`,
+  ),
+  'a feed of many entries': reading(
+    readFeedDates,
+    (count) => `<feed>${'<entry><yt:videoId>aaaaaaaaaaa</yt:videoId></entry>'.repeat(count)}</feed>`,
+  ),
+  'a list of many entries': reading(readUploadsPage, (count) => playlistOf(repeated(count, lockupOf(LINE)), LINE)),
+  'a list in many actions': reading(readUploadsPage, (count) => {
+    const action = { appendContinuationItemsAction: { continuationItems: [lockupOf(LINE)] } };
+    return { onResponseReceivedActions: repeated(count, action) };
+  }),
+  'a list of many tabs': reading(listItems, (count) => ({
+    contents: { twoColumnBrowseResultsRenderer: { tabs: repeated(count, {}) } },
+  })),
+  'an entry of many links into one long line': reading(
+    (page) => readListOwner(page, CHANNEL_ID),
+    (count) => ({
+      onResponseReceivedActions: [{ appendContinuationItemsAction: { continuationItems: [linksOf(count)] } }],
+    }),
+  ),
+  'a channel of many alerts': reading(readChannelPage, (count) => ({
+    alerts: repeated(count, { alertRenderer: { type: 'ERROR', text: { simpleText: LINE } } }),
+  })),
+  'a channel of many addresses': reading(readChannelPage, (count) => channelOf(repeated(count, LINE))),
+  'an address that leads to many endpoints': reading(readResolvedUrl, (count) => ({ endpoint: fields(count) })),
+  'a text of many runs': reading(textOf, (count) => ({ runs: repeated(count, { text: LINE }) })),
+  'a video of many tracks': reading(
+    (player) => readPlayer(player, VIDEO_ID),
+    (count) => playerOf(repeated(count, LINE), 'x'.repeat(count)),
+  ),
+  'a choice among many tracks, one with a long code': reading(chooseAmong, (count) =>
+    playerOf(repeated(count, LINE), 'x'.repeat(8 * count)),
+  ),
+  'a reel of many fields': reading((reel) => readReel(reel, VIDEO_ID), fields),
+  'a microformat of a long date': reading(
+    (response) => readMicroformat(response, VIDEO_ID),
+    (count) => ({ microformat: { playerMicroformatRenderer: { publishDate: '1'.repeat(count) } } }),
+  ),
+  'a refusal of many messages': reading(
+    (playability) => readRefusal('ERROR', playability, undefined),
+    (count) => ({ messages: repeated(count, LINE) }),
+  ),
+  'a message of many fields': reading(fieldsOf, fields),
+};
+
+describe('the time of a reader of outside documents is linear in the number of their parts', () => {
+  it.each(Object.entries(PART_READERS))('%s', (_name, prepare) => {
+    const growth = superLinearGrowth((count) => {
+      const read = prepare(count);
+      return () => attempt(read);
+    }, 64 * 1024);
+    expect(growth).toBeUndefined();
+  });
+});
+
+function reading<Input>(read: (input: Input) => unknown, write: (count: number) => Input) {
+  return (count: number): (() => unknown) => {
+    const input = write(count);
+    return () => read(input);
+  };
+}
+
+function many<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}
+
+function repeated<T>(count: number, value: T): T[] {
+  return many(count, () => value);
+}
+
+function fields(count: number): object {
+  return Object.fromEntries(many(count, (index) => [`field${index}`, {}]));
+}
+
+function expectLinear(read: (text: string) => unknown, start: string, piece: string, end: string): void {
+  const growth = superLinearGrowth((length) => {
+    const text = start + piece.repeat(Math.ceil(length / piece.length)) + end;
+    return () => attempt(() => read(text));
+  }, 64 * 1024);
+  expect({ start, piece, end, growth }).toEqual({ start, piece, end, growth: undefined });
+}
+
+/** Refusals are as good as readings here, unless the reader ran out of stack. */
+function attempt(read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    if (!(error instanceof Error) || error instanceof RangeError) throw error;
+  }
+}
+
+function requestWith(authorization: string): Parameters<typeof bearerToken>[0] {
+  const headers: IncomingMessage['headers'] = { authorization };
+  return { headers } as Parameters<typeof bearerToken>[0];
+}
+
+function playerOf(addresses: readonly string[], languageCode: string): unknown {
+  const track = (baseUrl: string, index: number): unknown => ({
+    baseUrl: `/api/timedtext?${baseUrl}`,
+    languageCode: index % 2 === 0 ? languageCode : 'en',
+    name: { simpleText: baseUrl },
+  });
+  return {
+    playabilityStatus: { status: 'OK', reason: languageCode },
+    videoDetails: { videoId: VIDEO_ID, lengthSeconds: languageCode },
+    captions: {
+      playerCaptionsTracklistRenderer: {
+        captionTracks: addresses.map(track),
+        audioTracks: addresses.map(() => ({ audioTrackId: languageCode, defaultCaptionTrackIndex: 0 })),
+      },
+    },
+  };
+}
+
+function chooseAmong(player: unknown): void {
+  const reading = readPlayer(player, VIDEO_ID);
+  if (reading.kind !== 'tracks') throw new Error(reading.kind);
+  chooseTracks(reading.tracks, reading.defaults, []);
+  chooseTracks(reading.tracks, reading.defaults, ['de', 'fr', 'en']);
+}
+
+function channelOf(ownerUrls: readonly string[]): unknown {
+  return { metadata: { channelMetadataRenderer: { externalId: CHANNEL_ID, title: 'x', ownerUrls } } };
+}
+
+function playlistOf(items: readonly unknown[], count: string): unknown {
+  const contents = [{ itemSectionRenderer: { contents: items } }];
+  return {
+    header: { playlistHeaderRenderer: { numVideosText: { simpleText: count } } },
+    contents: {
+      twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content: { sectionListRenderer: { contents } } } }] },
+    },
+  };
+}
+
+function lockupOf(text: string): unknown {
+  const badge = { thumbnailBadgeViewModel: { text, badgeStyle: text } };
+  const overlays = [{ thumbnailBottomOverlayViewModel: { badges: [badge] } }];
+  const image = { sources: [{ url: text, width: text }] };
+  const metadataRows = [{ metadataParts: [{ text: { content: text } }] }];
+  return {
+    lockupViewModel: {
+      contentId: VIDEO_ID,
+      contentImage: { thumbnailViewModel: { image, overlays } },
+      metadata: {
+        lockupMetadataViewModel: {
+          title: { content: text },
+          metadata: { contentMetadataViewModel: { metadataRows } },
+        },
+      },
+    },
+  };
+}
+
+function oldVideoOf(text: string): unknown {
+  const videoInfo = { runs: [{ text }, { text }] };
+  return {
+    playlistVideoRenderer: {
+      videoId: VIDEO_ID,
+      title: { runs: [{ text }] },
+      lengthText: { simpleText: text },
+      videoInfo,
+    },
+  };
+}
+
+function linksOf(count: number): unknown {
+  const commandRuns = Array.from({ length: count }, () => ({ startIndex: 1 }));
+  const metadataRows = [{ metadataParts: [{ text: { content: `a${' '.repeat(8 * count)}b`, commandRuns } }] }];
+  return {
+    lockupViewModel: {
+      metadata: { lockupMetadataViewModel: { metadata: { contentMetadataViewModel: { metadataRows } } } },
+    },
+  };
+}

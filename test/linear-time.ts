@@ -1,0 +1,40 @@
+/** Smallest input that is measured, and by how much the next one is larger, in characters or elements. */
+const SIZE_MIN = 4_096;
+const STEP = 4;
+/** Below this a measurement says nothing: garbage collection and compilation cost as much. */
+const FLOOR_MS = 6;
+/** Linear work grows by 4 from one size to the next, quadratic work by 16. */
+const GROWTH_MAX = 9;
+const ATTEMPTS_MAX = 4;
+
+/**
+ * Runs work on inputs of growing size. Says at which size the time grew by more than linear work does, and is undefined
+ * when it never did up to `sizeMax`.
+ *
+ * @param prepare builds an input, which is not measured, and returns the work on it
+ */
+export function superLinearGrowth(prepare: (size: number) => () => void, sizeMax: number): string | undefined {
+  let limitMs = 0;
+  for (let size = SIZE_MIN; size <= sizeMax; size *= STEP) {
+    const work = prepare(size);
+    // Other work on the machine can only lengthen a run, so the first one below the limit settles it.
+    let fastestMs = Number.POSITIVE_INFINITY;
+    for (let attempt = 0; attempt < ATTEMPTS_MAX && fastestMs > limitMs; attempt++) {
+      fastestMs = Math.min(fastestMs, cpuMs(work));
+      if (limitMs === 0 && fastestMs < FLOOR_MS) break;
+    }
+    if (limitMs > 0 && fastestMs > limitMs) {
+      return `${fastestMs.toFixed(1)} ms for ${size}, more than ${limitMs.toFixed(1)} ms`;
+    }
+    limitMs = GROWTH_MAX * Math.max(FLOOR_MS, fastestMs);
+  }
+  return undefined;
+}
+
+/** CPU time of this process, which other processes on the machine do not lengthen. */
+function cpuMs(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
