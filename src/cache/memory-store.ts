@@ -40,6 +40,10 @@ export class MemoryStore implements KeyvStoreAdapter {
     return Promise.resolve(keys.map((key) => this.entries.get(key) as StoredData<Value | undefined>));
   }
 
+  hasMany(keys: string[]): Promise<boolean[]> {
+    return Promise.resolve(keys.map((key) => this.entries.has(key)));
+  }
+
   /** @param ttlMs time to live; afterwards the entry is not found; its room is freed when it is asked for or its turn comes */
   set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
     this.entries.set(key, { value: unshared(value), expires }, ttlMs === undefined ? {} : { ttl: ttlMs });

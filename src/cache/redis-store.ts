@@ -27,6 +27,15 @@ export class RedisStore implements KeyvStoreAdapter {
     return values.map((value) => stored<Value>(value));
   }
 
+  /** In one command when all are there. */
+  async hasMany(keys: string[]): Promise<boolean[]> {
+    if (keys.length === 0) return [];
+    const count = await this.connection.run((client) => client.exists(keys));
+    if (count === 0 || count === new Set(keys).size) return keys.map(() => count > 0);
+    const counts = await this.connection.run((client) => Promise.all(keys.map((key) => client.exists(key))));
+    return counts.map((present) => present === 1);
+  }
+
   async set(key: string, { value }: { value: Buffer }, ttlMs?: number): Promise<boolean> {
     const options = ttlMs === undefined ? {} : { expiration: { type: 'PX', value: Math.ceil(ttlMs) } as const };
     await this.connection.run((client) => client.set(key, value, options));

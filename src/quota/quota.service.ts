@@ -18,6 +18,7 @@ import {
 } from './ledger-queries.js';
 import { QuotaEvents } from './quota-events.js';
 import { retryDelayMs } from './retry-delay.js';
+import { mayHaveBeenCarriedOut } from './statement-outcome.js';
 import { UnknownReservationError } from './unknown-reservation-error.js';
 import type { Usage, Verification } from './usage.js';
 
@@ -184,6 +185,7 @@ export class QuotaService implements OnApplicationShutdown {
   }
 
   private async settleUntil(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
+    let maybeCharged = false;
     for (let attempt = 1; ; attempt += 1) {
       const last = this.closing.signal.aborted;
       try {
@@ -192,6 +194,7 @@ export class QuotaService implements OnApplicationShutdown {
         );
         return true;
       } catch (error) {
+        maybeCharged ||= mayHaveBeenCarriedOut(error);
         const leftMs = leaseEndsAtMs - performance.now();
         const giveUp = last || leftMs <= 0 || error instanceof UnknownReservationError;
         const facts = { reservationId, fetched, attempt, cause: String(error) };
@@ -199,8 +202,11 @@ export class QuotaService implements OnApplicationShutdown {
           this.events.count('given_up');
           this.logger.error({
             event: 'settlement_given_up',
-            message: 'The customer is not charged for what was fetched.',
+            message: maybeCharged
+              ? 'The database did not answer in time. It may still charge the customer: see the row of the reservation.'
+              : 'The customer is not charged for what was fetched.',
             ...facts,
+            charged: maybeCharged ? 'unknown' : 'no',
           });
           return false;
         }

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { deflate, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
+import { deflate, inflate, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
 /** A transcript whose text is to be read, and the cache key of what is known of it. */
 export interface TextWanted {
@@ -11,6 +11,8 @@ export interface TextWanted {
 /** Where the texts are kept: several are read in one round trip; writing never fails. */
 export interface TextStorage {
   read(keys: string[]): Promise<unknown[]>;
+  /** Whether each key is there, without its value; false when that cannot be found out. */
+  present(keys: string[]): Promise<boolean[]>;
   write(key: string, bytes: Buffer): Promise<void>;
   /** Told when a stored value was not what it should be. */
   unreadable(): void;
@@ -18,6 +20,7 @@ export interface TextStorage {
 
 /** Before a deflated text stand the checksum of its JSON, so that it is never taken for another's, and its own. */
 const DEFLATED_HEAD_BYTES = 8;
+const FORMS = ['json', 'deflated'] as const satisfies readonly TextForm[];
 /** Rough cost of a copy beside its bytes: the key, the list nodes, the map slot, the Buffer object. */
 const OVERHEAD_BYTES = 600;
 
@@ -56,7 +59,19 @@ export class StoredTexts {
     return { ...transcript, ...(plain && { json: plain }), ...(packed && { deflated: packed }) };
   }
 
-  /** Texts in one form, in one round trip; undefined where a text is not there any more. */
+  /** Whether each text is there in a form, without reading those that are in another process. */
+  async present(wanted: readonly TextWanted[]): Promise<boolean[]> {
+    const found = new Map(wanted.map((one) => [one, FORMS.some((form) => this.readNear(one, form) !== undefined)]));
+    for (const form of FORMS) {
+      const open = wanted.filter((one) => !found.get(one));
+      if (open.length === 0) break;
+      const present = await this.storage.present(open.map(({ key }) => this.keys(key)[form]));
+      for (const [index, one] of open.entries()) found.set(one, present[index] === true);
+    }
+    return wanted.map((one) => found.get(one) === true);
+  }
+
+  /** Texts in one form, in one round trip; undefined where a text is not there any more in any form. */
   async read(wanted: readonly TextWanted[], form: TextForm): Promise<(SentText | undefined)[]> {
     const stored = await this.readStored(
       wanted.filter(({ transcript }) => !transcript[form] && !transcript.json),
@@ -66,7 +81,7 @@ export class StoredTexts {
       wanted.map(async (one) => {
         const { jsonBytes, crc32 } = one.transcript;
         const known = one.transcript[form] ?? stored.get(one);
-        const bytes = known ?? (form === 'deflated' ? await this.deflated(one) : undefined);
+        const bytes = known ?? (await (form === 'deflated' ? this.deflated(one) : this.inflated(one)));
         return bytes && { bytes, jsonBytes, crc32 };
       }),
     );
@@ -123,6 +138,15 @@ export class StoredTexts {
     if (crc32(text) !== checksum) return undefined;
     this.sound.set(stored, { text, checksum });
     return text;
+  }
+
+  /** The JSON of a text of which only the deflated form is still stored: whichever is read less is evicted first. */
+  private async inflated(one: TextWanted): Promise<Buffer | undefined> {
+    const deflated = one.transcript.deflated ?? (await this.readStored([one], 'deflated')).get(one);
+    if (!deflated) return undefined;
+    const { jsonBytes, crc32: crc } = one.transcript;
+    const json = await inflate(deflated, jsonBytes).catch(() => undefined);
+    return json?.length === jsonBytes && crc32(json) === crc ? json : undefined;
   }
 
   /** Calls that need it at the same time wait for the same work. */

@@ -1,4 +1,4 @@
-import { constants, crc32, deflateRaw } from 'node:zlib';
+import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { Transcript } from '../domain/transcript.js';
 
@@ -26,6 +26,7 @@ export interface SentText {
 const DEFLATE_OPTIONS = { level: 4, finishFlush: constants.Z_FULL_FLUSH };
 
 const deflateOffThread = promisify<Buffer, object, Buffer>(deflateRaw);
+const inflateOffThread = promisify<Buffer, object, Buffer>(inflateRaw);
 
 /** Writes a transcript down as the JSON that an answer shows. */
 export function textOf(transcript: Transcript): TranscriptText & { json: Buffer } {
@@ -36,4 +37,10 @@ export function textOf(transcript: Transcript): TranscriptText & { json: Buffer 
 /** Raw blocks without a final one, ended at a byte boundary, so that they can stand anywhere in a gzip member. */
 export function deflate(json: Buffer): Promise<Buffer> {
   return deflateOffThread(json, DEFLATE_OPTIONS);
+}
+
+/** The JSON of a text that `deflate` made. @throws when it is longer than `jsonBytes`, or no deflated text */
+export function inflate(deflated: Buffer, jsonBytes: number): Promise<Buffer> {
+  // Its last block is not marked as final: the end of the input is the end of the text.
+  return inflateOffThread(deflated, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: Math.max(1, jsonBytes) });
 }
