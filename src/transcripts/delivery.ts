@@ -49,6 +49,7 @@ export class Delivery {
   private readonly held: HeldTexts;
   private readonly fetching: Fetching;
   private readonly planned: PlannedTexts;
+  private reading = false;
   /** The text that was passed on last: it may still be on its way when the next one is asked for. */
   private passedOn: Buffer | undefined;
 
@@ -70,12 +71,17 @@ export class Delivery {
     for (const video of plan.videos) this.pin(video);
     this.planned = new PlannedTexts(plan.videos, form, (wanted) => work.texts(wanted, form), this.held);
     this.fetching = new Fetching(call, form, this.held, work, fetchesAtOnce);
+    call.signal.addEventListener('abort', () => {
+      // Nobody will read: the caller left before the first event was asked for.
+      if (!this.reading) this.close();
+    });
     const missing = this.slots.filter((slot) => slot !== undefined);
     this.settleAfter(this.fetching.fill(missing), plan.reservation);
   }
 
   /** The channel, each entry in the order asked for as its turn comes, and the summary. Throws only for a bug. */
   async *events(order: EntryOrder): AsyncGenerator<TranscriptsEvent, void, undefined> {
+    this.reading = true;
     try {
       yield { type: 'channel', channel: this.plan.channel };
       for await (const entry of order === 'newest-first' ? this.newestFirst() : this.asTheyFinish()) {

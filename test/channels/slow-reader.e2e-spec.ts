@@ -6,8 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import type { Response } from 'express';
 import { writeBody } from '../../src/channels/answer-stream.js';
 import type { Piece } from '../../src/channels/answer-text.js';
-import { ResponseMemory } from '../../src/transcripts/response-memory.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
+import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 // Answers of many megabytes, on machines that do other work too.
@@ -148,115 +147,6 @@ describe('a caller who does not read', () => {
     await until(() => reader.whole, 20_000);
     const body = bodyOf(reader.bytes);
     expect((encoding === 'gzip' ? gunzipSync(body) : body).toString()).toBe(warm);
-  });
-});
-
-describe('texts that wait for a reader', () => {
-  const MEGABYTE = 1024 * 1024;
-  /** A sixteenth of it for one call. */
-  const BUFFER_MEGABYTES = 16;
-  const CALL_BYTES_MAX = MEGABYTE;
-  const pathTo = (videos: number): string => `/channels/@bench-${videos}x1500/transcripts?limit=${videos}`;
-  let service: TestService;
-  let memory: ResponseMemory;
-  const readers: Reader[] = [];
-
-  beforeAll(async () => {
-    service = await startService({ environment: { RESPONSE_BUFFER_MAX_MEGABYTES: BUFFER_MEGABYTES } });
-    memory = service.app.get(ResponseMemory);
-  });
-  afterAll(() => service.close());
-  afterEach(async () => {
-    readers.splice(0).forEach((reader) => reader.leave());
-    await until(() => memory.heldBytes === 0);
-  });
-
-  /** Asks without reading, and waits until the call is settled. */
-  async function askAndWait(path: string, { id, key }: TestOrganization, accept = 'application/json'): Promise<Reader> {
-    const { port } = service.app.getHttpServer().address() as AddressInfo;
-    const reader = await Reader.ask(port, path, { Authorization: `Bearer ${key}`, Accept: accept });
-    readers.push(reader);
-    const settled = `SELECT 1 FROM quota_reservations WHERE organization_id = '${id}' AND settled_at IS NOT NULL`;
-    await until(async () => (await service.query(settled)).length === 1, 20_000);
-    return reader;
-  }
-
-  async function read(reader: Reader): Promise<string> {
-    reader.readAll();
-    await until(() => reader.whole, 20_000);
-    return bodyOf(reader.bytes).toString();
-  }
-
-  it('are compressed meanwhile, and come whole when they are read', async () => {
-    const organization = await service.organization();
-    const reader = await askAndWait(pathTo(40), organization);
-    expect(memory.heldBytes).toBeLessThan(CALL_BYTES_MAX);
-    const body = JSON.parse(await read(reader));
-    expect(body.summary).toMatchObject({ total: 40, fetched: 40 });
-    const again = (await service.get(pathTo(40), organization.key)).body;
-    expect(body.results).toEqual(again.results.map((entry: object) => ({ ...entry, cached: false })));
-  });
-
-  it.each(['application/json', 'application/x-ndjson'])(
-    'and are too many end the fetching: the rest is not charged and can be had later (%s)',
-    async (accept) => {
-      const videos = accept === 'application/json' ? 100 : 99;
-      const organization = await service.organization();
-      const reader = await askAndWait(pathTo(videos), organization, accept);
-      // One that arrived at the same time each, of 20 KB.
-      expect(memory.heldBytes).toBeLessThan(1.5 * CALL_BYTES_MAX);
-      const text = await read(reader);
-      const { summary } = JSON.parse(text.slice(text.lastIndexOf('"summary":') - 1).replace(/^[^{,]*[{,]/, '{'));
-      const { fetched, failed } = summary;
-      expect(summary).toEqual({ total: videos, succeeded: fetched, failed, cached: 0, fetched });
-      expect([fetched > 10, failed > 10, text.split('waits for its reader').length - 1]).toEqual([true, true, failed]);
-      const usage = async (): Promise<unknown> => {
-        const { used, reserved } = (await service.get('/usage', organization.key)).body;
-        return { used, reserved };
-      };
-      expect(await usage()).toEqual({ used: fetched, reserved: 0 });
-      const prompt = (await service.get(pathTo(videos), organization.key)).body.summary;
-      expect(prompt).toMatchObject({ total: videos, failed: 0, cached: fetched, fetched: failed });
-      expect(await usage()).toEqual({ used: videos, reserved: 0 });
-    },
-  );
-
-  it('and are in the cache are read from it when their turn comes', async () => {
-    const organization = await service.organization();
-    const plain = await service.get(pathTo(41), organization.key);
-    const { port } = service.app.getHttpServer().address() as AddressInfo;
-    const reader = await Reader.ask(port, pathTo(41), { Authorization: `Bearer ${organization.key}` });
-    readers.push(reader);
-    await until(() => memory.heldBytes > 0);
-    expect(memory.heldBytes).toBeLessThan(3 * CALL_BYTES_MAX);
-    const body = JSON.parse(await read(reader));
-    expect(body.results).toEqual(plain.body.results.map((entry: object) => ({ ...entry, cached: true })));
-  });
-
-  it('and take all there is refuse new calls, which cost nothing, until some are read', async () => {
-    const { key } = await service.organization();
-    const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
-    memory.hold(others);
-    const refused = await service.get(pathTo(2), key);
-    expect([refused.status, refused.body.error, refused.headers['retry-after']]).toMatchObject([
-      503,
-      { code: 'service_unavailable', retryable: true },
-      expect.stringMatching(/^\d+$/),
-    ]);
-    memory.release(others);
-    expect((await service.get(pathTo(2), key)).body.summary).toMatchObject({ fetched: 2 });
-  });
-
-  it('do not stop a call that holds little when other calls take all there is', async () => {
-    const { key } = await service.organization();
-    const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
-    const hold = service.standIn.hold({ kind: 'timedtext' });
-    const running = service.get(pathTo(3), key);
-    await hold.arrived;
-    memory.hold(others);
-    hold.release();
-    expect((await running).body.summary).toMatchObject({ total: 3, fetched: 3 });
-    memory.release(others);
   });
 });
 

@@ -15,6 +15,8 @@ let unlock: (() => Promise<void>) | undefined;
 beforeAll(async () => {
   service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: DEADLINE_SECONDS } });
   organization = await service.organization();
+  // What is loaded on first use takes a good part of a second.
+  await service.get('/channels/@bench-1x1/transcripts', organization.key);
 });
 afterAll(() => service.close());
 afterEach(async () => {
@@ -38,13 +40,12 @@ describe('a database that stalls', () => {
     await stall();
     const { result, seconds } = await timed(service.get('/channels/@bench-2x2/transcripts', organization.key));
     expect([result.status, result.body.error.code]).toEqual([504, 'upstream_timeout']);
-    // The reservation alone is waited for longer.
-    expect(seconds).toBeLessThan(DEADLINE_SECONDS + 0.6);
+    expect(seconds).toBeLessThan(DEADLINE_SECONDS + 1);
     await unlock?.();
     unlock = undefined;
-    await until(async () => (await service.query('SELECT 1 FROM quota_reservations')).length === 1);
-    await until(async () => (await service.get('/usage', organization.key)).body.reserved === 0);
-    expect((await service.get('/usage', organization.key)).body.used).toBe(0);
+    const released = `SELECT 1 FROM quota_reservations WHERE required = 2 AND settled_at IS NOT NULL AND charged = 0`;
+    await until(async () => (await service.query(released)).length === 1);
+    expect((await service.get('/usage', organization.key)).body).toMatchObject({ reserved: 0 });
   });
 
   it('while a call settles at its deadline keeps the summary for less than a second', async () => {
