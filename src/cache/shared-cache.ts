@@ -73,6 +73,21 @@ export class SharedCache {
     }
   }
 
+  /** Whether each key exists, without its value; false when Redis cannot be asked. */
+  async present(keys: readonly string[]): Promise<boolean[]> {
+    const { parts } = this;
+    if (!parts || keys.length === 0) return keys.map(() => false);
+    try {
+      // One command when all of them exist, which is the usual case.
+      const count = await parts.connection.run((client) => client.exists([...keys]));
+      if (count === 0 || count === new Set(keys).size) return keys.map(() => count > 0);
+      const counts = await parts.connection.run((client) => Promise.all(keys.map((key) => client.exists(key))));
+      return counts.map((present) => present === 1);
+    } catch {
+      return keys.map(() => false);
+    }
+  }
+
   /** Resolves to whether Redis accepted the value. */
   async write(key: string, value: Buffer, ttlSeconds: number): Promise<boolean> {
     const { parts } = this;

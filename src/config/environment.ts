@@ -211,6 +211,10 @@ export class Environment {
   @WholeNumber(1)
   CACHE_MAX_MEGABYTES: number = 256;
 
+  /** Texts that wait for slow readers, over all calls of the process. */
+  @WholeNumber(1, 1_048_576)
+  RESPONSE_BUFFER_MAX_MEGABYTES: number = 256;
+
   @WholeNumber(1, 3_600)
   REQUEST_DEADLINE_SECONDS: number = 45;
 

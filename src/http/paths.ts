@@ -28,7 +28,7 @@ const RAW_URL = '[^/]+(?:/.*[^/]/?)?';
 const WITH_RAW_URL = new Set(['/channels/{id}/transcripts']);
 
 /** A request target in absolute form: the scheme and the authority, then the rest. */
-const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+(.*)$/is;
+const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+((?:[/?#].*)?)$/is;
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 

@@ -3,12 +3,19 @@ import { Injectable } from '@nestjs/common';
 import { CacheSize } from '../cache/cache-size.js';
 import { CacheWrites, WRITE_FAILURES } from '../cache/cache-writes.js';
 import { HealthService } from '../health/health.service.js';
+import { ResponseMemory } from '../transcripts/response-memory.js';
 import { MetricsRegistry, type Reading } from './metrics-registry.js';
 
 /** Shows what the service is and what it depends on: its version, its dependencies, its cache. */
 @Injectable()
 export class ServiceMetrics {
-  constructor(metrics: MetricsRegistry, health: HealthService, size: CacheSize, writes: CacheWrites) {
+  constructor(
+    metrics: MetricsRegistry,
+    health: HealthService,
+    size: CacheSize,
+    writes: CacheWrites,
+    memory: ResponseMemory,
+  ) {
     const version = versionOf(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     metrics.readGauge(
       { name: 'ct_build_info', help: 'Always 1; what runs.', labelNames: ['version', 'node_version'] },
@@ -33,6 +40,13 @@ export class ServiceMetrics {
         labelNames: ['reason'],
       },
       () => WRITE_FAILURES.map((reason): Reading => [{ reason }, writes.failures[reason]]),
+    );
+    metrics.readGauge({ name: 'ct_response_buffer_bytes', help: 'Texts that wait for their readers.' }, () => [
+      [{}, memory.heldBytes],
+    ]);
+    metrics.readGauge(
+      { name: 'ct_response_buffer_max_bytes', help: 'What they may take, by RESPONSE_BUFFER_MAX_MEGABYTES.' },
+      () => [[{}, memory.bytesMax]],
     );
     const bytes = (name: string, help: string, of: 'heldBytes' | 'bytesMax'): void =>
       metrics.readGauge({ name, help }, () => {

@@ -23,6 +23,7 @@ import {
 } from './ledger-queries.js';
 import { QuotaEvents } from './quota-events.js';
 import { retryDelayMs } from './retry-delay.js';
+import { mayHaveBeenCarriedOut } from './statement-outcome.js';
 import { UnknownReservationError } from './unknown-reservation-error.js';
 import type { Usage, Verification } from './usage.js';
 
@@ -224,12 +225,14 @@ export class QuotaService implements OnApplicationShutdown {
   }
 
   private async settleUntil(ending: Ending, settle: () => Promise<void>, leaseEndsAtMs: number): Promise<boolean> {
+    let maybeCharged = false;
     for (let attempt = 1; ; attempt += 1) {
       const last = this.closing.signal.aborted;
       try {
         await inSpan('quota.settle', { 'quota.fetched': ending.fetched, 'quota.attempt': attempt }, settle);
         return true;
       } catch (error) {
+        maybeCharged ||= ending.fetched > 0 && mayHaveBeenCarriedOut(error);
         const leftMs = leaseEndsAtMs - performance.now();
         const giveUp = last || leftMs <= 0 || error instanceof UnknownReservationError;
         const facts = { ...ending, attempt, cause: String(error) };
@@ -237,8 +240,11 @@ export class QuotaService implements OnApplicationShutdown {
           this.events.count('given_up');
           this.logger.error({
             event: 'settlement_given_up',
-            message: 'The customer is not charged for what was fetched.',
+            message: maybeCharged
+              ? 'The database did not answer in time. It may still charge the customer: see the row of the reservation.'
+              : 'The customer is not charged for what was fetched.',
             ...facts,
+            charged: maybeCharged ? 'unknown' : 'no',
           });
           return false;
         }

@@ -33,6 +33,25 @@ export class Call implements ReadingContext {
     );
   }
 
+  /**
+   * Waits for work that cannot be aborted, until the call ends.
+   *
+   * @throws CallEnded when the call ends first; what becomes of the work is then for the caller to see to
+   */
+  async within<T>(work: Promise<T>): Promise<T> {
+    let stop: (() => void) | undefined;
+    const ended = new Promise<never>((_resolve, reject) => {
+      stop = () => reject(this.signal.reason as Error);
+      if (this.signal.aborted) stop();
+      else this.signal.addEventListener('abort', stop, { once: true });
+    });
+    try {
+      return await Promise.race([work, ended]);
+    } finally {
+      if (stop) this.signal.removeEventListener('abort', stop);
+    }
+  }
+
   /** Nobody reads the answer any more. */
   leave(): void {
     if (this.finished) return;

@@ -1,70 +1,57 @@
-import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript.js';
+import type { Upload } from '../domain/transcript.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded, type Call } from './call.js';
 import { count, emptySummary, failedEntry, succeededEntry, type Entry, type TranscriptsEvent } from './events.js';
+import { BUFFER_FULL, Fetching, Slot, TEXT_EVICTED, type FetchingWork, type WaitingEntry } from './fetching.js';
 import { FinishingOrder } from './finishing-order.js';
 import { PlannedTexts } from './planned-texts.js';
+import { HeldTexts, type ResponseMemory } from './response-memory.js';
 import type { Answer } from './transcript-cache.js';
 import type { TranscriptFigures } from './transcript-figures.js';
-import type { SentText, TextForm, TranscriptText } from './transcript-text.js';
-import type { Fetched } from './video-fetches.js';
+import type { TextForm } from './transcript-text.js';
 
 /** How long the summary waits for the settlement; a slow database must not hold back an answer that is complete. */
 const SETTLEMENT_WAIT_MS = 2_000;
+/** Nothing outlives the deadline of a call by more than a second: this much, and the time to write it. */
+const AFTER_DEADLINE_MAX_MS = 800;
 
 /** `newest-first` waits for the newer entry before it gives a later one; `as-finished` gives each when it is there. */
 export type EntryOrder = 'newest-first' | 'as-finished';
 
-const TEXT_LOST: VideoFailure = {
-  code: 'upstream_failure',
-  message: 'The transcript that was kept got lost while the answer was written. Ask again.',
-};
+/** Quota for planned videos whose texts were evicted since: for the first `granted` of them. */
+export interface LateReservation {
+  reservation: CallPlan['reservation'];
+  granted: number;
+}
 
 /** What a delivery has others do, on behalf of its call. */
-export interface DeliveryWork {
-  /** @throws CallEnded when the call ends first */
-  fetch(upload: Upload): Promise<Fetched>;
-  /** Texts of transcripts that are known, in one round trip; undefined for one that was lost. */
-  texts(
-    wanted: readonly { videoId: string; transcript: TranscriptText }[],
-    form: TextForm,
-  ): Promise<(SentText | undefined)[]>;
+export interface DeliveryWork extends FetchingWork {
   /**
-   * Fetches a transcript that the plan counted on and that was lost since, under a reservation of its own; undefined
-   * when none could be had.
+   * Reserves for videos that the plan counted on as cached and whose texts were evicted since.
    *
    * @throws CallEnded when the call ends first
    */
-  fetchLost(upload: Upload): Promise<Fetched | undefined>;
-  /** Ends the plan's reservation; never rejects. */
-  settle(fetched: number): Promise<void>;
-}
-
-/** An entry that is there or will be. */
-class Slot {
-  readonly entry: Promise<Entry>;
-  resolve: (entry: Entry) => void;
-  reject: (reason: unknown) => void;
-
-  constructor() {
-    this.entry = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
-    // A bug is thrown to the reader when it comes to this entry; until then nobody may be listening.
-    this.entry.catch(() => undefined);
-  }
+  reserveEvicted(uploads: readonly Upload[]): Promise<LateReservation>;
+  /** Ends a reservation; never rejects. */
+  settle(reservation: CallPlan['reservation'], fetched: number): Promise<void>;
+  /** Keeps the process alive until this has ended, whether or not anybody reads. */
+  track(work: Promise<void>): void;
 }
 
 /** The second half of a call: the fetching, which runs by itself, and the events, which wait for it in order. */
 export class Delivery {
-  /** Resolves when the fetching has ended and the reservation is settled; never rejects. */
-  readonly settled: Promise<void>;
   /** Counts over the entries that the reader has come to. */
   readonly summary = emptySummary();
   private readonly slots: (Slot | undefined)[];
+  /** Of planned videos whose texts were evicted, by video. */
+  private readonly evicted = new Map<string, Slot>();
+  private readonly settlements: Promise<void>[] = [];
+  private readonly held: HeldTexts;
+  private readonly fetching: Fetching;
   private readonly planned: PlannedTexts;
-  private fetched = 0;
+  private reading = false;
+  /** The text that was passed on last: it may still be on its way when the next one is asked for. */
+  private passedOn: Buffer | undefined;
 
   /**
    * @param form in which the texts go out
@@ -76,105 +63,169 @@ export class Delivery {
     private readonly form: TextForm,
     private readonly work: DeliveryWork,
     fetchesAtOnce: number,
+    memory: ResponseMemory,
     private readonly figures: TranscriptFigures,
   ) {
-    this.slots = plan.videos.map((video) => (video.answer ? undefined : new Slot()));
-    this.planned = new PlannedTexts(plan.videos, form, (wanted) => work.texts(wanted, form));
-    this.settled = this.fetchMissing(fetchesAtOnce).then(() => work.settle(this.fetched));
+    this.held = new HeldTexts(memory);
+    this.slots = plan.videos.map(({ upload, answer }) => (answer ? undefined : new Slot(upload)));
+    for (const video of plan.videos) this.pin(video);
+    this.planned = new PlannedTexts(plan.videos, form, (wanted) => work.texts(wanted, form), this.held);
+    this.fetching = new Fetching(call, form, this.held, work, fetchesAtOnce);
+    call.signal.addEventListener('abort', () => {
+      // Nobody will read: the caller left before the first event was asked for.
+      if (!this.reading) this.close();
+    });
+    const missing = this.slots.filter((slot) => slot !== undefined);
+    this.settleAfter(this.fetching.fill(missing), plan.reservation);
   }
 
   /** The channel, each entry in the order asked for as its turn comes, and the summary. Throws only for a bug. */
   async *events(order: EntryOrder): AsyncGenerator<TranscriptsEvent, void, undefined> {
-    yield { type: 'channel', channel: this.plan.channel };
-    for (const coming of order === 'newest-first' ? this.newestFirst() : this.asTheyFinish()) {
-      const entry = coming instanceof Promise ? await coming : coming;
-      count(this.summary, entry);
-      this.figures.entry(entry);
-      yield { type: 'result', entry };
+    this.reading = true;
+    try {
+      yield { type: 'channel', channel: this.plan.channel };
+      for await (const entry of order === 'newest-first' ? this.newestFirst() : this.asTheyFinish()) {
+        count(this.summary, entry);
+        this.figures.entry(entry);
+        yield { type: 'result', entry };
+        this.releaseAfter(entry);
+      }
+      await this.settledOrLate();
+      this.call.finish();
+      yield { type: 'summary', summary: this.summary };
+    } finally {
+      this.close();
     }
-    await this.settledOrLate();
-    this.call.finish();
-    yield { type: 'summary', summary: this.summary };
   }
 
-  private *newestFirst(): Generator<Entry | Promise<Entry>> {
-    for (const [index, video] of this.plan.videos.entries()) yield this.entryAt(index, video);
+  private async *newestFirst(): AsyncGenerator<Entry> {
+    for (const [index, video] of this.plan.videos.entries()) {
+      const slot = this.slots[index];
+      // A text that was sent is not held until the end of the call.
+      this.slots[index] = undefined;
+      const entry = slot ?? (await this.known(video));
+      yield entry instanceof Slot ? await this.awaiting(entry, entry.entry) : entry;
+    }
   }
 
   /** First what is known already, then each fetch when it is done. */
-  private *asTheyFinish(): Generator<Entry | Promise<Entry>> {
-    const finishing = new FinishingOrder<Entry>();
+  private async *asTheyFinish(): AsyncGenerator<Entry> {
+    const finishing = new FinishingOrder<WaitingEntry>();
     for (const [index, slot] of this.slots.entries()) {
       this.slots[index] = undefined;
       if (slot) finishing.add(slot.entry);
     }
-    for (const { upload, answer } of this.plan.videos) if (answer) yield this.known(upload, answer);
-    yield* finishing;
+    for (const video of this.plan.videos) {
+      if (!video.answer) continue;
+      const entry = await this.known(video);
+      if (entry instanceof Slot) finishing.add(entry.entry);
+      else yield entry;
+    }
+    for (const next of finishing) yield await this.awaiting('any', next);
   }
 
-  private entryAt(index: number, { upload, answer }: PlannedVideo): Entry | Promise<Entry> {
-    const slot = this.slots[index];
-    // Given away: a body that was sent is not kept until the end of the call.
-    this.slots[index] = undefined;
-    if (slot) return slot.entry;
+  private async awaiting(awaited: Slot | 'any', waiting: Promise<WaitingEntry>): Promise<Entry> {
+    this.fetching.awaited = awaited;
+    const entry = await waiting;
+    this.fetching.awaited = undefined;
+    return this.fetching.open(entry);
+  }
+
+  /** The entry of a video that the plan knew; a slot when its text was evicted since and is fetched. */
+  private known(video: PlannedVideo): Entry | Promise<Entry | Slot> {
+    const { upload, answer } = video;
     if (!answer) throw new Error('An entry was asked for twice.');
-    return this.known(upload, answer);
-  }
-
-  private known(upload: Upload, answer: Answer): Entry | Promise<Entry> {
     if (!answer.ok) return failedEntry(upload, answer.details, answer.failure);
     const { transcript, details } = answer;
     const bytes = transcript[this.form];
-    if (!bytes) return this.plannedEntry(upload, answer);
-    const { jsonBytes, crc32 } = transcript;
-    return succeededEntry(upload, details, { bytes, jsonBytes, crc32 }, true);
+    if (!bytes) return this.plannedEntry(video, answer);
+    unpin(video);
+    return succeededEntry(upload, details, { bytes, jsonBytes: transcript.jsonBytes, crc32: transcript.crc32 }, true);
   }
 
-  private async plannedEntry(upload: Upload, answer: Answer & { ok: true }): Promise<Entry> {
+  private async plannedEntry(video: PlannedVideo, answer: Answer & { ok: true }): Promise<Entry | Slot> {
+    const { upload } = video;
+    const { json, jsonBytes } = answer.transcript;
+    if (!this.held.mayRead(jsonBytes)) return failedEntry(upload, answer.details, BUFFER_FULL);
     const text = await this.planned.take(upload.videoId);
+    unpin(video);
+    if (json) this.held.release(json);
     if (text) return succeededEntry(upload, answer.details, text, true);
-    return this.asEntry(upload, () => this.work.fetchLost(upload));
+    if (!this.evicted.has(upload.videoId)) await this.fetchEvicted(upload);
+    const slot = this.evicted.get(upload.videoId);
+    if (!slot) throw new Error('An evicted text has no place in the response.');
+    this.evicted.delete(upload.videoId);
+    return slot;
   }
 
-  private async fetchMissing(fetchesAtOnce: number): Promise<void> {
-    const missing = this.plan.videos.flatMap(({ upload }, index) => {
-      const slot = this.slots[index];
-      return slot ? [{ upload, slot }] : [];
-    });
-    const next = missing.values();
-    const work = async (): Promise<void> => {
-      for (const { upload, slot } of next)
-        await this.asEntry(upload, () => this.fetchCounted(upload)).then(slot.resolve, slot.reject);
-    };
-    await Promise.all(Array.from({ length: Math.min(fetchesAtOnce, missing.length) }, work));
+  /** A text that was evicted is seldom the only one: all that are missing by now are reserved for and fetched together. */
+  private async fetchEvicted(first: Upload): Promise<void> {
+    const videoIds = await this.planned.evicted();
+    videoIds.add(first.videoId);
+    const slots = this.plan.videos.flatMap(({ upload }) =>
+      videoIds.has(upload.videoId) && !this.evicted.has(upload.videoId) ? [new Slot(upload)] : [],
+    );
+    for (const slot of slots) this.evicted.set(slot.upload.videoId, slot);
+    const reserving = this.work.reserveEvicted(slots.map(({ upload }) => upload));
+    const settling = reserving.then(
+      async ({ reservation, granted }) => {
+        for (const slot of slots.slice(granted)) slot.fail(TEXT_EVICTED);
+        await this.work.settle(reservation, await this.fetching.fill(slots.slice(0, granted)));
+      },
+      (error: unknown) => {
+        for (const slot of slots)
+          if (error instanceof CallEnded) slot.fail({ code: 'upstream_timeout' });
+          else slot.reject(error);
+      },
+    );
+    this.settlements.push(settling);
+    this.work.track(settling);
   }
 
-  private async fetchCounted(upload: Upload): Promise<Fetched> {
-    const fetched = await this.work.fetch(upload);
-    if (fetched.answer.ok && fetched.own) this.fetched++;
-    return fetched;
-  }
-
-  private async asEntry(upload: Upload, fetch: () => Promise<Fetched | undefined>): Promise<Entry> {
-    try {
-      const fetched = await fetch();
-      if (!fetched) return failedEntry(upload, NO_DETAILS, TEXT_LOST);
-      const { answer, own } = fetched;
-      if (!answer.ok) return failedEntry(upload, answer.details, answer.failure);
-      const [text] = await this.work.texts([{ videoId: upload.videoId, transcript: answer.transcript }], this.form);
-      return text ? succeededEntry(upload, answer.details, text, !own) : failedEntry(upload, answer.details, TEXT_LOST);
-    } catch (error) {
-      if (error instanceof CallEnded) return failedEntry(upload, NO_DETAILS, { code: 'upstream_timeout' });
-      throw error;
-    }
+  private settleAfter(fetching: Promise<number>, reservation: CallPlan['reservation']): void {
+    const { work } = this;
+    const settling = fetching.then((fetched) => work.settle(reservation, fetched));
+    this.settlements.push(settling);
+    work.track(settling);
   }
 
   private async settledOrLate(): Promise<void> {
+    const untilDeadlineMs = this.call.deadlineAtMs + AFTER_DEADLINE_MAX_MS - performance.now();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, SETTLEMENT_WAIT_MS);
+      timer = setTimeout(resolve, Math.max(0, Math.min(SETTLEMENT_WAIT_MS, untilDeadlineMs)));
     });
-    await Promise.race([this.settled, late]);
+    await Promise.race([Promise.all(this.settlements), late]);
     clearTimeout(timer);
   }
+
+  /** Counts a text that the plan brought along; one that there is no room for is read again on its turn. */
+  private pin(video: PlannedVideo): void {
+    if (!video.answer?.ok) return;
+    const text = video.answer.transcript[this.form] ?? video.answer.transcript.json;
+    if (!text) return;
+    if (this.held.mayPin(text)) this.held.hold(text, 'cached');
+    else unpin(video);
+  }
+
+  private releaseAfter(entry: Entry): void {
+    if (this.passedOn) this.held.release(this.passedOn);
+    this.passedOn = entry.ok ? entry.transcript.bytes : undefined;
+  }
+
+  /** Nobody reads any more: what waits is released, though the settlement may go on for a while. */
+  private close(): void {
+    this.held.close();
+    this.slots.length = 0;
+    this.evicted.clear();
+    for (const video of this.plan.videos) unpin(video);
+  }
+}
+
+/** Takes the text out of a plan, so that the plan does not keep it in memory. */
+function unpin(video: PlannedVideo): void {
+  const { answer } = video;
+  if (!answer?.ok || !(answer.transcript.json ?? answer.transcript.deflated)) return;
+  const { jsonBytes, crc32 } = answer.transcript;
+  video.answer = { ...answer, transcript: { jsonBytes, crc32 } };
 }

@@ -3,7 +3,10 @@ import fc from 'fast-check';
 import { NO_DETAILS, type Upload } from '../domain/transcript.js';
 import type { PlannedVideo } from './call-plan.js';
 import { PlannedTexts } from './planned-texts.js';
+import { Environment } from '../config/environment.js';
+import { HeldTexts, ResponseMemory } from './response-memory.js';
 
+const held = (): HeldTexts => new HeldTexts(new ResponseMemory(new Environment()));
 const CHUNK_BYTES = 512 * 1024;
 
 function planned(videoId: string, jsonBytes: number): PlannedVideo {
@@ -23,18 +26,23 @@ describe('the texts that a plan found in another process', () => {
         let heldBytes = 0;
         let heldBytesMax = 0;
         const asked: string[] = [];
-        const texts = new PlannedTexts(videos, 'json', (wanted) => {
-          for (const { videoId, transcript } of wanted) {
-            asked.push(videoId);
-            heldBytes += transcript.jsonBytes;
-          }
-          heldBytesMax = Math.max(heldBytesMax, heldBytes);
-          return Promise.resolve(
-            wanted.map(({ videoId, transcript: { jsonBytes, crc32 } }) =>
-              videoId === `v${lost % 40}` ? undefined : { bytes: Buffer.from(videoId), jsonBytes, crc32 },
-            ),
-          );
-        });
+        const texts = new PlannedTexts(
+          videos,
+          'json',
+          (wanted) => {
+            for (const { videoId, transcript } of wanted) {
+              asked.push(videoId);
+              heldBytes += transcript.jsonBytes;
+            }
+            heldBytesMax = Math.max(heldBytesMax, heldBytes);
+            return Promise.resolve(
+              wanted.map(({ videoId, transcript: { jsonBytes, crc32 } }) =>
+                videoId === `v${lost % 40}` ? undefined : { bytes: Buffer.from(videoId), jsonBytes, crc32 },
+              ),
+            );
+          },
+          held(),
+        );
         for (const { upload, answer } of videos) {
           const text = await texts.take(upload.videoId);
           const size = answer?.ok ? answer.transcript.jsonBytes : 0;
@@ -56,8 +64,30 @@ describe('the texts that a plan found in another process', () => {
       ...planned('failed', 0),
       answer: { ok: false, details: NO_DETAILS, failure: { code: 'video_private' } },
     };
-    const texts = new PlannedTexts([here, failed], 'json', () => Promise.reject(new Error('asked')));
+    const texts = new PlannedTexts([here, failed], 'json', () => Promise.reject(new Error('asked')), held());
     expect([await texts.take('here'), await texts.take('failed')]).toEqual([undefined, undefined]);
+  });
+
+  it('that were evicted are found at once from the current chunk on, and none of the others is held for it', async () => {
+    const videos = ['one', 'two', 'three', 'four'].map((videoId) => planned(videoId, CHUNK_BYTES));
+    const memory = new ResponseMemory(new Environment());
+    const texts = new PlannedTexts(
+      videos,
+      'json',
+      (wanted) =>
+        Promise.resolve(
+          wanted.map(({ videoId, transcript: { jsonBytes, crc32 } }) =>
+            videoId === 'three' ? { bytes: Buffer.from(videoId), jsonBytes, crc32 } : undefined,
+          ),
+        ),
+      new HeldTexts(memory),
+    );
+    expect(await texts.take('one')).toBeUndefined();
+    expect(await texts.take('two')).toBeUndefined();
+    const heldBytes = memory.heldBytes;
+    expect([...(await texts.evicted())]).toEqual(['four']);
+    expect(memory.heldBytes).toBe(heldBytes);
+    expect((await texts.take('three'))?.bytes.toString()).toBe('three');
   });
 
   it('that cannot be read ahead are told in their turn, and to nobody before', async () => {
@@ -66,10 +96,14 @@ describe('the texts that a plan found in another process', () => {
     process.on('unhandledRejection', note);
     try {
       const videos = [planned('one', CHUNK_BYTES), planned('two', CHUNK_BYTES)];
-      const texts = new PlannedTexts(videos, 'json', (wanted) =>
-        wanted[0]?.videoId === 'two'
-          ? Promise.reject(new Error('A bug.'))
-          : Promise.resolve([{ bytes: Buffer.from('1'), jsonBytes: 1, crc32: 0 }]),
+      const texts = new PlannedTexts(
+        videos,
+        'json',
+        (wanted) =>
+          wanted[0]?.videoId === 'two'
+            ? Promise.reject(new Error('A bug.'))
+            : Promise.resolve([{ bytes: Buffer.from('1'), jsonBytes: 1, crc32: 0 }]),
+        held(),
       );
       expect((await texts.take('one'))?.bytes.toString()).toBe('1');
       await new Promise((resolve) => setImmediate(resolve));

@@ -11,6 +11,8 @@ export interface TextWanted {
 /** Where the texts are stored: several are read in one round trip; neither reading nor writing rejects. */
 export interface TextStorage {
   read(keys: string[]): Promise<unknown[]>;
+  /** Whether each key is there, without its value; false when that cannot be found out. */
+  present(keys: string[]): Promise<boolean[]>;
   /** Resolves to whether others can read it now. */
   write(key: string, bytes: Buffer): Promise<boolean>;
   /** Called when a copy in this process was used instead of the stored value; `restore` stores that again. */
@@ -21,6 +23,7 @@ export interface TextStorage {
 
 /** Before a deflated text stand the checksum of its JSON, so that it is never taken for another's, and its own. */
 const DEFLATED_HEAD_BYTES = 8;
+const FORMS = ['json', 'deflated'] as const satisfies readonly TextForm[];
 /** Rough cost of a copy beside its bytes: the key, the list nodes, the map slot, the Buffer object. */
 const OVERHEAD_BYTES = 600;
 
@@ -59,7 +62,19 @@ export class StoredTexts {
     return { ...transcript, ...(plain && { json: plain }), ...(packed && { deflated: packed }) };
   }
 
-  /** Texts in one form, in one round trip; undefined where a text is not there any more. */
+  /** Whether each text is there in a form, without reading those that are in another process. */
+  async present(wanted: readonly TextWanted[]): Promise<boolean[]> {
+    const found = new Map(wanted.map((one) => [one, FORMS.some((form) => this.readNear(one, form) !== undefined)]));
+    for (const form of FORMS) {
+      const open = wanted.filter((one) => !found.get(one));
+      if (open.length === 0) break;
+      const present = await this.storage.present(open.map(({ key }) => this.keys(key)[form]));
+      for (const [index, one] of open.entries()) found.set(one, present[index] === true);
+    }
+    return wanted.map((one) => found.get(one) === true);
+  }
+
+  /** Texts in one form, in one round trip; undefined where a text is not there any more in any form. */
   async read(wanted: readonly TextWanted[], form: TextForm): Promise<(SentText | undefined)[]> {
     const stored = await this.readStored(
       wanted.filter(({ transcript }) => !transcript[form] && !transcript.json),

@@ -85,6 +85,17 @@ async function answersFor(stored: unknown, text = success): Promise<unknown[]> {
   return [await transcripts.get('video', LANGUAGES), ...(await transcripts.getMany(['video'], LANGUAGES))];
 }
 
+describe('a transcript that is far longer as JSON than as captions', () => {
+  it('is a failure', () => {
+    const text = '\u0001'.repeat(1_500_000);
+    const transcript = new Map([['en', [{ text, start: 0, duration: 1 }]]]);
+    expect(asAnswer({ ok: true, details: NO_DETAILS, transcript })).toMatchObject({
+      ok: false,
+      failure: { code: 'upstream_failure' },
+    });
+  });
+});
+
 describe('an answer in the cache', () => {
   it('comes back as it was kept, whatever it is', async () => {
     await fc.assert(

@@ -27,6 +27,10 @@ const FORMAT = 'ct4';
 const TEXT_HOLD_SECONDS = 600;
 const UNREADABLE_LOG_INTERVAL_MS = 60_000;
 
+/** Twice a caption body: only text that is nearly all escapes is longer as JSON. Real transcripts have 2 MB at most. */
+const JSON_BYTES_MAX = 8 * 1024 * 1024;
+const TOO_LONG = 'The captions of this video are larger than this service accepts.';
+
 const detailsReader: Reader<VideoDetails> = record<VideoDetails>({
   publishedAt: nullable(text),
   durationSeconds: nullable(finite),
@@ -77,6 +81,7 @@ export class TranscriptCache {
       ? new StoredTexts(
           {
             read: (keys) => cache.mget<unknown>(keys),
+            present: async (keys) => (await cache.mget<unknown>(keys)).map((value) => value !== undefined),
             write: (key, bytes) => this.write(key, bytes, textTtlSeconds),
             touch: () => undefined,
             unreadable,
@@ -86,6 +91,7 @@ export class TranscriptCache {
       : new StoredTexts(
           {
             read: (keys) => shared.read(keys),
+            present: (keys) => shared.present(keys),
             write: (key, bytes) => shared.write(key, bytes, textTtlSeconds),
             touch: (key, restore) => shared.touch(key, restore),
             unreadable,
@@ -98,12 +104,11 @@ export class TranscriptCache {
     return `${FORMAT}:transcript:${videoId}:${languages.join(',')}`;
   }
 
-  /** What is known of each video, in one round trip; undefined where nothing is. */
+  /** What is known of each video, in one round trip (two in another process); undefined where nothing is. */
   async getMany(videoIds: readonly string[], languages: readonly string[]): Promise<(Answer | undefined)[]> {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
-    if (!this.textsAreHere)
-      return (await this.cache.mget<unknown>(keys)).map((value, index) => this.answer(keys[index], value));
+    if (!this.textsAreHere) return this.withTexts(keys, await this.cache.mget<unknown>(keys));
     const textKeys = keys.map((key) => this.stored.keys(key));
     const values = await this.cache.mget<unknown>([
       ...keys,
@@ -163,6 +168,21 @@ export class TranscriptCache {
     await this.cache.del(this.key(videoId, languages));
   }
 
+  /**
+   * What is known of each video whose text is there too. One whose text was evicted counts as unknown, so that it is
+   * reserved for and fetched like any other.
+   */
+  private async withTexts(keys: readonly string[], values: readonly unknown[]): Promise<(Answer | undefined)[]> {
+    const answers = keys.map((key, index) => this.answer(key, values[index]));
+    const wanted = keys.flatMap((key, index) => {
+      const answer = answers[index];
+      return answer?.ok ? [{ key, transcript: answer.transcript, index }] : [];
+    });
+    const present = await this.stored.present(wanted);
+    for (const [position, { index }] of wanted.entries()) if (!present[position]) answers[index] = undefined;
+    return answers;
+  }
+
   private answer(key: string | undefined, value: unknown): Answer | undefined {
     if (value === undefined || value === null) return undefined;
     const answer = Buffer.isBuffer(value) ? this.answers.read(key, value) : undefined;
@@ -193,5 +213,9 @@ export class TranscriptCache {
 /** The form in which an outcome of the platform is kept and sent. */
 export function asAnswer(outcome: VideoOutcome): Answer {
   if (!outcome.ok) return outcome;
-  return { ok: true, details: outcome.details, transcript: textOf(outcome.transcript) };
+  const { details } = outcome;
+  const transcript = textOf(outcome.transcript);
+  if (transcript.jsonBytes > JSON_BYTES_MAX)
+    return { ok: false, details, failure: { code: 'upstream_failure', message: TOO_LONG } };
+  return { ok: true, details, transcript };
 }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { QuotaModule } from '../quota/quota.module.js';
 import { ChannelDirectory } from './channel-directory.js';
+import { ResponseMemory } from './response-memory.js';
 import { TranscriptFigures } from './transcript-figures.js';
 import { TranscriptCache } from './transcript-cache.js';
 import { TranscriptsService } from './transcripts.service.js';
@@ -9,7 +10,7 @@ import { VideoFetches } from './video-fetches.js';
 /** Needs a `VideoPlatform`, which the application provides. */
 @Module({
   imports: [QuotaModule],
-  providers: [ChannelDirectory, TranscriptCache, TranscriptFigures, VideoFetches, TranscriptsService],
-  exports: [TranscriptFigures, TranscriptsService],
+  providers: [ChannelDirectory, ResponseMemory, TranscriptCache, TranscriptFigures, VideoFetches, TranscriptsService],
+  exports: [ResponseMemory, TranscriptFigures, TranscriptsService],
 })
 export class TranscriptsModule {}

@@ -9,12 +9,14 @@ import {
   UpstreamError,
 } from '../domain/errors.js';
 import { NO_DETAILS, type Channel, type Upload } from '../domain/transcript.js';
+import type { ReadingContext } from '../platform/video-platform.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { inSpan } from '../tracing/tracer.js';
 import { limitThatFits, requiredCount, type CallPlan, type Payer, type PlannedVideo } from './call-plan.js';
 import { CallEnded, type Call } from './call.js';
 import { ChannelDirectory } from './channel-directory.js';
-import { Delivery, type DeliveryWork } from './delivery.js';
+import { Delivery, type DeliveryWork, type LateReservation } from './delivery.js';
+import { ResponseMemory } from './response-memory.js';
 import { TranscriptCache } from './transcript-cache.js';
 import { TranscriptFigures } from './transcript-figures.js';
 import type { TextForm } from './transcript-text.js';
@@ -44,6 +46,7 @@ export class TranscriptsService {
     private readonly fetches: VideoFetches,
     private readonly quota: QuotaService,
     private readonly environment: Environment,
+    private readonly memory: ResponseMemory,
     private readonly figures: TranscriptFigures,
   ) {}
 
@@ -58,6 +61,7 @@ export class TranscriptsService {
   }
 
   private async plan(request: TranscriptsRequest, call: Call): Promise<CallPlan> {
+    this.memory.refuseWhenFull();
     const reference = parseChannelReference(request.reference);
     if (!reference) throw new ChannelNotFoundError();
     try {
@@ -66,7 +70,7 @@ export class TranscriptsService {
       const videos = await this.lookUp(uploads, request.languages);
       const { organizationId, keyId, requestId } = request;
       const payer = { organizationId, keyId, requestId };
-      const reserved = await this.reserve(payer, channelId, videos);
+      const reserved = await this.reserve(payer, channelId, videos, call);
       return { payer, channel, videos, languages: request.languages, ...reserved };
     } catch (error) {
       if (error instanceof CallEnded) throw new UpstreamError('upstream_timeout', error);
@@ -83,16 +87,15 @@ export class TranscriptsService {
    * @param form in which the texts go out
    */
   deliver(plan: CallPlan, call: Call, form: TextForm): Delivery {
-    const { languages, reservation } = plan;
+    const { languages } = plan;
     const work: DeliveryWork = {
-      fetch: ({ videoId }) => this.fetchInSpan(videoId, languages, call),
+      fetch: ({ videoId }, context) => this.fetchInSpan(videoId, languages, context),
       texts: (wanted, inForm) => this.cache.texts(wanted, languages, inForm),
-      fetchLost: (upload) => this.untilIdle(this.fetchLost(plan, upload, call)),
-      settle: (fetched) => this.settle(reservation, fetched),
+      reserveEvicted: (uploads) => this.reserveEvicted(plan, uploads, call),
+      settle: (held, fetched) => this.settle(held, fetched),
+      track: (promise) => void this.untilIdle(promise),
     };
-    const delivery = new Delivery(plan, call, form, work, this.environment.UPSTREAM_CONCURRENCY, this.figures);
-    void this.untilIdle(delivery.settled);
-    return delivery;
+    return new Delivery(plan, call, form, work, this.environment.UPSTREAM_CONCURRENCY, this.memory, this.figures);
   }
 
   /** Resolves when no fetch and no settlement is under way any more. */
@@ -100,9 +103,9 @@ export class TranscriptsService {
     while (this.running.size > 0) await Promise.allSettled(this.running);
   }
 
-  private fetchInSpan(videoId: string, languages: readonly string[], call: Call): Promise<Fetched> {
+  private fetchInSpan(videoId: string, languages: readonly string[], context: ReadingContext): Promise<Fetched> {
     return inSpan('transcripts.fetch', { 'transcripts.video_id': videoId }, async (span) => {
-      const fetched = await this.fetches.fetch(videoId, languages, call);
+      const fetched = await this.fetches.fetch(videoId, languages, context);
       const { answer, own } = fetched;
       span.setAttributes({ 'transcripts.outcome': answer.ok ? 'ok' : answer.failure.code, 'transcripts.own': own });
       return fetched;
@@ -116,25 +119,27 @@ export class TranscriptsService {
   }
 
   /**
-   * The plan counted on the cache, so this was not reserved for. It is fetched as a call for one video would fetch it,
-   * never for free; whatever stands in the way of that is told by the entry.
+   * The plan counted on the cache, so these were not reserved for. They are fetched as a call of their own would fetch
+   * them, never for free: as many of them as the quota allows.
+   *
+   * @throws CallEnded when the call ends first
    */
-  private async fetchLost(plan: CallPlan, { videoId }: Upload, call: Call): Promise<Fetched | undefined> {
-    await this.cache.forget(videoId, plan.languages);
-    if (call.signal.aborted) throw call.signal.reason;
-    const held = await this.hold(plan.payer, plan.channel.id, 1).catch((error: unknown) => {
-      this.logger.warn({ event: 'lost_text_not_fetched', videoId, cause: String(error) });
-      return undefined;
-    });
-    if (!held?.reservation) return undefined;
-    let charged = 0;
-    try {
-      const fetched = await this.fetches.fetch(videoId, plan.languages, call);
-      if (fetched.answer.ok && fetched.own) charged = 1;
-      return fetched;
-    } finally {
-      await this.settle(held.reservation, charged);
+  private async reserveEvicted(plan: CallPlan, uploads: readonly Upload[], call: Call): Promise<LateReservation> {
+    const { payer, channel, languages } = plan;
+    const forgetting = uploads.map(({ videoId }) => this.cache.forget(videoId, languages));
+    await call.within(Promise.all(forgetting));
+    for (let granted = uploads.length; granted > 0;) {
+      const held = await this.hold(payer, channel.id, granted, call).catch((error: unknown) => {
+        if (error instanceof CallEnded) throw error;
+        this.logger.warn({ event: 'evicted_texts_not_fetched', videos: uploads.length, cause: String(error) });
+        return undefined;
+      });
+      if (!held) break;
+      if (held.reservation) return { reservation: held.reservation, granted };
+      const { limit, used, reserved } = held.quota;
+      granted = Math.min(granted - 1, limit - used - reserved);
     }
+    return { reservation: undefined, granted: 0 };
   }
 
   private async readChannel(channelId: string, limit: number, call: Call): Promise<[Channel, Upload[]]> {
@@ -170,26 +175,49 @@ export class TranscriptsService {
     payer: Payer,
     channelId: string,
     videos: readonly PlannedVideo[],
+    call: Call,
   ): Promise<Pick<CallPlan, 'reservation' | 'quota'>> {
     const required = requiredCount(videos);
     // Nothing to hold: the state is read without waiting for the organization's lock and without leaving a row.
-    if (required === 0) return { reservation: undefined, quota: await this.quota.state(payer.organizationId) };
-    const held = await this.hold(payer, channelId, required);
+    if (required === 0)
+      return { reservation: undefined, quota: await call.within(this.quota.state(payer.organizationId)) };
+    const held = await this.hold(payer, channelId, required, call);
     if (held.reservation) return held;
     const { limit, used, reserved } = held.quota;
     throw new PlanLimitExceededError(held.quota, required, limitThatFits(videos, limit - used - reserved));
   }
 
-  /** Holds quota for the length of a call; without a reservation when there is not enough. */
+  /**
+   * Holds quota for the length of a call; without a reservation when there is not enough.
+   *
+   * @throws CallEnded when the call ends first; what is granted after that is released
+   */
   private async hold(
     payer: Payer,
     channelId: string,
     required: number,
+    call: Call,
   ): Promise<Pick<CallPlan, 'reservation' | 'quota'>> {
     const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
-    const held = await this.quota.reserve({ ...payer, channelId, required, leaseSeconds });
-    return { reservation: held.granted ? { id: held.id, leaseEndsAtMs } : undefined, quota: held.quota };
+    const reserving = this.quota
+      .reserve({ ...payer, channelId, required, leaseSeconds })
+      .then(({ quota, ...held }) => ({
+        reservation: held.granted ? { id: held.id, leaseEndsAtMs } : undefined,
+        quota,
+      }));
+    try {
+      return await call.within(reserving);
+    } catch (error) {
+      if (error instanceof CallEnded)
+        void this.untilIdle(
+          reserving.then(
+            (late) => this.settle(late.reservation, 0),
+            () => undefined,
+          ),
+        );
+      throw error;
+    }
   }
 
   private async settle(reservation: CallPlan['reservation'], fetched: number): Promise<void> {

@@ -1,20 +1,24 @@
 import { type Channel, hoursBefore, type Video } from './model.js';
 import { seedOf } from './random.js';
-import { talk } from './speech.js';
+import { noise, talk } from './speech.js';
 import { generated } from './track.js';
 
-const HANDLE = /^@bench-([1-9][0-9]{0,3})x([1-9][0-9]{0,4})$/i;
-const CHANNEL_ID = /^UCbench-([0-9]{4})x([0-9]{5})------$/;
-const VIDEO_ID = /^bn([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
+const HANDLE = /^@(bench|noise)-([1-9][0-9]{0,3})x([1-9][0-9]{0,4})$/i;
+const CHANNEL_ID = /^UC(bench|noise)-([0-9]{4})x([0-9]{5})------$/;
+const VIDEO_ID = /^(bn|nz)([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** How many videos a generated channel has, and how many cues each of them. */
+/** How many videos a generated channel has, how many cues each of them, and whether those compress well. */
 interface Size {
+  noisy: boolean;
   videos: number;
   cues: number;
 }
 
-/** `@bench-100x1500` is a channel of 100 videos of 1,500 generated cues; every such handle exists. */
+/**
+ * `@bench-100x1500` is a channel of 100 videos of 1,500 generated cues; every such handle exists. The cues of
+ * `@noise-100x1500` are long and random, so that they hardly compress.
+ */
 export function benchChannelByHandle(handle: string): Channel | undefined {
   return channelOf(HANDLE.exec(handle));
 }
@@ -25,20 +29,24 @@ export function benchChannelById(id: string): Channel | undefined {
 
 /** The video's ID says which channel it belongs to and which of its videos it is. */
 export function benchVideo(id: string): { channel: Channel; video: Video } | undefined {
-  const [videos, cues, index] = (VIDEO_ID.exec(id) ?? []).slice(1).map(fromDigits);
+  const [, prefix, ...numbers] = VIDEO_ID.exec(id) ?? [];
+  const [videos, cues, index] = numbers.map(fromDigits);
   if (!videos || !cues || index === undefined || index >= videos) return undefined;
-  const channel = benchChannelByHandle(`@bench-${videos}x${cues}`);
-  return channel && { channel, video: videoOf({ videos, cues }, index) };
+  const noisy = prefix === 'nz';
+  const channel = benchChannelByHandle(`@${nameOf(noisy)}-${videos}x${cues}`);
+  return channel && { channel, video: videoOf({ noisy, videos, cues }, index) };
 }
 
 function channelOf(match: RegExpExecArray | null): Channel | undefined {
   if (!match) return undefined;
-  const size = { videos: Number(match[1]), cues: Number(match[2]) };
+  const noisy = match[1]?.toLowerCase() === 'noise';
+  const size = { noisy, videos: Number(match[2]), cues: Number(match[3]) };
+  const name = nameOf(noisy);
   if (size.videos === 0 || size.cues === 0) return undefined;
   return {
-    id: `UCbench-${String(size.videos).padStart(4, '0')}x${String(size.cues).padStart(5, '0')}------`,
+    id: `UC${name}-${String(size.videos).padStart(4, '0')}x${String(size.cues).padStart(5, '0')}------`,
     name: `Bench ${size.videos} × ${size.cues}`,
-    handle: `@bench-${size.videos}x${size.cues}`,
+    handle: `@${name}-${size.videos}x${size.cues}`,
     customNames: [],
     userNames: [],
     description: `${size.videos} generated videos of ${size.cues} cues.`,
@@ -48,8 +56,8 @@ function channelOf(match: RegExpExecArray | null): Channel | undefined {
   };
 }
 
-function videoOf({ videos, cues }: Size, index: number): Video {
-  const id = `bn${digits(videos)}${digits(cues)}${digits(index)}`;
+function videoOf({ noisy, videos, cues }: Size, index: number): Video {
+  const id = `${noisy ? 'nz' : 'bn'}${digits(videos)}${digits(cues)}${digits(index)}`;
   return {
     id,
     title: `Generated talk ${videos - index} of ${videos}`,
@@ -57,8 +65,12 @@ function videoOf({ videos, cues }: Size, index: number): Video {
     durationSeconds: cues * 3,
     viewCount: 1_000 + index,
     publishedAt: hoursBefore(24 * (index + 1)),
-    tracks: [generated('en', () => talk(seedOf(id), cues))],
+    tracks: [generated('en', () => (noisy ? noise : talk)(seedOf(id), cues))],
   };
+}
+
+function nameOf(noisy: boolean): 'bench' | 'noise' {
+  return noisy ? 'noise' : 'bench';
 }
 
 function digits(number: number): string {

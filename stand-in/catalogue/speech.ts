@@ -63,3 +63,13 @@ export function talk(seed: number, count: number, wordsPerLine = 7): string[] {
   const random = seededRandom(seed);
   return Array.from({ length: count }, () => Array.from({ length: wordsPerLine }, () => pick(random, WORDS)).join(' '));
 }
+
+const NOISE_CHARACTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const NOISE_LINE_CHARACTERS = 300;
+
+/** Lines of random characters, which hardly compress, the same for the same seed. */
+export function noise(seed: number, count: number): string[] {
+  const random = seededRandom(seed);
+  const character = (): string => NOISE_CHARACTERS.charAt(Math.floor(random() * NOISE_CHARACTERS.length));
+  return Array.from({ length: count }, () => Array.from({ length: NOISE_LINE_CHARACTERS }, character).join(''));
+}

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { lockTable } from '../database/lock-table.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
@@ -162,7 +163,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
   });
 });
 
-describeWithRedis(`a text that is lost between the look-up and its turn${suffix}`, () => {
+describeWithRedis(`a text that was evicted${suffix}`, () => {
   let redis: RedisServer;
   /** Fetches first. */
   let other: TestService;
@@ -188,18 +189,19 @@ describeWithRedis(`a text that is lost between the look-up and its turn${suffix}
     await service.close();
   });
 
-  /** Two of the texts that were kept. */
-  async function texts(): Promise<[string, string]> {
-    const [one, other] = (await keysOf(redis)).filter((name) => name.endsWith(':json'));
-    if (!one || !other) throw new Error('No texts are kept.');
-    return [one, other];
-  }
+  const texts = async (): Promise<string[]> => (await keysOf(redis)).filter((name) => name.endsWith(':json'));
+
+  /** A damaged text is there for the look-up and missing when it is read, like one that is evicted in between. */
+  const damage = (name: string): Promise<unknown> => redis.command('SETRANGE', name, '5', 'x');
+
+  const reservations = (organizationId: string): Promise<Record<string, unknown>[]> =>
+    service.query(`SELECT required, charged FROM quota_reservations WHERE organization_id = '${organizationId}'`);
 
   it.each(['identity', 'gzip'])('is fetched and charged as one that was never there (%s)', async (encoding) => {
     const { key } = await service.organization();
-    const [lost, damaged] = await texts();
-    await redis.command('DEL', lost);
-    await redis.command('SETRANGE', damaged, '5', 'x');
+    const [evicted = '', damaged = ''] = await texts();
+    await redis.command('DEL', evicted);
+    await damage(damaged);
     const url = `${service.url}${PATH}`;
     const answer = await fetch(url, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding } });
     const after = (await answer.json()) as typeof before;
@@ -210,17 +212,66 @@ describeWithRedis(`a text that is lost between the look-up and its turn${suffix}
     expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
   });
 
-  it('is never fetched for free: without quota its entry says so, and the next call is refused up front', async () => {
+  it('before the call is reserved for like one that was never cached, and refused up front without quota', async () => {
     const { key } = await service.organization({ monthlyLimit: 1 });
-    for (const lost of await texts()) await redis.command('DEL', lost);
+    for (const evicted of (await texts()).slice(0, 2)) await redis.command('DEL', evicted);
+    const { status, body } = await service.get(PATH, key);
+    expect([status, body.error]).toMatchObject([402, { code: 'plan_limit_exceeded', required: 2 }]);
+    expect(service.standIn.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
+  });
+
+  it.each(['application/json', 'application/x-ndjson'])(
+    'during the call is fetched beside all others that were, under one reservation (%s)',
+    async (accept) => {
+      const { id, key } = await service.organization();
+      for (const name of await texts()) await damage(name);
+      const hold = service.standIn.hold({ kind: 'timedtext' }, VIDEOS);
+      const running = service.get(PATH, key, { Accept: accept });
+      // Fetched one after another, the second would not be asked for before the first is answered.
+      await hold.arrived;
+      hold.release();
+      expect((await running).text).toContain(`"cached":0,"fetched":${VIDEOS}}`);
+      expect(await reservations(id)).toEqual([{ required: VIDEOS, charged: VIDEOS }]);
+      expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
+    },
+  );
+
+  it('during the call is never fetched for free: as many as the quota allows are fetched', async () => {
+    const { key } = await service.organization({ monthlyLimit: 1 });
+    for (const name of (await texts()).slice(0, 2)) await damage(name);
     const { status, body } = await service.get(PATH, key);
     expect([status, body.summary]).toEqual([200, { total: VIDEOS, succeeded: 4, failed: 1, cached: 3, fetched: 1 }]);
     expect(body.results.flatMap((entry: { error?: object }) => entry.error ?? [])).toEqual([
-      { code: 'upstream_failure', message: expect.stringContaining('got lost'), retryable: true },
+      { code: 'upstream_failure', message: expect.stringContaining('evicted'), retryable: true },
     ]);
     expect(await used(service, key)).toEqual({ used: 1, reserved: 0 });
     const refused = await service.get(PATH, key);
     expect([refused.status, refused.body.error.code]).toEqual([402, 'plan_limit_exceeded']);
+  });
+
+  it('in one form is made from the other, and costs nothing', async () => {
+    const { key } = await service.organization({ monthlyLimit: 0 });
+    await other.get(PATH, (await other.organization()).key, { 'Accept-Encoding': 'gzip' });
+    for (const name of await texts()) await redis.command('DEL', name);
+    const { body } = await service.get(PATH, key);
+    expect(body.results).toEqual(before.results.map((entry: object) => ({ ...entry, cached: true })));
+  });
+
+  it('does not hold the response until a stalled database has settled it', async () => {
+    const { id, key } = await service.organization();
+    const [name = ''] = await texts();
+    await damage(name);
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const running = service.get(PATH, key);
+    await hold.arrived;
+    const release = await lockTable(service.databaseUrl, 'quota_reservations');
+    try {
+      hold.release();
+      expect((await running).body.summary).toMatchObject({ succeeded: VIDEOS, fetched: 1 });
+    } finally {
+      await release();
+    }
+    await until(async () => (await reservations(id))[0]?.['charged'] === 1);
   });
 });
 

@@ -3,6 +3,7 @@ import { clock } from './process/clock.js';
 import { connections } from './process/connections.js';
 import { crashes } from './process/crashes.js';
 import { disk } from './process/disk.js';
+import { readers } from './process/readers.js';
 import { stops } from './process/stops.js';
 
 /** The process killed, stopped, on a bad disk, under a clock that jumps, and beset by slow connections. */
@@ -14,7 +15,9 @@ export const process: Part = async (torture) => {
     stops(torture),
     disk(torture).then(async (onDisk) => [onDisk, await clock(torture)]),
   ]);
-  const all = [killed, stopped, ...rest, beset];
+  // Alone, because its memory is measured.
+  const unread = await readers(torture);
+  const all = [killed, stopped, ...rest, beset, unread];
   return {
     title: 'The process',
     text:

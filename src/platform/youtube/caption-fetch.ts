@@ -23,6 +23,9 @@ const FORMATS: readonly { fmt: string | null; read: (body: string) => Segment[] 
   { fmt: 'json3', read: readCaptionJson3 },
 ];
 
+/** Largest caption body that is read, in bytes after decompression. One of a ten-hour video has about 2 MB. */
+export const CAPTION_BYTES_MAX = 4 * 1024 * 1024;
+
 /** Fetches the text of a track, through the exit that was given its URL: the URL is signed with the exit's address. */
 export async function fetchCaption(
   client: InnertubeClient,
@@ -35,7 +38,7 @@ export async function fetchCaption(
   for (const { fmt, read } of FORMATS) {
     const url = captionUrl(track.baseUrl, fmt, videoId);
     if (!url) return { kind: 'unreadable', expected: "a caption URL of the platform's own for this video" };
-    const finding = readText(await client.get('captions', clientName, url, work), read);
+    const finding = readText(await client.get('captions', clientName, url, work, CAPTION_BYTES_MAX), read);
     if (finding.kind === 'text' && finding.segments.length > 0) return finding;
     findings.push(finding);
     // Another format helps where the body was the trouble; it does not where the request was.

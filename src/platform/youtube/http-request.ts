@@ -41,6 +41,8 @@ export interface OutgoingRequest {
   headers: Readonly<Record<string, string>>;
   /** A POST when it is there, else a GET. */
   body?: string;
+  /** Largest body of the answer, in bytes after decompression; `BODY_BYTES_MAX` when it is not given. */
+  bodyBytesMax?: number;
 }
 
 export interface HttpOptions {
@@ -137,7 +139,7 @@ export class HttpRequests {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    const bodyBytesMax = this.options.bodyBytesMax ?? BODY_BYTES_MAX;
+    const bodyBytesMax = request.bodyBytesMax ?? this.options.bodyBytesMax ?? BODY_BYTES_MAX;
     const packed = await collect(response.body, bodyBytesMax);
     const bytes = await decompress(packed, response.headers['content-encoding'], bodyBytesMax);
     return { status: response.statusCode, headers: response.headers, body: decodeUtf8(bytes) };

@@ -66,13 +66,16 @@ export class InnertubeClient {
   /**
    * Fetches a text that an answer pointed to, with the face of the client that was answered. Rejects only when
    * `context.signal` is aborted.
+   *
+   * @param bodyBytesMax the largest text that is read, in bytes
    */
-  async get(kind: string, client: InnertubeClientName, url: URL, work: Work): Promise<Answer> {
+  async get(kind: string, client: InnertubeClientName, url: URL, work: Work, bodyBytesMax?: number): Promise<Answer> {
     const requests = await loadInnertubeRequests();
     const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': requests.userAgent(client) };
+    const request = { url, headers, ...(bodyBytesMax !== undefined && { bodyBytesMax }) };
     const attempt = () =>
       this.counted({ kind, client }, work, (onTurn) =>
-        this.http.send({ url, headers }, work.exit.dispatcher, work.context, () => onTurn(false)),
+        this.http.send(request, work.exit.dispatcher, work.context, () => onTurn(false)),
       );
     // An empty text is no accident that passes: it is how a caption URL refuses, so it is not tried again here. Nor is
     // a text held back by what other videos met meanwhile: whoever was given its URL is not refused.

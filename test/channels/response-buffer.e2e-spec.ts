@@ -1,0 +1,133 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { benchChannelByHandle } from '../../stand-in/catalogue/bench.js';
+import type { Hold } from '../../stand-in/faults/holds.js';
+import { ResponseMemory } from '../../src/transcripts/response-memory.js';
+import { startService, type Answer, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+const MEGABYTE = 1024 * 1024;
+const BUFFER_MEGABYTES = 1;
+/** A sixteenth of it for one call. */
+const CALL_BYTES_MAX = 64 * 1024;
+
+let service: TestService;
+let memory: ResponseMemory;
+let organization: TestOrganization;
+
+beforeAll(async () => {
+  service = await startService({ environment: { RESPONSE_BUFFER_MAX_MEGABYTES: BUFFER_MEGABYTES } });
+  memory = service.app.get(ResponseMemory);
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  organization = await service.organization();
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  service.standIn.reset();
+  await until(() => memory.heldBytes === 0);
+});
+
+const pathTo = (handle: string): string => `/channels/${handle}/transcripts?limit=100`;
+
+/** Asks for a channel whose newest video does not arrive, so that all others wait for it. */
+function askBehindNewest(handle: string): { hold: Hold; running: Promise<Answer> } {
+  const [newest] = benchChannelByHandle(handle)?.uploads() ?? [];
+  const hold = service.standIn.hold({ kind: 'timedtext', videoId: newest?.id ?? '' });
+  return { hold, running: service.get(pathTo(handle), organization.key) };
+}
+
+const usage = async (): Promise<unknown> => {
+  const { used, reserved } = (await service.get('/usage', organization.key)).body;
+  return { used, reserved };
+};
+
+describe('texts that wait for their reader', () => {
+  it('are compressed beyond a first few, and come whole when they are read', async () => {
+    const handle = '@bench-12x300';
+    const { hold, running } = askBehindNewest(handle);
+    await hold.arrived;
+    await until(() => service.standIn.requests.count({ kind: 'timedtext' }) === 12);
+    await until(() => memory.heldBytes > CALL_BYTES_MAX / 2);
+    hold.release();
+    const { body, text } = await running;
+    expect(text.length).toBeGreaterThan(4 * CALL_BYTES_MAX);
+    expect(body.summary).toMatchObject({ total: 12, fetched: 12 });
+    const again = (await service.get(pathTo(handle), organization.key)).body;
+    expect(body.results).toEqual(again.results.map((entry: object) => ({ ...entry, cached: false })));
+  });
+
+  it('end the fetching when they are too many: what did not arrive is not charged, and can be had later', async () => {
+    const most = watchMost();
+    const { running } = askBehindNewest('@bench-100x100');
+    // Nobody releases the newest: the fetching ends all the same.
+    const { body } = await running;
+    const { fetched, failed } = body.summary;
+    expect(body.summary).toEqual({ total: 100, succeeded: fetched, failed, cached: 0, fetched });
+    expect([fetched > 10, failed > 10]).toEqual([true, true]);
+    expect(body.results[0]).toMatchObject({
+      ok: false,
+      error: { code: 'upstream_failure', message: expect.stringContaining('waits for its reader'), retryable: true },
+    });
+    expect(most()).toBeLessThan(1.5 * CALL_BYTES_MAX);
+    expect(await usage()).toEqual({ used: fetched, reserved: 0 });
+    service.standIn.reset();
+    await until(
+      async () => (await service.get(pathTo('@bench-100x100'), organization.key)).body.summary.failed === 0,
+      20_000,
+    );
+    expect(await usage()).toEqual({ used: 100, reserved: 0 });
+  });
+
+  it('are read from the cache on their turn when they are there', async () => {
+    const first = await service.get(pathTo('@bench-12x301'), organization.key);
+    const most = watchMost();
+    const again = await service.get(pathTo('@bench-12x301'), organization.key);
+    expect(again.body.results).toEqual(first.body.results.map((entry: object) => ({ ...entry, cached: true })));
+    expect(most()).toBeLessThan(again.text.length);
+  });
+
+  it('refuse new calls, which cost nothing, while they take all there is', async () => {
+    const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
+    memory.hold(others);
+    const refused = await service.get(pathTo('@bench-2x2'), organization.key);
+    memory.release(others);
+    expect([refused.status, refused.body.error, refused.headers['retry-after']]).toMatchObject([
+      503,
+      { code: 'service_unavailable', retryable: true },
+      expect.stringMatching(/^\d+$/),
+    ]);
+    expect(await usage()).toEqual({ used: 0, reserved: 0 });
+    expect((await service.get(pathTo('@bench-2x2'), organization.key)).body.summary).toMatchObject({ fetched: 2 });
+  });
+
+  it('do not stop a call under way that holds little, though others take all there is', async () => {
+    const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
+    const { hold, running } = askBehindNewest('@bench-3x100');
+    await hold.arrived;
+    memory.hold(others);
+    hold.release();
+    const { summary } = (await running).body;
+    memory.release(others);
+    expect(summary).toMatchObject({ total: 3, fetched: 3 });
+  });
+});
+
+describe('captions of more than 4 MB', () => {
+  it('are not read: the video fails and costs nothing', async () => {
+    const { body } = await service.get(pathTo('@noise-1x13000'), organization.key);
+    expect(body.results[0].error).toMatchObject({ code: 'upstream_failure', retryable: true });
+    expect(await usage()).toEqual({ used: 0, reserved: 0 });
+  });
+});
+
+/** The most that was held since. */
+function watchMost(): () => number {
+  let most = 0;
+  const hold = memory.hold.bind(memory);
+  jest.spyOn(memory, 'hold').mockImplementation((text) => {
+    hold(text);
+    most = Math.max(most, memory.heldBytes);
+  });
+  return () => most;
+}

@@ -1,0 +1,62 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { lockTable } from '../database/lock-table.js';
+import { startService, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+// A statement of a database that stalls ends after five seconds.
+jest.setTimeout(20_000);
+
+const DEADLINE_SECONDS = 1;
+
+let service: TestService;
+let organization: TestOrganization;
+let unlock: (() => Promise<void>) | undefined;
+
+beforeAll(async () => {
+  service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: DEADLINE_SECONDS } });
+  organization = await service.organization();
+  // What is loaded on first use takes a good part of a second.
+  await service.get('/channels/@bench-1x1/transcripts', organization.key);
+});
+afterAll(() => service.close());
+afterEach(async () => {
+  await unlock?.();
+  unlock = undefined;
+  service.standIn.reset();
+});
+
+const stall = async (): Promise<void> => {
+  unlock = await lockTable(service.databaseUrl, 'quota_reservations');
+};
+
+async function timed<T>(work: Promise<T>): Promise<{ result: T; seconds: number }> {
+  const startedAtMs = performance.now();
+  const result = await work;
+  return { result, seconds: (performance.now() - startedAtMs) / 1000 };
+}
+
+describe('a database that stalls', () => {
+  it('before a call has reserved does not keep it past its deadline, and what is granted later is released', async () => {
+    await stall();
+    const { result, seconds } = await timed(service.get('/channels/@bench-2x2/transcripts', organization.key));
+    expect([result.status, result.body.error.code]).toEqual([504, 'upstream_timeout']);
+    expect(seconds).toBeLessThan(DEADLINE_SECONDS + 1);
+    await unlock?.();
+    unlock = undefined;
+    const released = `SELECT 1 FROM quota_reservations WHERE required = 2 AND settled_at IS NOT NULL AND charged = 0`;
+    await until(async () => (await service.query(released)).length === 1);
+    expect((await service.get('/usage', organization.key)).body).toMatchObject({ reserved: 0 });
+  });
+
+  it('while a call settles at its deadline keeps the summary for less than a second', async () => {
+    // A fetch that never ends.
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const running = timed(service.get('/channels/@bench-2x3/transcripts?limit=1', organization.key));
+    await hold.arrived;
+    await stall();
+    const { result, seconds } = await running;
+    expect(result.body.results[0].error.code).toBe('upstream_timeout');
+    expect(seconds).toBeLessThan(DEADLINE_SECONDS + 1);
+    hold.release();
+  });
+});

@@ -1,0 +1,13 @@
+import { Client } from 'pg';
+
+/** Locks a table on a connection of its own, so that every statement on it waits, until the returned function is called. */
+export async function lockTable(databaseUrl: string, table: string): Promise<() => Promise<void>> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+  return async () => {
+    await client.query('COMMIT');
+    await client.end();
+  };
+}
