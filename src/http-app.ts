@@ -64,6 +64,8 @@ export async function createHttpApp(
   app.set('trust proxy', trustProxy(environment.TRUST_PROXY));
   const document = createDocument(app);
   const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN);
+  const connections = app.get(Connections);
+  app.use(connections.inTurn);
   app.use(assignRequestContext(hideSecrets), traceRequests, logRequests(logger));
   app.use(app.get(RequestMetrics).countRequests(document), setSecurityHeaders);
   allowOrigins(app, environment.CORS_ORIGINS);
@@ -71,8 +73,6 @@ export async function createHttpApp(
   app.use(app.get(ShutdownState).refuse);
   app.use(hideAdmin(environment), refuseOtherMethods(document));
   app.useGlobalPipes(new StrictValidationPipe(hideSecrets));
-  const connections = app.get(Connections);
-  app.use('/docs', connections.inTurn);
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
   connections.follow(server, times.stalledReaderMs);

@@ -14,8 +14,9 @@ const REQUESTS_MAX = 8;
 const RESET_AFTER_MS_MAX = 60;
 /** A reader may take nothing for 30 seconds, which is found out up to six seconds later. */
 const STALLED_SECONDS_MAX = 45;
-/** More than the two ends of a connection hold between them. */
-const WAVE_BYTES = 50_000;
+const WAVE_REQUESTS = 20;
+/** So that few requests arrive at once: a connection on which a thousand wait is closed for that. */
+const PADDING = { 'X-Padding': 'x'.repeat(2_000) };
 const FEED_MS = 20;
 
 /** Requests pipelined on connections that are reset at any moment, and readers of every route that take nothing. */
@@ -38,7 +39,7 @@ export const connections: Part = async ({ folder, database, short, seed, say }) 
     const sent = await resets(service, customer, chance, count);
     say(`${count} connections reset`);
     const afterResets = await rest(service, customer, before, 'after the resets');
-    const routes = routesOf(customer);
+    const routes = routesOf(customer, PADDING);
     const stalled = short ? [] : await stalledReaders(service, customer, routes);
     const afterStalls = short ? [] : await rest(service, customer, before, 'after the stalled readers');
     const { exact } = await service.verified(customer.id);
@@ -68,20 +69,20 @@ function get(path: string, headers: Record<string, string> = {}): string {
   return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
-function routesOf({ key }: Customer): Record<string, string> {
-  const bearer = { Authorization: `Bearer ${key}` };
+function routesOf({ key }: Customer, padding: Record<string, string> = {}): Record<string, string> {
+  const bearer = { ...padding, Authorization: `Bearer ${key}` };
   return {
     transcripts: get('/channels/@tidewater/transcripts', bearer),
     usage: get('/usage', bearer),
-    'docs-json': get('/docs-json'),
-    docs: get('/docs'),
-    'a file of docs': get('/docs/swagger-ui-bundle.js'),
-    metrics: get('/metrics'),
-    health: get('/health/ready'),
-    admin: get('/admin/organizations', { Authorization: `Bearer ${ADMIN_TOKEN}` }),
+    'docs-json': get('/docs-json', padding),
+    docs: get('/docs', padding),
+    'a file of docs': get('/docs/swagger-ui-bundle.js', padding),
+    metrics: get('/metrics', padding),
+    health: get('/health/ready', padding),
+    admin: get('/admin/organizations', { ...padding, Authorization: `Bearer ${ADMIN_TOKEN}` }),
     'an error 400': get('/channels/@tidewater/transcripts?page=2', bearer),
-    'an error 401': get('/usage'),
-    'an error 404': get('/nowhere'),
+    'an error 401': get('/usage', padding),
+    'an error 404': get('/nowhere', padding),
   };
 }
 
@@ -134,8 +135,7 @@ async function stalledReaders(
   const feeding = setInterval(() => {
     for (const [name, socket] of sockets) {
       if (!socket.writable || socket.writableLength > 0) continue;
-      const request = routes[name] ?? '';
-      socket.write(request.repeat(Math.ceil(WAVE_BYTES / request.length)) + call);
+      socket.write((routes[name] ?? '').repeat(WAVE_REQUESTS) + call);
     }
   }, FEED_MS);
   let open: string[] = [];
@@ -144,7 +144,7 @@ async function stalledReaders(
     open = [...ports].filter(([, one]) => held?.has(one)).map(([name]) => name);
     return open.length === 0;
   };
-  // The slowest route needs a while until its responses fill what the two ends hold.
+  // Small responses need a while until they fill what the two ends of a connection hold.
   await until('They are closed', look, 2 * STALLED_SECONDS_MAX * 1_000, 500).catch(() => undefined);
   clearInterval(feeding);
   for (const socket of sockets.values()) socket.destroy();
