@@ -70,6 +70,8 @@ export async function createHttpApp(
   app.set('trust proxy', trusted);
   const document = createDocument(app);
   const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
+  const connections = app.get(Connections);
+  app.use(connections.inTurn);
   const requestLog = new RequestLog(logger, hideSecrets);
   app.use(assignRequestContext(hideSecrets), traceRequests(hideSecrets), requestLog.log);
   app.use(app.get(RequestMetrics).countRequests(document), setSecurityHeaders);
@@ -80,8 +82,6 @@ export async function createHttpApp(
   app.use(app.get(ShutdownState).refuse);
   app.use(hideAdmin(environment), refuseUndocumented(document));
   app.useGlobalPipes(new StrictValidationPipe(hideSecrets));
-  const connections = app.get(Connections);
-  app.use('/docs', connections.inTurn);
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
   server.once('close', () => requestLog.flush());

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cache } from './parts/cache.js';
+import { connections } from './parts/connections.js';
 import { database } from './parts/database.js';
 import { fuzz } from './parts/fuzz.js';
 import { process as processPart } from './parts/process.js';
@@ -14,7 +15,16 @@ import { printed, writeReports } from './report.js';
 import { startDatabase } from './surroundings/database.js';
 import type { Part, PartReport } from './torture.js';
 
-const PARTS: Readonly<Record<string, Part>> = { fuzz, upstream, database, redis, process: processPart, soak, cache };
+const PARTS: Readonly<Record<string, Part>> = {
+  fuzz,
+  upstream,
+  database,
+  redis,
+  process: processPart,
+  connections,
+  soak,
+  cache,
+};
 
 const MINUTES_MAX = 20;
 const HELP = `Breaks the service on purpose, on this machine alone, and tells what it did with that.

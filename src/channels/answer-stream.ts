@@ -100,7 +100,9 @@ class PacedWriter {
     this.schedule();
     this.gatheredBytes += bytes.length;
     this.waitingBytes += bytes.length;
-    this.response.write(bytes, () => {
+    this.response.write(bytes, (error) => {
+      // The connection was cut: the end of the response follows, and until then there is no room.
+      if (error) return;
       this.waitingBytes -= bytes.length;
       if (!this.isBehind) this.proceed?.();
     });

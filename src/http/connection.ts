@@ -4,6 +4,8 @@ import { abandonResponse, onResponseEnd, responseEnd } from './response-end.js';
 
 /** Checks in a row without progress after which a reader counts as stalled. */
 export const SILENT_CHECKS_MAX = 10;
+/** Requests of one connection that may wait for their responses; no client pipelines more than a few. */
+const PIPELINED_MAX = 1_000;
 /** The socket's own timer runs out before the next check, so that the check sees its result. */
 const TIMER_SHARE = 0.8;
 
@@ -36,6 +38,7 @@ export class Connection {
       if (this.refusal) this.refuseInTurn(this.refusal);
     });
     if (this.socket.closed) abandonResponse(response);
+    else if (this.responses.size > PIPELINED_MAX) this.socket.destroy();
   }
 
   /** Calls back when every response before this one has ended; never when the connection closes before that. */

@@ -17,17 +17,21 @@ const SWEEP_MS = 250;
 /** How long a reader may take nothing of a response before its connection is destroyed. */
 const STALLED_READER_MS = 30_000;
 
+const CALL = /\/transcripts$/;
+
 /** Follows every open connection of the server and the responses on it, so that each ends when it should. */
 @Injectable()
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
 
   /**
-   * Middleware for responses from files: handles a pipelined request only when its response can be sent. Express never
-   * learns that the connection of a queued response has closed, and would keep its file open for ever.
+   * First middleware: handles pipelined requests one after the other, except calls for transcripts, which take seconds and
+   * are bounded by themselves. Otherwise one connection could have a thousand responses made that nobody reads yet; and a
+   * file would stay open for ever, because Express never learns that the connection of a queued response has closed.
    */
   readonly inTurn = (request: Request, response: Response, next: NextFunction): void => {
-    this.connectionOf(request.socket).onTurn(response, next);
+    if (CALL.test(request.path)) next();
+    else this.connectionOf(request.socket).onTurn(response, next);
   };
 
   /**

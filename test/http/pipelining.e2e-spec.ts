@@ -86,6 +86,9 @@ function get(path: string, headers: Record<string, string> = {}): string {
   return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
+/** Makes a request so large that not many of them arrive at once. */
+const PADDED = { 'X-Padding': 'x'.repeat(2_000) };
+
 function call(channel: string, id = 'a'): string {
   return get(`/channels/@${channel}/transcripts`, {
     Authorization: `Bearer ${organization.key}`,
@@ -150,10 +153,10 @@ describe('a connection that is reset', () => {
 
 describe('a reader who takes nothing', () => {
   const ROUTES: [string, string][] = [
-    ['the document', get('/docs-json')],
-    ['a file of the page', get(FILE)],
-    ['the page', get('/docs')],
-    ['metrics', get('/metrics')],
+    ['the document', get('/docs-json', PADDED)],
+    ['a file of the page', get(FILE, PADDED)],
+    ['the page', get('/docs', PADDED)],
+    ['metrics', get('/metrics', PADDED)],
   ];
 
   it.each(ROUTES)('of %s loses its connection', async (_what, request) => {
@@ -165,7 +168,7 @@ describe('a reader who takes nothing', () => {
     const client = new Client();
     // More than the two ends of a connection hold between them.
     const wave = request.repeat(Math.ceil(200_000 / one.receivedBytes));
-    const feeding = setInterval(() => client.socket.writableLength < 1_000_000 && client.send(wave), 5);
+    const feeding = setInterval(() => client.socket.writableLength === 0 && client.send(wave), 5);
     await until(async () => (await openConnections()) === 1);
     await until(async () => (await openConnections()) === 0, 15_000);
     clearInterval(feeding);
@@ -184,6 +187,31 @@ describe('a reader who takes nothing', () => {
     await until(async () => (await openConnections()) === 1);
     await until(async () => (await openConnections()) === 0);
     clearInterval(dribble);
+  });
+});
+
+describe('requests that are pipelined', () => {
+  it('are handled one after the other, so that nothing is made that waits for a reader', async () => {
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const client = new Client().read().send(call(uncached()), get('/usage', { 'X-Request-Id': 'not-yet' }));
+    await hold.arrived;
+    expect((await service.request('GET', '/health/live')).status).toBe(200);
+    client.leave();
+    await until(() => inFlight() === 0);
+    hold.release();
+    expect(service.logs.filter((line) => line.includes('"not-yet"'))).toEqual([]);
+  });
+
+  it('are a thousand at most on one connection', async () => {
+    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const many = (count: number): Client =>
+      new Client().read().send(call(uncached()), ...Array<string>(count).fill(get('/health/live')));
+    const [some, tooMany] = [many(900), many(1_100)];
+    await hold.arrived;
+    await until(() => tooMany.closed);
+    expect(some.closed).toBe(false);
+    hold.release();
+    await until(() => some.statuses.length === 901);
   });
 });
 

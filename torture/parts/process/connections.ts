@@ -10,7 +10,7 @@ import type { Findings } from './findings.js';
 const DEADLINE_SECONDS = 10;
 /** A request has 30 seconds to arrive, which is looked at every few seconds. */
 const CLOSED_SECONDS_MAX = 45;
-/** A reader may take nothing for 30 seconds, which is counted in steps of three. */
+/** A reader may take nothing for 30 seconds, which is found out up to six seconds later. */
 const READERS_SECONDS_MAX = 45;
 const CALLS = 60;
 const BIG = '/channels/@bench-60x1500/transcripts?limit=60';
