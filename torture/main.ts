@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { cache } from './parts/cache.js';
 import { database } from './parts/database.js';
 import { fuzz } from './parts/fuzz.js';
+import { messages } from './parts/messages.js';
 import { process as processPart } from './parts/process.js';
 import { redis } from './parts/redis.js';
 import { soak } from './parts/soak.js';
@@ -14,7 +15,16 @@ import { printed, writeReports } from './report.js';
 import { startDatabase } from './surroundings/database.js';
 import type { Part, PartReport } from './torture.js';
 
-const PARTS: Readonly<Record<string, Part>> = { fuzz, upstream, database, redis, process: processPart, soak, cache };
+const PARTS: Readonly<Record<string, Part>> = {
+  fuzz,
+  messages,
+  upstream,
+  database,
+  redis,
+  process: processPart,
+  soak,
+  cache,
+};
 
 const MINUTES_MAX = 20;
 const HELP = `Breaks the service on purpose, on this machine alone, and tells what it did with that.
