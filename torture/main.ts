@@ -7,6 +7,7 @@ import { cache } from './parts/cache.js';
 import { connections } from './parts/connections.js';
 import { database } from './parts/database.js';
 import { fuzz } from './parts/fuzz.js';
+import { messages } from './parts/messages.js';
 import { process as processPart } from './parts/process.js';
 import { redis } from './parts/redis.js';
 import { soak } from './parts/soak.js';
@@ -17,6 +18,7 @@ import type { Part, PartReport } from './torture.js';
 
 const PARTS: Readonly<Record<string, Part>> = {
   fuzz,
+  messages,
   upstream,
   database,
   redis,

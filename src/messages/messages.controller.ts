@@ -31,6 +31,8 @@ export class MessagesController {
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, exchange.startedAtMs);
     left.addEventListener('abort', () => call.leave(), { once: true });
     if (left.aborted) call.leave();
+    // A refused call has a deadline too, whose timer would outlive it.
+    void exchange.ended().then(() => call.leave());
     const plan = await this.transcripts.prepare(
       {
         reference: id,

@@ -189,6 +189,17 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(lines.length).toBeLessThanOrEqual(LINES_MAX);
     });
 
+    it('leaves no timer behind when it is refused after the guards', async () => {
+      const { key } = await service.organization();
+      const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+      const before = timers();
+      for (let call = 0; call < 10; call += 1) {
+        const { error } = await ask(client, { apiKey: key, id: 'not a channel!' });
+        expect(error.error.code).toBe('channel_not_found');
+      }
+      await until(() => timers() < before + 5);
+    });
+
     it('gives its place in flight back when it is answered', async () => {
       const { key } = await service.organization();
       for (let call = 0; call < AT_ONCE + 2; call += 1) {
