@@ -204,7 +204,7 @@ export class Delivery {
     if (!video.answer?.ok) return;
     const text = video.answer.transcript[this.form] ?? video.answer.transcript.json;
     if (!text) return;
-    if (this.held.mayPin(text)) this.held.hold(text, 'cached');
+    if (this.held.mayPin(text)) this.held.hold(text, 'passing');
     else unpin(video);
   }
 

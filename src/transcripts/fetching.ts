@@ -106,7 +106,7 @@ export class Fetching implements ReadingContext {
     if (!compressed || !entry.ok) return entry;
     const { transcript } = entry;
     const bytes = await inflate(transcript.bytes, transcript.jsonBytes);
-    this.held.hold(bytes, 'fetched');
+    this.held.hold(bytes, 'passing');
     this.held.release(transcript.bytes);
     return { ...entry, transcript: { ...transcript, bytes } };
   }
@@ -124,9 +124,10 @@ export class Fetching implements ReadingContext {
       const [text] = await this.work.texts([{ videoId: upload.videoId, transcript: answer.transcript }], this.form);
       if (!text) return failed(TEXT_EVICTED, details);
       if (own) charge();
-      const compressed = this.form === 'json' && !this.isAwaited(slot) && !this.held.mayHoldPlain(text.bytes);
+      const awaited = this.isAwaited(slot);
+      const compressed = this.form === 'json' && !awaited && !this.held.mayHoldPlain(text.bytes);
       const bytes = compressed ? await deflate(text.bytes) : text.bytes;
-      this.held.hold(bytes, 'fetched');
+      this.held.hold(bytes, awaited ? 'passing' : 'waiting');
       this.stopWhenFull();
       return { entry: succeededEntry(upload, details, { ...text, bytes }, !own), compressed };
     } catch (error) {

@@ -72,7 +72,7 @@ export class PlannedTexts {
     const known = this.reads.get(index);
     if (known) return known;
     const reading = this.read(this.chunks[index] ?? []).then((texts) => {
-      for (const text of texts.values()) if (text) this.held.hold(text.bytes, 'cached');
+      for (const text of texts.values()) if (text) this.held.hold(text.bytes, 'passing');
       return texts;
     });
     this.reads.set(index, reading);

@@ -12,9 +12,9 @@ describe('the memory for texts that wait', () => {
     const memory = memoryOf(1);
     const [one, other] = [new HeldTexts(memory), new HeldTexts(memory)];
     const text = Buffer.alloc(1_000);
-    one.hold(text, 'fetched');
-    one.hold(text, 'fetched');
-    other.hold(text, 'fetched');
+    one.hold(text, 'waiting');
+    one.hold(text, 'waiting');
+    other.hold(text, 'waiting');
     expect(memory.heldBytes).toBe(1_000);
     one.release(text);
     one.release(text);
@@ -26,19 +26,19 @@ describe('the memory for texts that wait', () => {
   it('is given back by a call that nobody reads any more, whatever still arrives for it', () => {
     const memory = memoryOf(1);
     const held = new HeldTexts(memory);
-    held.hold(Buffer.alloc(5), 'fetched');
-    held.hold(Buffer.alloc(6), 'fetched');
+    held.hold(Buffer.alloc(5), 'waiting');
+    held.hold(Buffer.alloc(6), 'waiting');
     held.close();
-    held.hold(Buffer.alloc(7), 'fetched');
+    held.hold(Buffer.alloc(7), 'waiting');
     expect(memory.heldBytes).toBe(0);
   });
 
-  it('gives one call a sixteenth for what is fetched, whatever it reads from the cache', () => {
+  it('gives one call a sixteenth for what is fetched, whatever is on its way', () => {
     const held = new HeldTexts(memoryOf(32));
-    held.hold(Buffer.alloc(3 * MEGABYTE), 'cached');
-    held.hold(Buffer.alloc(2 * MEGABYTE - 1), 'fetched');
+    held.hold(Buffer.alloc(3 * MEGABYTE), 'passing');
+    held.hold(Buffer.alloc(2 * MEGABYTE - 1), 'waiting');
     expect(held.mayFetch).toBe(true);
-    held.hold(Buffer.alloc(1), 'fetched');
+    held.hold(Buffer.alloc(1), 'waiting');
     expect(held.mayFetch).toBe(false);
   });
 
@@ -46,7 +46,7 @@ describe('the memory for texts that wait', () => {
     const memory = memoryOf(32);
     const [small, large] = [new HeldTexts(memory), new HeldTexts(memory)];
     const others = Buffer.alloc(32 * MEGABYTE);
-    large.hold(Buffer.alloc(MEGABYTE), 'fetched');
+    large.hold(Buffer.alloc(MEGABYTE), 'waiting');
     expect(() => memory.refuseWhenFull()).not.toThrow();
     memory.hold(others);
     expect(() => memory.refuseWhenFull()).toThrow(ServiceUnavailableError);

@@ -64,29 +64,29 @@ export class ResponseMemory {
   }
 }
 
-/**
- * The texts that one call holds for its reader: those that were fetched for it, and those that were read from the cache
- * and can be read again.
- */
+/** `waiting` was fetched and waits for its turn; `passing` is on its way to the reader, or can be read again from the cache. */
+type TextState = 'waiting' | 'passing';
+
+/** The texts that one call holds for its reader. Only those that wait limit what it may fetch. */
 export class HeldTexts {
-  private readonly texts = new Map<Buffer, 'fetched' | 'cached'>();
-  private readonly bytes = { fetched: 0, cached: 0 };
+  private readonly texts = new Map<Buffer, TextState>();
+  private readonly bytes = { waiting: 0, passing: 0 };
   private closed = false;
 
   constructor(private readonly memory: ResponseMemory) {}
 
-  hold(text: Buffer, from: 'fetched' | 'cached'): void {
+  hold(text: Buffer, state: TextState): void {
     if (this.closed || this.texts.has(text)) return;
-    this.texts.set(text, from);
-    this.bytes[from] += text.length;
+    this.texts.set(text, state);
+    this.bytes[state] += text.length;
     this.memory.hold(text);
   }
 
   release(text: Buffer): void {
-    const from = this.texts.get(text);
-    if (!from) return;
+    const state = this.texts.get(text);
+    if (!state) return;
     this.texts.delete(text);
-    this.bytes[from] -= text.length;
+    this.bytes[state] -= text.length;
     this.memory.release(text);
   }
 
@@ -98,18 +98,18 @@ export class HeldTexts {
 
   /** Whether another fetch may begin. */
   get mayFetch(): boolean {
-    if (this.bytes.fetched >= this.memory.callBytesMax) return false;
-    return !this.memory.isFull || this.bytes.fetched < SMALL_BYTES;
+    if (this.bytes.waiting >= this.memory.callBytesMax) return false;
+    return !this.memory.isFull || this.bytes.waiting < SMALL_BYTES;
   }
 
   /** Whether a text that can be read again from the cache may be held from the start of the call. */
   mayPin(text: Buffer): boolean {
-    return this.memory.isHalfEmpty && this.bytes.cached + text.length <= this.memory.callBytesMax;
+    return this.memory.isHalfEmpty && this.bytes.passing + text.length <= this.memory.callBytesMax;
   }
 
   /** Whether a waiting text may stay uncompressed. */
   mayHoldPlain(text: Buffer): boolean {
-    return this.memory.isHalfEmpty && this.bytes.fetched + text.length <= this.memory.callBytesMax / 4;
+    return this.memory.isHalfEmpty && this.bytes.waiting + text.length <= this.memory.callBytesMax / 4;
   }
 
   /** Whether a text of this size may be read from the cache when its turn comes. */

@@ -66,10 +66,15 @@ export function talk(seed: number, count: number, wordsPerLine = 7): string[] {
 
 const NOISE_CHARACTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const NOISE_LINE_CHARACTERS = 300;
+/** The lines repeat after so many, which is far beyond the 32 KB that deflate looks back. */
+const NOISE_LINES = 400;
 
 /** Lines of random characters, which hardly compress, the same for the same seed. */
 export function noise(seed: number, count: number): string[] {
   const random = seededRandom(seed);
   const character = (): string => NOISE_CHARACTERS.charAt(Math.floor(random() * NOISE_CHARACTERS.length));
-  return Array.from({ length: count }, () => Array.from({ length: NOISE_LINE_CHARACTERS }, character).join(''));
+  const lines = Array.from({ length: Math.min(count, NOISE_LINES) }, () =>
+    Array.from({ length: NOISE_LINE_CHARACTERS }, character).join(''),
+  );
+  return Array.from({ length: count }, (_, index) => lines[index % NOISE_LINES] ?? '');
 }

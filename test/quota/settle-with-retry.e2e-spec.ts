@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { QueryFailedError } from 'typeorm';
 import { QuotaEvents } from '../../src/quota/quota-events.js';
 import { QuotaDatabase } from './quota-database.js';
 
@@ -32,6 +34,24 @@ describe('settling with retries', () => {
     expect(await quota.settleWithRetry(id, 5, performance.now() + 250)).toBe(false);
     expect(events.snapshot()).toMatchObject({ settled: 0, given_up: 1 });
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 5 });
+  });
+
+  it.each([
+    ['no', 'the database refused every attempt', Object.assign(new Error('canceled'), { code: '57014' })],
+    ['unknown', 'the answer to an attempt did not come', new Error('Query read timeout')],
+  ])('reports when it is given up that the charge is "%s" when %s', async (charged, _why, cause) => {
+    const refused = Object.assign(new Error('deadlock'), { code: '40P01' });
+    const query = jest.spyOn(database.dataSource, 'query');
+    const error = jest.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
+    try {
+      query.mockRejectedValue(new QueryFailedError('SELECT', [], refused));
+      query.mockRejectedValueOnce(new QueryFailedError('SELECT', [], cause));
+      expect(await database.quota.settleWithRetry('any', 5, performance.now() + 200)).toBe(false);
+      expect(error).toHaveBeenCalledWith(expect.objectContaining({ event: 'settlement_given_up', charged }));
+    } finally {
+      query.mockRestore();
+      error.mockRestore();
+    }
   });
 
   it('of a reservation that does not exist is given up at once', async () => {
