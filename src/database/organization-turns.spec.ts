@@ -1,6 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
-import { Turns } from './organization-turns.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import { type TurnLimits, Turns } from './organization-turns.js';
 
+const limits = (atOnce: number): TurnLimits => ({ atOnce, atOnceWhenSlow: atOnce, slowMs: 0 });
 const NEVER = new AbortController().signal;
 
 /** Work that lasts until it is ended, and says when it has begun. */
@@ -25,7 +26,7 @@ class Work {
 
 describe('turns', () => {
   it('let so many of a key work at once, the others in the order in which they came', async () => {
-    const turns = new Turns(2);
+    const turns = new Turns(limits(2));
     const work = new Work(turns);
     const all = ['a', 'b', 'c', 'd'].map((name) => work.start('one', name));
     expect(work.begun).toEqual(['a', 'b']);
@@ -40,7 +41,7 @@ describe('turns', () => {
   });
 
   it('of other keys come at once', () => {
-    const work = new Work(new Turns(1));
+    const work = new Work(new Turns(limits(1)));
     void work.start('one', 'a');
     void work.start('one', 'b');
     void work.start('other', 'c');
@@ -48,7 +49,7 @@ describe('turns', () => {
   });
 
   it('that are not waited for any more are passed over', async () => {
-    const turns = new Turns(1);
+    const turns = new Turns(limits(1));
     const work = new Work(turns);
     const first = work.start('one', 'a');
     const impatient = new AbortController();
@@ -65,8 +66,27 @@ describe('turns', () => {
   });
 
   it('end with work that fails', async () => {
-    const turns = new Turns(1);
+    const turns = new Turns(limits(1));
     await expect(turns.run('one', NEVER, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(turns.size).toBe(0);
+  });
+
+  it('are fewer while the work of a key takes long, until some of it is quick again', async () => {
+    const now = jest.spyOn(performance, 'now').mockReturnValue(0);
+    try {
+      const work = new Work(new Turns({ atOnce: 3, atOnceWhenSlow: 1, slowMs: 100 }));
+      for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) void work.start('one', name);
+      expect(work.begun).toEqual(['a', 'b', 'c']);
+      now.mockReturnValue(101);
+      await work.end('a');
+      await work.end('b');
+      expect(work.begun).toEqual(['a', 'b', 'c']);
+      await work.end('c');
+      expect(work.begun).toEqual(['a', 'b', 'c', 'd']);
+      await work.end('d');
+      expect(work.begun).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+    } finally {
+      now.mockRestore();
+    }
   });
 });

@@ -1,23 +1,39 @@
 import type { DataSource } from 'typeorm';
 import { DatabaseBusyError } from './database-errors.js';
 
-/**
- * How many connections of a process may work for one organization at a time. They wait for one lock, so more would not be
- * faster; and while that lock is held elsewhere, the others of the pool remain for other organizations.
- */
-const CONNECTIONS_PER_ORGANIZATION = 2;
-
-interface Line {
-  working: number;
-  /** In the order in which they came. */
-  readonly waiting: Set<() => void>;
+/** How much of one key may run at once. */
+export interface TurnLimits {
+  readonly atOnce: number;
+  /** How much while its work takes long, which is when it waits for a lock that somebody holds. */
+  readonly atOnceWhenSlow: number;
+  readonly slowMs: number;
 }
 
-/** Lets only so many pieces of work of one key run at a time; the others wait in line. */
+/**
+ * How many of a process's ten connections may work for one organization. The lock of an organization is held for a
+ * millisecond usually, and a burst of its calls is served best by many; but while it is held elsewhere they would only
+ * wait, and the others of the pool remain for other organizations.
+ */
+const OF_ORGANIZATION: TurnLimits = { atOnce: 6, atOnceWhenSlow: 2, slowMs: 500 };
+
+/** A piece of work that runs. */
+interface Place {
+  readonly begunAtMs: number;
+}
+
+interface Line {
+  /** The oldest first. */
+  readonly running: Set<Place>;
+  /** In the order in which they came. */
+  readonly waiting: Set<() => void>;
+  lastWasSlow: boolean;
+}
+
+/** Lets only so much work of one key run at a time; the rest waits in line. */
 export class Turns {
   private readonly lines = new Map<string, Line>();
 
-  constructor(private readonly atOnce: number) {}
+  constructor(private readonly limits: TurnLimits) {}
 
   /**
    * Runs the work when its turn comes.
@@ -26,14 +42,24 @@ export class Turns {
    */
   async run<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
-    const line = this.lines.get(key) ?? { working: 0, waiting: new Set() };
+    const line = this.lines.get(key) ?? {
+      running: new Set<Place>(),
+      waiting: new Set<() => void>(),
+      lastWasSlow: false,
+    };
     this.lines.set(key, line);
-    if (line.working < this.atOnce) line.working += 1;
-    else await waitIn(line, signal);
+    const place = line.waiting.size === 0 && this.hasRoom(line) ? begin(line) : await waitIn(line, signal);
     try {
       return await work();
     } finally {
-      this.endTurn(key, line);
+      line.running.delete(place);
+      line.lastWasSlow = this.isSlow(place);
+      for (const next of line.waiting) {
+        if (!this.hasRoom(line)) break;
+        line.waiting.delete(next);
+        next();
+      }
+      if (line.running.size === 0 && line.waiting.size === 0) this.lines.delete(key);
     }
   }
 
@@ -42,23 +68,29 @@ export class Turns {
     return this.lines.size;
   }
 
-  private endTurn(key: string, line: Line): void {
-    const [next] = line.waiting;
-    if (next) {
-      line.waiting.delete(next);
-      next();
-      return;
-    }
-    line.working -= 1;
-    if (line.working === 0) this.lines.delete(key);
+  private hasRoom({ running, lastWasSlow }: Line): boolean {
+    const [oldest] = running;
+    const slow = lastWasSlow || (oldest !== undefined && this.isSlow(oldest));
+    return running.size < (slow ? this.limits.atOnceWhenSlow : this.limits.atOnce);
+  }
+
+  private isSlow({ begunAtMs }: Place): boolean {
+    return performance.now() - begunAtMs > this.limits.slowMs;
   }
 }
 
-function waitIn(line: Line, signal: AbortSignal): Promise<void> {
+function begin({ running }: Line): Place {
+  const place = { begunAtMs: performance.now() };
+  running.add(place);
+  return place;
+}
+
+function waitIn(line: Line, signal: AbortSignal): Promise<Place> {
   return new Promise((resolve, reject) => {
     const called = (): void => {
       signal.removeEventListener('abort', aborted);
-      resolve();
+      // At once, so that no other takes the same place.
+      resolve(begin(line));
     };
     const aborted = (): void => {
       line.waiting.delete(called);
@@ -87,7 +119,7 @@ export function inOrganizationTurn<T>(
   work: () => Promise<T>,
   signal = busyAfter(WAIT_MS),
 ): Promise<T> {
-  const turns = turnsOf.get(database) ?? new Turns(CONNECTIONS_PER_ORGANIZATION);
+  const turns = turnsOf.get(database) ?? new Turns(OF_ORGANIZATION);
   turnsOf.set(database, turns);
   return turns.run(organizationId, signal, work);
 }

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { Turns } from '../database/organization-turns.js';
 
 /** How many connections may wait for rows of keys that others have locked. */
-const CONNECTIONS_MAX = 2;
+const CONNECTIONS = { atOnce: 2, atOnceWhenSlow: 2, slowMs: 0 };
 /** With more keys waiting, some uses are not written: they are exact to a minute at best anyway. */
 const WAITING_MAX = 10_000;
 
@@ -12,7 +12,7 @@ const WAITING_MAX = 10_000;
 export class ApiKeyUse implements OnApplicationShutdown {
   private readonly logger = new Logger(ApiKeyUse.name);
   private readonly writing = new Map<string, Promise<void>>();
-  private readonly turns = new Turns(CONNECTIONS_MAX);
+  private readonly turns = new Turns(CONNECTIONS);
   private readonly closing = new AbortController();
 
   constructor(private readonly database: DataSource) {}
