@@ -2,21 +2,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readHtmlKind } from '../../src/platform/youtube/classify.js';
-import { readCaptionXml } from '../../src/platform/youtube/caption-text.js';
-import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel-page.js';
+import { readHtmlKind } from '../../src/platform/youtube/egress/classify-response.js';
+import { readCaptionXml } from '../../src/platform/youtube/captions/caption-formats.js';
+import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
-import { asArray, asString, at } from '../../src/platform/youtube/json-reading.js';
-import { readListedUpload } from '../../src/platform/youtube/listed-upload.js';
+import { asArray, asString, at } from '../../src/platform/youtube/innertube/json-fields.js';
+import { readListedUpload } from '../../src/platform/youtube/channel/listed-upload.js';
 import {
   readMicroformat,
   readPlayer,
   readReel,
   type PlayerReading,
-} from '../../src/platform/youtube/player-response.js';
-import { chooseTracks } from '../../src/platform/youtube/track-choice.js';
-import { UnreadableError } from '../../src/platform/youtube/unreadable.js';
-import { readUploadsPage } from '../../src/platform/youtube/uploads-page.js';
+} from '../../src/platform/youtube/video/player-response.js';
+import { chooseTracks } from '../../src/platform/youtube/video/track-selection.js';
+import { UnreadableError } from '../../src/platform/youtube/innertube/unreadable-error.js';
+import { readUploadsPage } from '../../src/platform/youtube/channel/uploads-page.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 
 const folder = process.env['RECORDINGS_DIR'];

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DomainError } from '../../src/domain/errors.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
-import { PLAYER_FIELDS } from '../../src/platform/youtube/partial-fields.js';
+import { PLAYER_FIELDS } from '../../src/platform/youtube/innertube/field-masks.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 import {
   captionTrack,

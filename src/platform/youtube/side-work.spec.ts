@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { Exits } from './exits.js';
-import type { Work } from './innertube-client.js';
-import { RetryBudget } from './retry.js';
+import { Exits } from './egress/egress-pool.js';
+import type { Work } from './innertube/innertube-client.js';
+import { RetryBudget } from './egress/retry.js';
 import { withSide } from './side-work.js';
 
 function work(signal = new AbortController().signal): Work {

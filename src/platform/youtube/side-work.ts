@@ -1,5 +1,5 @@
-import type { Work } from './innertube-client.js';
-import { RetryBudget } from './retry.js';
+import type { Work } from './innertube/innertube-client.js';
+import { RetryBudget } from './egress/retry.js';
 
 /** How long finished work waits for what only adds to it; both began together. */
 const GRACE_MS = 2_000;

@@ -1,0 +1,106 @@
+import type { Upload } from '../../../domain/transcript.js';
+import type { UploadsList } from '../../video-platform.js';
+import { upstreamError } from './channel-errors.js';
+import { askFeed, askPlaylistPage, type ListKind } from './channel-requests.js';
+import { type EventLog, report } from '../event-log.js';
+import type { InnertubeClient, Work } from '../innertube/innertube-client.js';
+import type { Told } from '../innertube/field-mask-request.js';
+import type { PartialResponses } from '../innertube/field-mask-support.js';
+import { withSide } from '../side-work.js';
+import { type ShortsList, withDates, withKinds } from './upload-kinds.js';
+import type { UploadsPage } from './uploads-page.js';
+import type { UpstreamEvents } from '../upstream-events.js';
+
+/** Pages of a playlist have up to 100 entries; fewer than 20 on each, ten times over, is not a list that goes on. */
+const ENTRIES_PER_PAGE_MIN = 20;
+const PAGES_EXTRA = 3;
+
+/** Reads a channel's newest uploads, with what the list of Shorts and the feed say about them. */
+export class UploadsReader {
+  constructor(
+    private readonly innertube: InnertubeClient,
+    private readonly partial: PartialResponses,
+    private readonly events: UpstreamEvents,
+    private readonly log: EventLog,
+  ) {}
+
+  /**
+   * At least `count` uploads, or all; null when there is no such playlist. A list of Shorts or a feed that fails leaves
+   * kinds and dates unknown.
+   *
+   * @throws UpstreamError when the uploads themselves cannot be read to that length
+   */
+  async list(channelId: string, count: number, work: Work): Promise<UploadsList | null> {
+    const [pages, additions] = await withSide(
+      work,
+      () => this.pages('uploads', `UU${channelId.slice(2)}`, count, work),
+      (sideWork) =>
+        Promise.all([
+          this.optional('shorts', channelId, sideWork, () => this.shorts(channelId, count, sideWork)),
+          this.optional('feed', channelId, sideWork, () => this.dates(channelId, sideWork)),
+        ]),
+    );
+    if (!pages) return null;
+    const [shorts, dates] = additions ?? [null, null];
+    return { uploads: withDates(withKinds(pages.uploads, shorts), dates), complete: pages.complete };
+  }
+
+  /** Null when there is no such playlist. */
+  private async pages(kind: ListKind, playlistId: string, count: number, work: Work): Promise<UploadsList | null> {
+    const uploads = new Map<string, Upload>();
+    const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
+    let from: { playlistId: string } | { continuation: string } = { playlistId };
+    for (let page = 1; page <= pagesMax; page += 1) {
+      const answer = await askPlaylistPage(this.innertube, this.partial, kind, from, work);
+      this.note(kind, playlistId, answer);
+      const value = valueOf(answer, playlistId);
+      // A list that ends here after it has begun elsewhere was changed meanwhile: what it had is what there is.
+      if (value.kind === 'no-playlist') return page === 1 ? null : { uploads: [...uploads.values()], complete: true };
+      for (const upload of value.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
+      if (value.continuation === null) return { uploads: [...uploads.values()], complete: true };
+      if (uploads.size >= count) return { uploads: [...uploads.values()], complete: false };
+      from = { continuation: value.continuation };
+    }
+    // Fewer than asked for and no end: telling them as all there are would be a silently short answer.
+    throw upstreamError(
+      { kind: 'misread', expected: `${count} uploads or an end within ${pagesMax} pages` },
+      playlistId,
+    );
+  }
+
+  /** A form of the page that changes is the first sign of answers that will not be readable. */
+  private note(kind: ListKind, playlistId: string, answer: Told<UploadsPage>): void {
+    if (answer.kind === 'told' && answer.value.kind === 'page') this.events.count('shape', kind, answer.value.shape);
+    if (answer.kind !== 'misread') return;
+    this.events.count('shape', kind, 'unreadable');
+    report(this.log, 'warn', 'youtube_unreadable', { kind, playlistId, expected: answer.expected });
+  }
+
+  private async shorts(channelId: string, count: number, work: Work): Promise<ShortsList> {
+    const pages = await this.pages('shorts', `UUSH${channelId.slice(2)}`, count, work);
+    if (!pages) return { ids: [], complete: true };
+    return { ids: pages.uploads.map(({ videoId }) => videoId), complete: pages.complete };
+  }
+
+  private async dates(channelId: string, work: Work): Promise<Map<string, string>> {
+    return valueOf(await askFeed(this.innertube, channelId, work), 'feed');
+  }
+
+  /** What only adds to the list: its failure is logged and is null. It never rejects, whoever waits for it or not. */
+  private async optional<T>(kind: string, channelId: string, work: Work, read: () => Promise<T>): Promise<T | null> {
+    try {
+      return await read();
+    } catch (error) {
+      if (work.context.signal.aborted) this.events.count(kind, 'WEB', 'given-up');
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+      const message = cause instanceof Error ? cause.message : String(cause);
+      report(this.log, 'log', 'youtube_side_list_failed', { kind, channelId, message });
+      return null;
+    }
+  }
+}
+
+function valueOf<T>(answer: Told<T>, subject: string): T {
+  if (answer.kind === 'told') return answer.value;
+  throw upstreamError(answer, subject);
+}

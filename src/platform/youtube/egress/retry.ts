@@ -1,0 +1,82 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ReadingContext } from '../../video-platform.js';
+import type { Answer, JsonAnswer } from './upstream-response.js';
+
+/** Full jitter: the n-th wait is anything from 0 to this times 2^n. */
+const DELAY_BASE_MS = 250;
+const DELAY_MAX_MS = 4_000;
+
+/** How often the requests of one piece of work (one video, one list) may be tried again, all together. */
+export class RetryBudget {
+  constructor(private left: number) {}
+
+  /** Takes one retry; false when none is left. */
+  take(): boolean {
+    if (this.left <= 0) return false;
+    this.left -= 1;
+    return true;
+  }
+}
+
+/** What a retry takes from the outside world, so that a test needs neither chance nor time. */
+export interface RetryEnvironment {
+  /** From 0 to 1. */
+  random(): number;
+  /** Milliseconds as in `performance.now()`. */
+  now(): number;
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const REAL_RETRY_ENVIRONMENT: RetryEnvironment = {
+  random: Math.random,
+  now: () => performance.now(),
+  sleep: async (ms, signal) => {
+    try {
+      await wait(ms, undefined, { signal });
+    } catch {
+      throw signal.reason;
+    }
+  },
+};
+
+/**
+ * Repeats a request while its end is one that can change by itself: a 5xx, a broken connection, a timeout, an answer
+ * cut short, or a 429 that says when to come back. What is final is returned at once, and so is everything when the
+ * wait would end after the deadline.
+ */
+export async function withRetries<A extends Answer | JsonAnswer>(
+  attempt: () => Promise<A>,
+  budget: RetryBudget,
+  context: ReadingContext,
+  environment: RetryEnvironment = REAL_RETRY_ENVIRONMENT,
+): Promise<A> {
+  for (let retries = 0; ; retries += 1) {
+    const answer = await attempt();
+    const jitterMs = environment.random() * Math.min(DELAY_MAX_MS, DELAY_BASE_MS * 2 ** retries);
+    const waitMs = waitBefore(answer, jitterMs);
+    if (waitMs === null || environment.now() + waitMs >= context.deadlineAtMs || !budget.take()) return answer;
+    await environment.sleep(waitMs, context.signal);
+  }
+}
+
+/** Milliseconds to wait before the next try, or null when there is no point in one. */
+function waitBefore(answer: Answer | JsonAnswer, jitterMs: number): number | null {
+  switch (answer.kind) {
+    case 'ok':
+    case 'json':
+      return null;
+    case 'blocked':
+      if (answer.reason === 'empty-body') return jitterMs;
+      // A 429 without a time is not answered with more requests.
+      if (answer.reason !== 'too-many-requests' || answer.retryAfterSeconds === null) return null;
+      // The jitter on top keeps all that were told the same second from coming back in the same one.
+      return answer.retryAfterSeconds * 1000 + jitterMs;
+    case 'http-error':
+      return answer.status >= 500 || answer.status === 408 ? jitterMs : null;
+    case 'timeout':
+    case 'network':
+    case 'unreadable':
+      return jitterMs;
+  }
+}

@@ -1,0 +1,177 @@
+import type { YoutubeClient } from '../../../config/environment.js';
+import {
+  NO_DETAILS,
+  type Segment,
+  VIDEO_FAILURES,
+  type VideoDetails,
+  type VideoFailureCode,
+  type VideoOutcome,
+} from '../../../domain/transcript.js';
+import { type CaptionText, fetchCaption } from '../captions/caption-fetch.js';
+import {
+  conclude,
+  type Evidence,
+  evidenceOf,
+  findingOf,
+  hasSeenTracks,
+  isRefusal,
+  stepAfter,
+} from './client-fallback.js';
+import type { ClientStanding, Rung } from './client-health.js';
+import { type EventLog, report } from '../event-log.js';
+import type { Attempt } from '../egress/proxy-failover.js';
+import type { InnertubeClient, Work } from '../innertube/innertube-client.js';
+import type { PartialResponses } from '../innertube/field-mask-support.js';
+import { askPlayer } from './player-requests.js';
+import type { PlayerReading } from './player-response.js';
+import type { PlayerTrack } from './player-tracks.js';
+import { chooseTracks } from './track-selection.js';
+import type { UpstreamEvents } from '../upstream-events.js';
+import { mergeDetails } from './video-details.js';
+
+/** What is known so far in one pass over the clients. */
+interface Pass {
+  readonly videoId: string;
+  readonly languages: readonly string[];
+  readonly work: Work;
+  readonly evidence: Evidence[];
+  /** Texts by language code and kind of track: what one client gave need not be fetched from the next. */
+  readonly texts: Map<string, readonly Segment[]>;
+  details: VideoDetails;
+  answered: boolean;
+  retryAfterSeconds: number | null;
+}
+
+/** Reads one video through one exit: client after client, until one brings the text or says why there can be none. */
+export class VideoReader {
+  constructor(
+    private readonly innertube: InnertubeClient,
+    private readonly partial: PartialResponses,
+    private readonly standing: ClientStanding,
+    private readonly events: UpstreamEvents,
+    private readonly log: EventLog,
+  ) {}
+
+  /** Rejects only when the work's signal is aborted. */
+  async read(videoId: string, languages: readonly string[], work: Work): Promise<Attempt<VideoOutcome>> {
+    const pass: Pass = {
+      ...{ videoId, languages, work, evidence: [], texts: new Map(), details: NO_DETAILS },
+      ...{ answered: false, retryAfterSeconds: null },
+    };
+    for (const rung of this.standing.ladder(work.exit)) {
+      const outcome = await this.climb(rung, pass);
+      if (outcome) return { result: outcome, finding: 'answered', retryAfterSeconds: null };
+      if (pass.evidence.includes('exit-refused')) break;
+      // A probe asks as little as possible: the next one asks another client, as this one rests then.
+      if (work.admission.probe && pass.evidence.some(isRefusal)) break;
+    }
+    return this.conclude(pass);
+  }
+
+  private async climb({ client, admission }: Rung, pass: Pass): Promise<VideoOutcome | null> {
+    const before = pass.evidence.length;
+    try {
+      // Read afresh for each client: the deadline moves when a later caller joins.
+      if (performance.now() >= pass.work.context.deadlineAtMs) {
+        pass.evidence.push('timeout');
+        return null;
+      }
+      const outcome = await this.tryClient(client, pass);
+      if (outcome) admission?.answered();
+      else if (pass.evidence.slice(before).some(isRefusal)) admission?.blocked(pass.videoId);
+      return outcome;
+    } finally {
+      admission?.left();
+    }
+  }
+
+  private async tryClient(client: YoutubeClient, pass: Pass): Promise<VideoOutcome | null> {
+    const answer = await askPlayer(this.innertube, this.partial, client, pass.videoId, pass.work);
+    if (answer.kind === 'told') return this.follow(client, answer.value, pass);
+    if (answer.kind === 'misread' || answer.kind === 'unreadable') this.reportUnreadable(client, pass, answer.expected);
+    if (answer.kind === 'blocked') pass.retryAfterSeconds ??= answer.retryAfterSeconds;
+    pass.evidence.push(answer.kind === 'misread' ? 'failure' : evidenceOf(answer));
+    return null;
+  }
+
+  private async follow(client: YoutubeClient, reading: PlayerReading, pass: Pass): Promise<VideoOutcome | null> {
+    this.events.count('playability', client, reading.kind);
+    if ('details' in reading) {
+      pass.details = mergeDetails(pass.details, reading.details);
+      pass.answered = true;
+    }
+    if (reading.kind === 'tracks') return this.readTracks(client, reading, pass);
+    if (reading.kind === 'bot-check') this.innertube.renewVisitor(pass.work.exit, client);
+    if (reading.kind === 'unknown-status') {
+      const { status, reason } = reading;
+      report(this.log, 'warn', 'youtube_unknown_playability', { client, videoId: pass.videoId, status, reason });
+    }
+    const step = stepAfter(reading, pass.evidence);
+    if (step.go === 'next') pass.evidence.push(step.evidence);
+    return step.go === 'stop' ? failure(pass, step.code) : null;
+  }
+
+  private async readTracks(
+    client: YoutubeClient,
+    reading: Extract<PlayerReading, { kind: 'tracks' }>,
+    pass: Pass,
+  ): Promise<VideoOutcome | null> {
+    const choice = chooseTracks(reading.tracks, reading.defaults, pass.languages);
+    if ('none' in choice) {
+      // An earlier client has listed what this one does not: what is withheld there is not missing.
+      if (hasSeenTracks(pass.evidence)) return null;
+      const message = `This video has no captions in the languages asked for; it has ${choice.available.join(', ')}.`;
+      return failure(pass, choice.none, message);
+    }
+    const missing = choice.chosen.filter((chosen) => !pass.texts.has(trackKey(chosen)));
+    await Promise.all(missing.map((chosen) => this.fetchTrack(client, chosen, pass)));
+    // What was asked for and is withheld is never replaced by what was not: the next client may have all of it.
+    if (choice.chosen.some((chosen) => !pass.texts.has(trackKey(chosen)))) return null;
+    const texts = choice.chosen.map(
+      (chosen) => [chosen.track.languageCode, pass.texts.get(trackKey(chosen)) ?? []] as const,
+    );
+    const transcript = new Map(texts.filter(([, segments]) => segments.length > 0));
+    return transcript.size > 0
+      ? { ok: true, details: pass.details, transcript }
+      : failure(pass, 'transcript_unavailable', 'The captions of this video have no words.');
+  }
+
+  private async fetchTrack(client: YoutubeClient, chosen: PlayerTrack, pass: Pass): Promise<void> {
+    // The URL says beforehand that it needs a PO token: asking would only bring an empty body.
+    if (chosen.needsToken) {
+      pass.evidence.push('gated');
+      return;
+    }
+    const text: CaptionText = await fetchCaption(this.innertube, client, chosen, pass.videoId, pass.work);
+    if (text.kind === 'text') {
+      pass.texts.set(trackKey(chosen), text.segments);
+      return;
+    }
+    if (text.kind === 'unreadable') this.reportUnreadable(client, pass, text.expected);
+    if (text.kind === 'blocked') pass.retryAfterSeconds ??= text.retryAfterSeconds;
+    pass.evidence.push(text.kind === 'withheld' ? 'enforced' : evidenceOf(text));
+  }
+
+  private conclude(pass: Pass): Attempt<VideoOutcome> {
+    const { evidence, answered, texts, retryAfterSeconds } = pass;
+    const code = conclude(evidence);
+    // With several languages asked for, one that is withheld does not hide that others can be had.
+    const had = [...texts].filter(([, segments]) => segments.length > 0).map(([key]) => key.split('\n', 1)[0]);
+    const message = `${VIDEO_FAILURES[code].message} Not all of the languages asked for can be read; ask for ${had.join(', ')} alone.`;
+    const result = had.length > 0 ? failure(pass, code, message) : failure(pass, code);
+    return { result, finding: findingOf(evidence, answered), retryAfterSeconds };
+  }
+
+  private reportUnreadable(client: YoutubeClient, pass: Pass, expected: string): void {
+    report(this.log, 'warn', 'youtube_unreadable', { client, videoId: pass.videoId, expected });
+  }
+}
+
+/** The same track has another URL on each client; its language and kind are what it is known by. */
+function trackKey({ track }: PlayerTrack): string {
+  return `${track.languageCode}\n${track.generated}\n${track.name}`;
+}
+
+function failure(pass: Pass, code: VideoFailureCode, message?: string): VideoOutcome {
+  return { ok: false, details: pass.details, failure: message === undefined ? { code } : { code, message } };
+}
