@@ -25,7 +25,7 @@ async function smoke(words: readonly string[]): Promise<void> {
   const context: ReadingContext = {
     signal: AbortSignal.timeout(environment.REQUEST_DEADLINE_SECONDS * 1000),
     deadlineAtMs: performance.now() + environment.REQUEST_DEADLINE_SECONDS * 1000,
-    lane: {},
+    fairnessKey: {},
   };
   try {
     const channelId = await platform.resolveChannel(reference, context);

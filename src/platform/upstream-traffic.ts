@@ -5,7 +5,7 @@ export interface UpstreamRequest {
   /** As whom it was asked. */
   client: string;
   /** Which way out it took: `direct`, `proxy-1`, …; never an address. */
-  exit: string;
+  egress: string;
   /** How it ended: `ok`, `blocked:captcha`, `timeout`, `http-500`, `aborted`, … */
   outcome: string;
   /** From when its turn came to the last byte. */
@@ -13,19 +13,19 @@ export interface UpstreamRequest {
 }
 
 /** What a piece of work through one exit said about that exit: `answered`, `refused`, … */
-export interface ExitFinding {
-  exit: string;
+export interface EgressResult {
+  egress: string;
   use: string;
-  finding: string;
+  verdict: string;
 }
 
 /** One way out, as it stands now. */
-export interface ExitState {
+export interface EgressState {
   name: string;
   /** Passed over for a while, because it was refused or not reached. */
-  resting: boolean;
+  coolingDown: boolean;
   /** By use: whether nothing is sent through it because the platform refuses. */
-  shut: Readonly<Record<string, boolean>>;
+  blocked: Readonly<Record<string, boolean>>;
 }
 
 export interface UpstreamState {
@@ -33,17 +33,17 @@ export interface UpstreamState {
   /** Requests that wait for their turn. */
   queued: number;
   inFlightMax: number;
-  exits: readonly ExitState[];
+  egresses: readonly EgressState[];
   /** Every word that an `ExitFinding` can have. */
-  findings: readonly string[];
+  verdicts: readonly string[];
 }
 
 /** Is told what happens with the platform, as it happens; must not throw. */
 export interface UpstreamObserver {
   request(request: UpstreamRequest): void;
-  exit(finding: ExitFinding): void;
+  egress(verdict: EgressResult): void;
   /** Something was noticed about the platform: `kind` in general, `subject` whose, `outcome` what. */
-  noticed(kind: string, subject: string, outcome: string): void;
+  observed(kind: string, subject: string, outcome: string): void;
 }
 
 /** The traffic with the platform, for those who watch it: a port beside `VideoPlatform`. */

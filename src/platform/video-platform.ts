@@ -8,7 +8,7 @@ export interface ReadingContext {
   /** When the last of those who wait gives up, in milliseconds of `performance.now()`; waiting past it is pointless. Read it afresh each time: it can move. */
   readonly deadlineAtMs: number;
   /** Identity of the call: requests of different lanes get turns, so that a small call is not queued behind a large one. */
-  readonly lane: object;
+  readonly fairnessKey: object;
 }
 
 /** A channel's uploads, newest first; `complete` when the list has no more than these. */

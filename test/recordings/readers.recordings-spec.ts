@@ -14,7 +14,7 @@ import {
   readReel,
   type PlayerReading,
 } from '../../src/platform/youtube/video/player-response.js';
-import { chooseTracks } from '../../src/platform/youtube/video/track-selection.js';
+import { selectTracks } from '../../src/platform/youtube/video/track-selection.js';
 import { UnreadableError } from '../../src/platform/youtube/innertube/unreadable-error.js';
 import { readUploadsPage } from '../../src/platform/youtube/channel/uploads-page.js';
 import { mutationsOf } from '../pages/page-mutations.js';
@@ -81,7 +81,7 @@ const playlist = (count: number, shown: number, failures: unknown[], more: boole
 
 function player(reading: PlayerReading): unknown {
   if (reading.kind !== 'tracks') return reading.kind;
-  const choice = chooseTracks(reading.tracks, reading.defaults, []);
+  const choice = selectTracks(reading.tracks, reading.defaults, []);
   const chosen =
     'chosen' in choice
       ? choice.chosen.map(({ track }) => `${track.languageCode}${track.generated ? ' generated' : ''}`)

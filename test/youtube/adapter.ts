@@ -28,7 +28,7 @@ export function openAdapter(url: string, choices: Partial<Environment> = {}): Ad
 
 /** A caller who waits for a minute, unless told otherwise. */
 export function context(choices: Partial<ReadingContext> = {}): ReadingContext {
-  return { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, lane: {}, ...choices };
+  return { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {}, ...choices };
 }
 
 /** `ok`, or the code of the failure. */

@@ -1,17 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { Exits } from './egress/egress-pool.js';
-import type { Work } from './innertube/innertube-client.js';
+import { EgressPool } from './egress/egress-pool.js';
+import type { RequestScope } from './innertube/innertube-client.js';
 import { RetryBudget } from './egress/retry.js';
-import { withSide } from './side-work.js';
+import { withOptional } from './side-work.js';
 
-function work(signal = new AbortController().signal): Work {
-  const taken = new Exits({ proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 }).take('channel');
+function scope(signal = new AbortController().signal): RequestScope {
+  const taken = new EgressPool({ proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 }).take('channel');
   if (!taken) throw new Error('no exit');
-  return { ...taken, budget: new RetryBudget(0), context: { signal, deadlineAtMs: 1, lane: {} } };
+  return { ...taken, budget: new RetryBudget(0), context: { signal, deadlineAtMs: 1, fairnessKey: {} } };
 }
 
 /** Ends only when it is told to stop, as everything that watches its signal does. */
-const untilStopped = ({ context }: Work) =>
+const untilStopped = ({ context }: RequestScope) =>
   new Promise<never>((_resolve, reject) => {
     context.signal.addEventListener('abort', () => reject(context.signal.reason as Error));
   });
@@ -20,28 +20,28 @@ describe('withSide', () => {
   const main = () => Promise.resolve('main');
 
   it('gives both results', async () => {
-    await expect(withSide(work(), main, () => Promise.resolve('side'))).resolves.toEqual(['main', 'side']);
+    await expect(withOptional(scope(), main, () => Promise.resolve('side'))).resolves.toEqual(['main', 'side']);
   });
 
   it('a side that fails leaves the main result as it is', async () => {
-    await expect(withSide(work(), main, () => Promise.reject(new Error('side')))).resolves.toEqual(['main', null]);
+    await expect(withOptional(scope(), main, () => Promise.reject(new Error('side')))).resolves.toEqual(['main', null]);
   });
 
   it('a side that takes too long is stopped', async () => {
-    await expect(withSide(work(), main, untilStopped, 5)).resolves.toEqual(['main', null]);
+    await expect(withOptional(scope(), main, untilStopped, 5)).resolves.toEqual(['main', null]);
   });
 
   it('a main that fails stops the side and rejects with its own error', async () => {
     let stopped = false;
-    const side = (sideWork: Work) => untilStopped(sideWork).finally(() => (stopped = true));
-    await expect(withSide(work(), () => Promise.reject(new Error('main')), side)).rejects.toThrow('main');
+    const side = (optionalScope: RequestScope) => untilStopped(optionalScope).finally(() => (stopped = true));
+    await expect(withOptional(scope(), () => Promise.reject(new Error('main')), side)).rejects.toThrow('main');
     await new Promise(setImmediate);
     expect(stopped).toBe(true);
   });
 
   it('one who leaves while only the side is missing gets the reason', async () => {
     const leaving = new AbortController();
-    const done = withSide(work(leaving.signal), main, untilStopped, 60_000);
+    const done = withOptional(scope(leaving.signal), main, untilStopped, 60_000);
     setImmediate(() => leaving.abort(new Error('left')));
     await expect(done).rejects.toThrow('left');
   });

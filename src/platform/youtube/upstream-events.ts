@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import {
-  type ExitFinding,
+  type EgressResult,
   type UpstreamObserver,
   type UpstreamRequest,
   type UpstreamState,
@@ -18,7 +18,7 @@ export interface UpstreamCount {
   count: number;
 }
 
-const NOTHING_YET: UpstreamState = { inFlight: 0, queued: 0, inFlightMax: 0, exits: [], findings: [] };
+const NOTHING_YET: UpstreamState = { inFlight: 0, queued: 0, inFlightMax: 0, egresses: [], verdicts: [] };
 
 /** Counts what happened with the platform, for the smoke test, and passes it on to observers. The words are a small, closed set. */
 @Injectable()
@@ -36,11 +36,11 @@ export class UpstreamEvents extends UpstreamTraffic {
   /** Anything else that is worth counting. */
   count(kind: string, client: string, outcome: string): void {
     this.add(kind, client, outcome);
-    for (const observer of this.observers) observer.noticed(kind, client, outcome);
+    for (const observer of this.observers) observer.observed(kind, client, outcome);
   }
 
-  exit(finding: ExitFinding): void {
-    for (const observer of this.observers) observer.exit(finding);
+  egress(verdict: EgressResult): void {
+    for (const observer of this.observers) observer.egress(verdict);
   }
 
   snapshot(): UpstreamCount[] {

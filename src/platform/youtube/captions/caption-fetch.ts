@@ -1,7 +1,7 @@
 import type { Segment } from '../../../domain/transcript.js';
-import type { Answer, FailedAnswer } from '../egress/upstream-response.js';
+import type { UpstreamResponse, FailedResponse } from '../egress/upstream-response.js';
 import { isEmptyBody, readCaptionJson3, readCaptionXml } from './caption-formats.js';
-import type { InnertubeClient, Work } from '../innertube/innertube-client.js';
+import type { InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
 import type { InnertubeClientName } from '../innertube/request-templates.js';
 import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
@@ -12,7 +12,7 @@ export type CaptionText =
   | { kind: 'text'; segments: Segment[] }
   /** 200 without content, in each format: the platform wants a PO token for it, whatever the URL says. */
   | { kind: 'withheld' }
-  | FailedAnswer;
+  | FailedResponse;
 
 /**
  * In the order in which they are asked for: a call for 100 videos of generated captions costs 1.8 times the CPU and 1.4
@@ -29,19 +29,19 @@ export async function fetchCaption(
   clientName: InnertubeClientName,
   track: PlayerTrack,
   videoId: string,
-  work: Work,
+  scope: RequestScope,
 ): Promise<CaptionText> {
-  const findings: CaptionText[] = [];
+  const verdicts: CaptionText[] = [];
   for (const { fmt, read } of FORMATS) {
     const url = captionUrl(track.baseUrl, fmt, videoId);
     if (!url) return { kind: 'unreadable', expected: "a caption URL of the platform's own for this video" };
-    const finding = readText(await client.get('captions', clientName, url, work), read);
-    if (finding.kind === 'text' && finding.segments.length > 0) return finding;
-    findings.push(finding);
+    const verdict = readText(await client.get('captions', clientName, url, scope), read);
+    if (verdict.kind === 'text' && verdict.segments.length > 0) return verdict;
+    verdicts.push(verdict);
     // Another format helps where the body was the trouble; it does not where the request was.
-    if (finding.kind !== 'text' && finding.kind !== 'withheld' && finding.kind !== 'unreadable') break;
+    if (verdict.kind !== 'text' && verdict.kind !== 'withheld' && verdict.kind !== 'unreadable') break;
   }
-  return worst(findings);
+  return worst(verdicts);
 }
 
 /** A track's URL in a format, or null when it is not one to be fetched for this video. */
@@ -57,12 +57,12 @@ export function captionUrl(baseUrl: string, fmt: string | null, videoId: string)
   return url;
 }
 
-function readText(answer: Answer, read: (body: string) => Segment[]): CaptionText {
-  if (answer.kind !== 'ok') return answer;
-  if (isEmptyBody(answer.body)) return { kind: 'withheld' };
-  if (answer.media === 'html') return { kind: 'unreadable', expected: 'captions, not a page' };
+function readText(response: UpstreamResponse, read: (body: string) => Segment[]): CaptionText {
+  if (response.kind !== 'ok') return response;
+  if (isEmptyBody(response.body)) return { kind: 'withheld' };
+  if (response.media === 'html') return { kind: 'unreadable', expected: 'captions, not a page' };
   try {
-    return { kind: 'text', segments: read(answer.body) };
+    return { kind: 'text', segments: read(response.body) };
   } catch (error) {
     if (error instanceof UnreadableError) return { kind: 'unreadable', expected: error.expected };
     throw error;
@@ -70,11 +70,11 @@ function readText(answer: Answer, read: (body: string) => Segment[]): CaptionTex
 }
 
 /** When no format brought words: a refusal of any kind outweighs trouble, and trouble outweighs silence. */
-function worst(findings: readonly CaptionText[]): CaptionText {
+function worst(verdicts: readonly CaptionText[]): CaptionText {
   return (
-    findings.find(({ kind }) => kind === 'blocked') ??
-    findings.find(({ kind }) => kind === 'withheld') ??
-    findings.find(({ kind }) => kind !== 'text') ??
-    findings[0] ?? { kind: 'withheld' }
+    verdicts.find(({ kind }) => kind === 'blocked') ??
+    verdicts.find(({ kind }) => kind === 'withheld') ??
+    verdicts.find(({ kind }) => kind !== 'text') ??
+    verdicts[0] ?? { kind: 'withheld' }
   );
 }

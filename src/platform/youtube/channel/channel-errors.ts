@@ -1,11 +1,11 @@
 import { UpstreamError } from '../../../domain/errors.js';
-import type { FailedAnswer } from '../egress/upstream-response.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
 
 /** Why a channel could not be read, for the log, and what it says about the exit that it was asked through. */
-export class ChannelTrouble extends Error {
+export class ChannelReadError extends Error {
   constructor(
     message: string,
-    readonly finding: 'refused' | 'unreached' | 'nothing',
+    readonly verdict: 'refused' | 'unreached' | 'nothing',
     readonly retryAfterSeconds: number | null = null,
     cause?: unknown,
   ) {
@@ -16,29 +16,32 @@ export class ChannelTrouble extends Error {
 
 /** What a call gets when the channel could not be read: the code, with the private cause for the log. */
 export function upstreamError(
-  answer: FailedAnswer | { kind: 'misread'; expected: string },
+  response: FailedResponse | { kind: 'unparsable'; expected: string },
   subject: string,
 ): UpstreamError {
-  switch (answer.kind) {
+  switch (response.kind) {
     case 'blocked':
       return new UpstreamError(
         'upstream_blocked',
-        new ChannelTrouble(`${subject}: ${answer.reason}`, 'refused', answer.retryAfterSeconds),
+        new ChannelReadError(`${subject}: ${response.reason}`, 'refused', response.retryAfterSeconds),
       );
     case 'timeout':
-      return new UpstreamError('upstream_timeout', new ChannelTrouble(`${subject}: no answer in time`, 'nothing'));
+      return new UpstreamError('upstream_timeout', new ChannelReadError(`${subject}: no answer in time`, 'nothing'));
     case 'http-error':
-      return new UpstreamError('upstream_failure', new ChannelTrouble(`${subject}: HTTP ${answer.status}`, 'nothing'));
+      return new UpstreamError(
+        'upstream_failure',
+        new ChannelReadError(`${subject}: HTTP ${response.status}`, 'nothing'),
+      );
     case 'network':
       return new UpstreamError(
         'upstream_failure',
-        new ChannelTrouble(`${subject}: connection failed`, 'unreached', null, answer.cause),
+        new ChannelReadError(`${subject}: connection failed`, 'unreached', null, response.cause),
       );
     case 'unreadable':
-    case 'misread':
+    case 'unparsable':
       return new UpstreamError(
         'upstream_failure',
-        new ChannelTrouble(`${subject}: expected ${answer.expected}`, 'nothing'),
+        new ChannelReadError(`${subject}: expected ${response.expected}`, 'nothing'),
       );
   }
 }

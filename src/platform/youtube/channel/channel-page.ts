@@ -13,7 +13,7 @@ export type ChannelPage =
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 // "This channel was removed because it violated our Community Guidelines." (seen), "This channel does not exist.",
 // "This account has been terminated …", "This channel is not available." An alert such as "Something went wrong" is none.
-const GONE =
+const REMOVED =
   /does(?:n't| not) exist|terminated|removed|suspended|deleted|closed|not available|isn't available|unavailable/;
 
 /**
@@ -24,7 +24,7 @@ const GONE =
 export function readChannelPage(page: unknown): ChannelPage {
   const metadata = at(page, 'metadata', 'channelMetadataRenderer');
   if (metadata !== undefined) return { kind: 'channel', channel: readChannel(metadata) };
-  if (hasErrorAlert(page, GONE)) return { kind: 'gone' };
+  if (hasErrorAlert(page, REMOVED)) return { kind: 'gone' };
   const gate = ageGate(page);
   if (gate === undefined) throw new UnreadableError('a channel, its age gate or an alert');
   return { kind: 'age-gated', name: asString(at(gate, 'channelTitle')) };

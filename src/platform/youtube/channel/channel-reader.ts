@@ -4,11 +4,11 @@ import type { Channel } from '../../../domain/transcript.js';
 import type { UploadsList } from '../../video-platform.js';
 import { upstreamError } from './channel-errors.js';
 import type { ChannelPage } from './channel-page.js';
-import { askChannelPage, askListOwner, askResolve } from './channel-requests.js';
+import { requestChannelPage, requestPlaylistOwner, requestChannelId } from './channel-requests.js';
 import { type EventLog, report } from '../event-log.js';
-import type { InnertubeClient, Work } from '../innertube/innertube-client.js';
-import type { Told } from '../innertube/field-mask-request.js';
-import type { PartialResponses } from '../innertube/field-mask-support.js';
+import type { InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
+import type { ParsedResponse } from '../innertube/field-mask-request.js';
+import type { FieldMaskSupport } from '../innertube/field-mask-support.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { UploadsReader } from './uploads-reader.js';
 
@@ -18,62 +18,66 @@ type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
 export class ChannelReader {
   constructor(
     private readonly innertube: InnertubeClient,
-    private readonly partial: PartialResponses,
+    private readonly fieldMasks: FieldMaskSupport,
     private readonly uploads: UploadsReader,
     private readonly log: EventLog,
   ) {}
 
-  async resolve(reference: NamedReference, work: Work): Promise<string> {
+  async resolve(reference: NamedReference, scope: RequestScope): Promise<string> {
     const url = addressOf(reference);
-    const channelId = this.valueOf(await askResolve(this.innertube, url, work), url);
+    const channelId = this.valueOf(await requestChannelId(this.innertube, url, scope), url);
     if (channelId === null) throw new ChannelNotFoundError(new Error(`${url} leads to something else`));
     return channelId;
   }
 
-  async read(channelId: string, work: Work): Promise<Channel> {
-    const page = await this.page(channelId, work);
+  async read(channelId: string, scope: RequestScope): Promise<Channel> {
+    const page = await this.page(channelId, scope);
     switch (page.kind) {
       case 'channel':
         return page.channel;
       case 'age-gated':
-        return this.behindGate(channelId, page.name, work);
+        return this.behindGate(channelId, page.name, scope);
       case 'gone':
-        throw gone(channelId);
+        throw channelNotFound(channelId);
     }
   }
 
   /** A channel without an uploads playlist has no uploads, or is gone: its page says which. */
-  async listUploads(channelId: string, count: number, work: Work): Promise<UploadsList> {
-    const list = await this.uploads.list(channelId, count, work);
+  async listUploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsList> {
+    const list = await this.uploads.list(channelId, count, scope);
     if (list !== null) return list;
-    if ((await this.page(channelId, work)).kind === 'gone') throw gone(channelId);
+    if ((await this.page(channelId, scope)).kind === 'gone') throw channelNotFound(channelId);
     return { uploads: [], complete: true };
   }
 
   /** The gate hides the handle, and at times the name; the list of uploads has both beside each video. */
-  private async behindGate(channelId: string, name: string | null, work: Work): Promise<Channel> {
-    const owner = await askListOwner(this.innertube, channelId, work);
+  private async behindGate(channelId: string, name: string | null, scope: RequestScope): Promise<Channel> {
+    const owner = await requestPlaylistOwner(this.innertube, channelId, scope);
     return { id: channelId, name: name ?? owner?.name ?? owner?.handle ?? '', handle: owner?.handle ?? null };
   }
 
-  private async page(channelId: string, work: Work): Promise<ChannelPage> {
-    return this.valueOf(await askChannelPage(this.innertube, this.partial, channelId, work), channelId);
+  private async page(channelId: string, scope: RequestScope): Promise<ChannelPage> {
+    return this.valueOf(await requestChannelPage(this.innertube, this.fieldMasks, channelId, scope), channelId);
   }
 
-  private valueOf<T>(answer: Told<T>, subject: string): T {
-    if (answer.kind === 'told') return answer.value;
+  private valueOf<T>(response: ParsedResponse<T>, subject: string): T {
+    if (response.kind === 'parsed') return response.value;
     // Recorded: 404 for an unknown handle, 400 for an ID that cannot be one, both as JSON. A page that says so is that of
     // a gateway, or of another server than the one that knows.
-    if (answer.kind === 'http-error' && answer.media === 'json' && (answer.status === 404 || answer.status === 400)) {
-      throw new ChannelNotFoundError(new Error(`${subject}: HTTP ${answer.status}`));
+    if (
+      response.kind === 'http-error' &&
+      response.media === 'json' &&
+      (response.status === 404 || response.status === 400)
+    ) {
+      throw new ChannelNotFoundError(new Error(`${subject}: HTTP ${response.status}`));
     }
-    if (answer.kind === 'misread')
-      report(this.log, 'warn', 'youtube_unreadable', { subject, expected: answer.expected });
-    throw upstreamError(answer, subject);
+    if (response.kind === 'unparsable')
+      report(this.log, 'warn', 'youtube_unreadable', { subject, expected: response.expected });
+    throw upstreamError(response, subject);
   }
 }
 
-function gone(channelId: string): ChannelNotFoundError {
+function channelNotFound(channelId: string): ChannelNotFoundError {
   return new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
 }
 

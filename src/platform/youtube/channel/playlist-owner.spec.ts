@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { CHANNEL_ID, lockup, oldPage, playlistPage, playlistVideo } from '../../../../test/pages/youtube-pages.js';
 import { mutationsOf } from '../../../../test/pages/page-mutations.js';
-import { readListOwner } from './playlist-owner.js';
+import { readPlaylistOwner } from './playlist-owner.js';
 
 const endpoint = (browseId: string, handle: string) => ({ browseEndpoint: { browseId, canonicalBaseUrl: handle } });
 const byline = (...links: [text: string, browseId: string, path: string][]) => ({
@@ -16,7 +16,7 @@ describe('readListOwner', () => {
       playlistVideo('aaaaaaaaaaa', byline(['A guest', OTHER, '/@guest'])),
       playlistVideo('bbbbbbbbbbb', byline(['A guest', OTHER, '/@guest'], ['The tavern', CHANNEL_ID, '/@tavern'])),
     ]);
-    expect(readListOwner(page, CHANNEL_ID)).toEqual({ name: 'The tavern', handle: '@tavern' });
+    expect(readPlaylistOwner(page, CHANNEL_ID)).toEqual({ name: 'The tavern', handle: '@tavern' });
   });
 
   it('finds it in the newer entries', () => {
@@ -28,7 +28,7 @@ describe('readListOwner', () => {
     const text = { content, commandRuns: [run(0, 11, OTHER, '/@guest'), run(16, 10, CHANNEL_ID, '/@%C3%A9toile')] };
     const rows = entry.lockupViewModel.metadata.lockupMetadataViewModel.metadata.contentMetadataViewModel.metadataRows;
     Object.assign(rows[0] ?? {}, { metadataParts: [{ text }] });
-    expect(readListOwner(playlistPage([entry]), CHANNEL_ID)).toEqual({ name: 'The tavern', handle: '@étoile' });
+    expect(readPlaylistOwner(playlistPage([entry]), CHANNEL_ID)).toEqual({ name: 'The tavern', handle: '@étoile' });
   });
 
   it('finds it in the header, and has no handle for a channel without one', () => {
@@ -37,19 +37,22 @@ describe('readListOwner', () => {
         ownerText: byline(['The tavern', CHANNEL_ID, `/channel/${CHANNEL_ID}`]).shortBylineText,
       },
     };
-    expect(readListOwner(oldPage([], { header }), CHANNEL_ID)).toEqual({ name: 'The tavern', handle: null });
+    expect(readPlaylistOwner(oldPage([], { header }), CHANNEL_ID)).toEqual({ name: 'The tavern', handle: null });
   });
 
   it('says nothing where nothing links to the channel', () => {
-    expect(readListOwner(oldPage([playlistVideo('aaaaaaaaaaa')]), CHANNEL_ID)).toEqual({ name: null, handle: null });
+    expect(readPlaylistOwner(oldPage([playlistVideo('aaaaaaaaaaa')]), CHANNEL_ID)).toEqual({
+      name: null,
+      handle: null,
+    });
   });
 
   it('never throws', () => {
     const page = oldPage([playlistVideo('bbbbbbbbbbb', byline(['The tavern', CHANNEL_ID, '/@tavern']))]);
-    const told = (value: unknown) => value === null || typeof value === 'string';
+    const parsed = (value: unknown) => value === null || typeof value === 'string';
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), mutationsOf(page)), (any) => {
-        expect(Object.values(readListOwner(any, CHANNEL_ID)).every(told)).toBe(true);
+        expect(Object.values(readPlaylistOwner(any, CHANNEL_ID)).every(parsed)).toBe(true);
       }),
     );
   });

@@ -4,7 +4,7 @@ import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { listItems } from './uploads-page.js';
 
 /** Whose list it is. Both are null for a list that does not say so. */
-export interface ListOwner {
+export interface PlaylistOwner {
   name: string | null;
   handle: string | null;
 }
@@ -18,7 +18,7 @@ interface Link {
  * Reads whose uploads a page lists: from its header, or from the line beside each video. Only a link to the very channel
  * counts, as a video that several channels made names others too. Never throws.
  */
-export function readListOwner(page: unknown, channelId: string): ListOwner {
+export function readPlaylistOwner(page: unknown, channelId: string): PlaylistOwner {
   const links = [
     ...linksInRuns(at(page, 'header', 'playlistHeaderRenderer', 'ownerText')),
     ...listItems(page).flatMap((item) => [

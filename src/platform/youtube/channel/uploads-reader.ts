@@ -1,12 +1,12 @@
 import type { Upload } from '../../../domain/transcript.js';
 import type { UploadsList } from '../../video-platform.js';
 import { upstreamError } from './channel-errors.js';
-import { askFeed, askPlaylistPage, type ListKind } from './channel-requests.js';
+import { requestFeed, requestPlaylistPage, type ListKind } from './channel-requests.js';
 import { type EventLog, report } from '../event-log.js';
-import type { InnertubeClient, Work } from '../innertube/innertube-client.js';
-import type { Told } from '../innertube/field-mask-request.js';
-import type { PartialResponses } from '../innertube/field-mask-support.js';
-import { withSide } from '../side-work.js';
+import type { InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
+import type { ParsedResponse } from '../innertube/field-mask-request.js';
+import type { FieldMaskSupport } from '../innertube/field-mask-support.js';
+import { withOptional } from '../side-work.js';
 import { type ShortsList, withDates, withKinds } from './upload-kinds.js';
 import type { UploadsPage } from './uploads-page.js';
 import type { UpstreamEvents } from '../upstream-events.js';
@@ -19,7 +19,7 @@ const PAGES_EXTRA = 3;
 export class UploadsReader {
   constructor(
     private readonly innertube: InnertubeClient,
-    private readonly partial: PartialResponses,
+    private readonly fieldMasks: FieldMaskSupport,
     private readonly events: UpstreamEvents,
     private readonly log: EventLog,
   ) {}
@@ -30,14 +30,14 @@ export class UploadsReader {
    *
    * @throws UpstreamError when the uploads themselves cannot be read to that length
    */
-  async list(channelId: string, count: number, work: Work): Promise<UploadsList | null> {
-    const [pages, additions] = await withSide(
-      work,
-      () => this.pages('uploads', `UU${channelId.slice(2)}`, count, work),
-      (sideWork) =>
+  async list(channelId: string, count: number, scope: RequestScope): Promise<UploadsList | null> {
+    const [pages, additions] = await withOptional(
+      scope,
+      () => this.pages('uploads', `UU${channelId.slice(2)}`, count, scope),
+      (optionalScope) =>
         Promise.all([
-          this.optional('shorts', channelId, sideWork, () => this.shorts(channelId, count, sideWork)),
-          this.optional('feed', channelId, sideWork, () => this.dates(channelId, sideWork)),
+          this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, count, optionalScope)),
+          this.optional('feed', channelId, optionalScope, () => this.dates(channelId, optionalScope)),
         ]),
     );
     if (!pages) return null;
@@ -46,14 +46,19 @@ export class UploadsReader {
   }
 
   /** Null when there is no such playlist. */
-  private async pages(kind: ListKind, playlistId: string, count: number, work: Work): Promise<UploadsList | null> {
+  private async pages(
+    kind: ListKind,
+    playlistId: string,
+    count: number,
+    scope: RequestScope,
+  ): Promise<UploadsList | null> {
     const uploads = new Map<string, Upload>();
     const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
     let from: { playlistId: string } | { continuation: string } = { playlistId };
     for (let page = 1; page <= pagesMax; page += 1) {
-      const answer = await askPlaylistPage(this.innertube, this.partial, kind, from, work);
-      this.note(kind, playlistId, answer);
-      const value = valueOf(answer, playlistId);
+      const response = await requestPlaylistPage(this.innertube, this.fieldMasks, kind, from, scope);
+      this.recordVerdict(kind, playlistId, response);
+      const value = valueOf(response, playlistId);
       // A list that ends here after it has begun elsewhere was changed meanwhile: what it had is what there is.
       if (value.kind === 'no-playlist') return page === 1 ? null : { uploads: [...uploads.values()], complete: true };
       for (const upload of value.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
@@ -63,35 +68,41 @@ export class UploadsReader {
     }
     // Fewer than asked for and no end: telling them as all there are would be a silently short answer.
     throw upstreamError(
-      { kind: 'misread', expected: `${count} uploads or an end within ${pagesMax} pages` },
+      { kind: 'unparsable', expected: `${count} uploads or an end within ${pagesMax} pages` },
       playlistId,
     );
   }
 
   /** A form of the page that changes is the first sign of answers that will not be readable. */
-  private note(kind: ListKind, playlistId: string, answer: Told<UploadsPage>): void {
-    if (answer.kind === 'told' && answer.value.kind === 'page') this.events.count('shape', kind, answer.value.shape);
-    if (answer.kind !== 'misread') return;
+  private recordVerdict(kind: ListKind, playlistId: string, response: ParsedResponse<UploadsPage>): void {
+    if (response.kind === 'parsed' && response.value.kind === 'page')
+      this.events.count('shape', kind, response.value.shape);
+    if (response.kind !== 'unparsable') return;
     this.events.count('shape', kind, 'unreadable');
-    report(this.log, 'warn', 'youtube_unreadable', { kind, playlistId, expected: answer.expected });
+    report(this.log, 'warn', 'youtube_unreadable', { kind, playlistId, expected: response.expected });
   }
 
-  private async shorts(channelId: string, count: number, work: Work): Promise<ShortsList> {
-    const pages = await this.pages('shorts', `UUSH${channelId.slice(2)}`, count, work);
+  private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ShortsList> {
+    const pages = await this.pages('shorts', `UUSH${channelId.slice(2)}`, count, scope);
     if (!pages) return { ids: [], complete: true };
     return { ids: pages.uploads.map(({ videoId }) => videoId), complete: pages.complete };
   }
 
-  private async dates(channelId: string, work: Work): Promise<Map<string, string>> {
-    return valueOf(await askFeed(this.innertube, channelId, work), 'feed');
+  private async dates(channelId: string, scope: RequestScope): Promise<Map<string, string>> {
+    return valueOf(await requestFeed(this.innertube, channelId, scope), 'feed');
   }
 
   /** What only adds to the list: its failure is logged and is null. It never rejects, whoever waits for it or not. */
-  private async optional<T>(kind: string, channelId: string, work: Work, read: () => Promise<T>): Promise<T | null> {
+  private async optional<T>(
+    kind: string,
+    channelId: string,
+    scope: RequestScope,
+    read: () => Promise<T>,
+  ): Promise<T | null> {
     try {
       return await read();
     } catch (error) {
-      if (work.context.signal.aborted) this.events.count(kind, 'WEB', 'given-up');
+      if (scope.context.signal.aborted) this.events.count(kind, 'WEB', 'given-up');
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
       const message = cause instanceof Error ? cause.message : String(cause);
       report(this.log, 'log', 'youtube_side_list_failed', { kind, channelId, message });
@@ -100,7 +111,7 @@ export class UploadsReader {
   }
 }
 
-function valueOf<T>(answer: Told<T>, subject: string): T {
-  if (answer.kind === 'told') return answer.value;
-  throw upstreamError(answer, subject);
+function valueOf<T>(response: ParsedResponse<T>, subject: string): T {
+  if (response.kind === 'parsed') return response.value;
+  throw upstreamError(response, subject);
 }

@@ -27,15 +27,15 @@ describe('CircuitBreaker', () => {
   it('tells work that it had let through before, and a probe that it is one', () => {
     const { breaker, block, clock } = breakerAt();
     const earlier = breaker.admit();
-    expect([earlier?.probe, earlier?.overtaken()]).toEqual([false, false]);
+    expect([earlier?.probe, earlier?.isObsolete()]).toEqual([false, false]);
     block('a', 'b', 'c', 'd', 'e');
-    expect([earlier?.overtaken(), breaker.shut]).toEqual([true, true]);
+    expect([earlier?.isObsolete(), breaker.blocked]).toEqual([true, true]);
     clock.nowMs += 30_000;
-    expect(breaker.shut).toBe(false);
+    expect(breaker.blocked).toBe(false);
     const probe = breaker.admit();
-    expect([probe?.probe, probe?.overtaken(), breaker.shut]).toEqual([true, false, true]);
-    probe?.answered();
-    expect([earlier?.overtaken(), breaker.shut]).toEqual([false, false]);
+    expect([probe?.probe, probe?.isObsolete(), breaker.blocked]).toEqual([true, false, true]);
+    probe?.succeeded();
+    expect([earlier?.isObsolete(), breaker.blocked]).toEqual([false, false]);
   });
 
   it('the same video refused again and again opens nothing', () => {
@@ -47,7 +47,7 @@ describe('CircuitBreaker', () => {
   it('an answer between starts the count again', () => {
     const { breaker, block } = breakerAt();
     block('a', 'b', 'c', 'd');
-    breaker.admit()?.answered();
+    breaker.admit()?.succeeded();
     block('e', 'f', 'g', 'h');
     expect(breaker.open).toBe(false);
   });
@@ -61,7 +61,7 @@ describe('CircuitBreaker', () => {
     const probe = breaker.admit();
     expect(probe).not.toBeNull();
     expect(breaker.admit()).toBeNull();
-    probe?.answered();
+    probe?.succeeded();
     expect(breaker.open).toBe(false);
     expect(changes).toEqual([30_000, null]);
   });
@@ -80,7 +80,7 @@ describe('CircuitBreaker', () => {
     const { breaker, clock, block } = breakerAt();
     block('a', 'b', 'c', 'd', 'e');
     clock.nowMs = 30_000;
-    breaker.admit()?.left();
+    breaker.admit()?.abandoned();
     expect(breaker.admit()).not.toBeNull();
   });
 
@@ -90,7 +90,7 @@ describe('CircuitBreaker', () => {
     block('a', 'b', 'c', 'd', 'e');
     late?.blocked('f');
     expect(changes).toEqual([30_000]);
-    later?.answered();
+    later?.succeeded();
     expect(breaker.open).toBe(false);
   });
 
@@ -99,23 +99,23 @@ describe('CircuitBreaker', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(event, fc.nat(7)), { maxLength: 200 }), (events) => {
         const { breaker, clock } = breakerAt();
-        const held: (NonNullable<ReturnType<CircuitBreaker['admit']>> & { probe: boolean })[] = [];
+        const cached: (NonNullable<ReturnType<CircuitBreaker['admit']>> & { probe: boolean })[] = [];
         for (const [name, n] of events) {
           if (name === 'wait') clock.nowMs += n * 20_000;
           else if (name === 'admit') {
             const probe = breaker.open;
             const admission = breaker.admit();
-            if (admission) held.push({ ...admission, probe });
-            if (breaker.open) expect(held.filter((one) => one.probe).length).toBeLessThanOrEqual(1);
+            if (admission) cached.push({ ...admission, probe });
+            if (breaker.open) expect(cached.filter((one) => one.probe).length).toBeLessThanOrEqual(1);
           } else {
-            const [one] = held.splice(n % Math.max(1, held.length), 1);
+            const [one] = cached.splice(n % Math.max(1, cached.length), 1);
             if (name === 'blocked') one?.blocked(`video ${n}`);
-            else if (name === 'answered') one?.answered();
-            else one?.left();
-            if (!breaker.open) held.forEach((other) => (other.probe = false));
+            else if (name === 'answered') one?.succeeded();
+            else one?.abandoned();
+            if (!breaker.open) cached.forEach((other) => (other.probe = false));
           }
         }
-        held.forEach((one) => one.left());
+        cached.forEach((one) => one.abandoned());
         clock.nowMs += 600_000;
         expect(breaker.admit()).not.toBeNull();
       }),

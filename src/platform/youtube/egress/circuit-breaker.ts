@@ -8,13 +8,13 @@ export interface Admission {
   /** Let through to see whether the platform answers again: as little as possible should be sent. */
   readonly probe: boolean;
   /** Whether the breaker opened after this was let through: what was not sent yet should not be. */
-  overtaken(): boolean;
+  isObsolete(): boolean;
   /** The platform answered, whatever the answer was. */
-  answered(): void;
+  succeeded(): void;
   /** The platform refused. @param subject what was asked for; the same one twice counts once */
   blocked(subject: string): void;
   /** Nothing was learnt: a timeout, a caller who left. */
-  left(): void;
+  abandoned(): void;
 }
 
 /**
@@ -41,14 +41,14 @@ export class CircuitBreaker {
   }
 
   /** True while nothing would be admitted. */
-  get shut(): boolean {
+  get blocked(): boolean {
     return this.openUntilMs !== null && (this.probing || this.now() < this.openUntilMs);
   }
 
   /** Null while nothing may be sent. Every admission has to be ended, or a probe is never followed by another. */
   admit(): Admission | null {
     if (this.openUntilMs === null) return this.admission(false);
-    if (this.shut) return null;
+    if (this.blocked) return null;
     this.probing = true;
     return this.admission(true);
   }
@@ -63,10 +63,10 @@ export class CircuitBreaker {
     };
     return {
       probe,
-      overtaken: () => !probe && this.open,
-      answered: end(() => this.close()),
+      isObsolete: () => !probe && this.open,
+      succeeded: end(() => this.close()),
       blocked: (subject) => end(() => this.count(subject, probe))(),
-      left: end(() => undefined),
+      abandoned: end(() => undefined),
     };
   }
 

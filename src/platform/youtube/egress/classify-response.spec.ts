@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { classify, readHtmlKind, readRetryAfter } from './classify-response.js';
+import { classifyResponse, readHtmlKind, readRetryAfter } from './classify-response.js';
 
 const CAPTCHA =
   '<!DOCTYPE html><html><body><form><div class="g-recaptcha" data-sitekey="x"></div></form></body></html>';
@@ -9,36 +9,42 @@ const NOW = Date.UTC(2026, 8, 1, 12, 0, 0);
 
 describe('classify', () => {
   it.each([200, 403, 429, 500])('a captcha page is a block at status %i', (status) => {
-    expect(classify(status, { 'content-type': 'text/html' }, CAPTCHA)).toMatchObject({ kind: 'blocked' });
+    expect(classifyResponse(status, { 'content-type': 'text/html' }, CAPTCHA)).toMatchObject({ kind: 'blocked' });
   });
 
   it('a consent page is a block, whatever type it says it has', () => {
     for (const type of ['text/html; charset=utf-8', 'application/json', undefined]) {
-      expect(classify(200, { 'content-type': type }, CONSENT)).toMatchObject({ kind: 'blocked', reason: 'consent' });
+      expect(classifyResponse(200, { 'content-type': type }, CONSENT)).toMatchObject({
+        kind: 'blocked',
+        reason: 'consent',
+      });
     }
   });
 
   it('any 429 is a block, with the time that it names', () => {
-    expect(classify(429, { 'content-type': 'application/json', 'retry-after': '7' }, '{}')).toEqual({
+    expect(classifyResponse(429, { 'content-type': 'application/json', 'retry-after': '7' }, '{}')).toEqual({
       ...{ kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
     });
   });
 
   it('tells what a 2xx answer is', () => {
-    expect(classify(200, { 'content-type': 'application/json; charset=UTF-8' }, '{}')).toMatchObject({
+    expect(classifyResponse(200, { 'content-type': 'application/json; charset=UTF-8' }, '{}')).toMatchObject({
       kind: 'ok',
       media: 'json',
     });
-    expect(classify(200, { 'content-type': 'text/xml' }, '<transcript/>')).toMatchObject({ kind: 'ok', media: 'xml' });
-    expect(classify(200, { 'content-type': 'text/xml' }, ' \n ')).toMatchObject({ kind: 'ok', media: 'empty' });
-    expect(classify(200, {}, '<!doctype HTML><p>')).toMatchObject({ kind: 'ok', media: 'html' });
+    expect(classifyResponse(200, { 'content-type': 'text/xml' }, '<transcript/>')).toMatchObject({
+      kind: 'ok',
+      media: 'xml',
+    });
+    expect(classifyResponse(200, { 'content-type': 'text/xml' }, ' \n ')).toMatchObject({ kind: 'ok', media: 'empty' });
+    expect(classifyResponse(200, {}, '<!doctype HTML><p>')).toMatchObject({ kind: 'ok', media: 'html' });
   });
 
   it('another status is an error with that status', () => {
-    expect(classify(404, { 'content-type': 'application/json' }, '{}')).toEqual({
+    expect(classifyResponse(404, { 'content-type': 'application/json' }, '{}')).toEqual({
       ...{ kind: 'http-error', status: 404, media: 'json' },
     });
-    expect(classify(503, { 'content-type': 'text/html' }, '<html>busy</html>')).toEqual({
+    expect(classifyResponse(503, { 'content-type': 'text/html' }, '<html>busy</html>')).toEqual({
       kind: 'http-error',
       status: 503,
       media: 'html',

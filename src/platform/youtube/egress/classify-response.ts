@@ -1,9 +1,9 @@
-import type { Answer, Media } from './upstream-response.js';
+import type { UpstreamResponse, Media } from './upstream-response.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Judges an exchange that came to its end. A refusal page is a block at any status. */
-export function classify(status: number, headers: Headers, body: string, nowMs = Date.now()): Answer {
+export function classifyResponse(status: number, headers: Headers, body: string, nowMs = Date.now()): UpstreamResponse {
   const media = mediaOf(header(headers, 'content-type'), body);
   const retryAfterSeconds = readRetryAfter(header(headers, 'retry-after'), nowMs);
   if (status === 429) return { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds };

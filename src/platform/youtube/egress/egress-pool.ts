@@ -1,27 +1,27 @@
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
-import type { ExitState } from '../../upstream-traffic.js';
+import type { EgressState } from '../../upstream-traffic.js';
 import { type Admission, CircuitBreaker } from './circuit-breaker.js';
 
 /** What an exit is used for. The platform refuses one and not the other, so each is judged by itself. */
-export type ExitUse = 'channel' | 'video';
+export type EgressUse = 'channel' | 'video';
 
 /** How long an exit is passed over after a refusal while another one is there, unless the platform names a time. */
-const REST_MS = 60_000;
-const REST_MAX_MS = 600_000;
+const COOLDOWN_MS = 60_000;
+const COOLDOWN_MAX_MS = 600_000;
 
 /** One way out to the platform: this machine's own address, or a proxy. What the platform knows it by stays with it. */
-export interface Exit {
+export interface Egress {
   /** For logs: never the proxy's URL, which can hold a password. */
   readonly name: string;
   readonly dispatcher: Dispatcher;
 }
 
-interface ManagedExit extends Exit {
-  readonly breakers: Readonly<Record<ExitUse, CircuitBreaker>>;
-  restsUntilMs: number;
+interface ManagedEgress extends Egress {
+  readonly breakers: Readonly<Record<EgressUse, CircuitBreaker>>;
+  coolingDownUntilMs: number;
 }
 
-export interface ExitOptions {
+export interface EgressPoolOptions {
   /** Empty: one exit without a proxy. */
   proxyUrls: readonly string[];
   /** Connections of each exit. */
@@ -29,86 +29,86 @@ export interface ExitOptions {
   connectTimeoutMs: number;
   now?: () => number;
   /** Told when an exit's breaker opens (with the pause in milliseconds) or closes (with null). */
-  onBreaker?: (exit: string, use: ExitUse, openForMs: number | null) => void;
-  onRest?: (exit: string, restMs: number) => void;
+  onBreaker?: (egress: string, use: EgressUse, openForMs: number | null) => void;
+  onCooldown?: (egress: string, restMs: number) => void;
   /** Told what each piece of work found out about its exit. */
-  onFinding?: (exit: string, use: ExitUse, finding: string) => void;
+  onVerdict?: (egress: string, use: EgressUse, verdict: string) => void;
 }
 
 /** The ways out, in turn; one that was refused rests while another takes over. */
-export class Exits {
-  private readonly exits: readonly ManagedExit[];
+export class EgressPool {
+  private readonly egresses: readonly ManagedEgress[];
   private readonly now: () => number;
   private turn = 0;
 
-  constructor(private readonly options: ExitOptions) {
+  constructor(private readonly options: EgressPoolOptions) {
     this.now = options.now ?? (() => performance.now());
     const proxies: readonly (string | null)[] = options.proxyUrls.length > 0 ? options.proxyUrls : [null];
-    this.exits = proxies.map((proxyUrl, index) => this.manage(proxyUrl, index));
+    this.egresses = proxies.map((proxyUrl, index) => this.manage(proxyUrl, index));
   }
 
   get count(): number {
-    return this.exits.length;
+    return this.egresses.length;
   }
 
   /**
    * The next exit for a piece of work, and the admission that has to be ended with it. Null when every exit that is not
    * in `excluded` is shut.
    */
-  take(use: ExitUse, excluded: ReadonlySet<Exit> = new Set()): { exit: Exit; admission: Admission } | null {
+  take(use: EgressUse, excluded: ReadonlySet<Egress> = new Set()): { egress: Egress; admission: Admission } | null {
     const nowMs = this.now();
-    const inTurn = this.exits.map((_, index) => this.exits[(this.turn + index) % this.exits.length]);
-    const candidates = inTurn.flatMap((exit) => (exit && !excluded.has(exit) ? [exit] : []));
-    const rested = candidates.filter((exit) => exit.restsUntilMs <= nowMs);
-    const resting = candidates.filter((exit) => exit.restsUntilMs > nowMs);
+    const inTurn = this.egresses.map((_, index) => this.egresses[(this.turn + index) % this.egresses.length]);
+    const candidates = inTurn.flatMap((egress) => (egress && !excluded.has(egress) ? [egress] : []));
+    const rested = candidates.filter((egress) => egress.coolingDownUntilMs <= nowMs);
+    const coolingDown = candidates.filter((egress) => egress.coolingDownUntilMs > nowMs);
     // One that rests is better than none; a second try of the same work (something is excluded) does not go to it.
-    resting.sort((one, other) => one.restsUntilMs - other.restsUntilMs);
-    for (const exit of excluded.size > 0 ? rested : [...rested, ...resting]) {
-      const admission = exit.breakers[use].admit();
+    coolingDown.sort((one, other) => one.coolingDownUntilMs - other.coolingDownUntilMs);
+    for (const egress of excluded.size > 0 ? rested : [...rested, ...coolingDown]) {
+      const admission = egress.breakers[use].admit();
       if (!admission) continue;
-      this.turn = (this.exits.indexOf(exit) + 1) % this.exits.length;
-      return { exit, admission };
+      this.turn = (this.egresses.indexOf(egress) + 1) % this.egresses.length;
+      return { egress, admission };
     }
     return null;
   }
 
   /** Passes an exit over for a while. With a single exit there is nothing to change to. */
-  rest(exit: Exit, retryAfterSeconds: number | null): void {
-    const managed = this.exits.find((candidate) => candidate === exit);
-    if (!managed || this.exits.length === 1) return;
-    const restMs = Math.min(REST_MAX_MS, retryAfterSeconds === null ? REST_MS : retryAfterSeconds * 1000);
+  cooldown(egress: Egress, retryAfterSeconds: number | null): void {
+    const managed = this.egresses.find((candidate) => candidate === egress);
+    if (!managed || this.egresses.length === 1) return;
+    const restMs = Math.min(COOLDOWN_MAX_MS, retryAfterSeconds === null ? COOLDOWN_MS : retryAfterSeconds * 1000);
     const nowMs = this.now();
     // All that was under way through it comes back refused: that is one rest, told once.
-    const resting = managed.restsUntilMs > nowMs;
-    managed.restsUntilMs = Math.max(managed.restsUntilMs, nowMs + restMs);
-    if (!resting) this.options.onRest?.(exit.name, restMs);
+    const coolingDown = managed.coolingDownUntilMs > nowMs;
+    managed.coolingDownUntilMs = Math.max(managed.coolingDownUntilMs, nowMs + restMs);
+    if (!coolingDown) this.options.onCooldown?.(egress.name, restMs);
   }
 
   /** Passes on what a piece of work found out about its exit. */
-  note(exit: Exit, use: ExitUse, finding: string): void {
-    this.options.onFinding?.(exit.name, use, finding);
+  recordVerdict(egress: Egress, use: EgressUse, verdict: string): void {
+    this.options.onVerdict?.(egress.name, use, verdict);
   }
 
   /** How each exit stands now. */
-  state(): ExitState[] {
+  state(): EgressState[] {
     const nowMs = this.now();
-    return this.exits.map(({ name, restsUntilMs, breakers: { channel, video } }) => ({
+    return this.egresses.map(({ name, coolingDownUntilMs, breakers: { channel, video } }) => ({
       name,
-      resting: restsUntilMs > nowMs,
-      shut: { channel: channel.open, video: video.open },
+      coolingDown: coolingDownUntilMs > nowMs,
+      blocked: { channel: channel.open, video: video.open },
     }));
   }
 
   /** Closes every connection, in use or not. */
   async close(): Promise<void> {
-    await Promise.all(this.exits.map((exit) => exit.dispatcher.destroy()));
+    await Promise.all(this.egresses.map((egress) => egress.dispatcher.destroy()));
   }
 
-  private manage(proxyUrl: string | null, index: number): ManagedExit {
+  private manage(proxyUrl: string | null, index: number): ManagedEgress {
     const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
     const { connectionsMax: connections, connectTimeoutMs: timeout } = this.options;
     const shared = { connections, pipelining: 1, connect: { timeout } };
-    const breaker = (use: ExitUse) =>
+    const breaker = (use: EgressUse) =>
       new CircuitBreaker(this.now, (openForMs) => this.options.onBreaker?.(name, use, openForMs));
     return {
       name,
@@ -117,7 +117,7 @@ export class Exits {
           ? new Agent(shared)
           : new ProxyAgent({ ...shared, uri: proxyUrl, requestTls: { timeout }, proxyTls: { timeout } }),
       breakers: { channel: breaker('channel'), video: breaker('video') },
-      restsUntilMs: 0,
+      coolingDownUntilMs: 0,
     };
   }
 }

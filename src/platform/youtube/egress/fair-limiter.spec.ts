@@ -22,7 +22,8 @@ describe('FairLimiter', () => {
     const [large, small] = [{}, {}];
     const order: string[] = [];
     const first = pending();
-    const run = (lane: object, name: string) => limiter.run(lane, NEVER, () => Promise.resolve(void order.push(name)));
+    const run = (fairnessKey: object, name: string) =>
+      limiter.run(fairnessKey, NEVER, () => Promise.resolve(void order.push(name)));
     const done = [
       limiter.run(large, NEVER, first.task),
       run(large, 'large 1'),
@@ -39,11 +40,11 @@ describe('FairLimiter', () => {
     const limiter = new FairLimiter(4);
     const order: string[] = [];
     const large = [{}, {}];
-    const running = large.flatMap((lane) => [pending(), pending()].map((job) => ({ lane, job })));
-    const done = running.map(({ lane, job }) => limiter.run(lane, NEVER, job.task));
-    const queue = (lane: object, name: string) =>
-      done.push(limiter.run(lane, NEVER, () => Promise.resolve(void order.push(name))));
-    large.forEach((lane, index) => queue(lane, `large ${index}`));
+    const running = large.flatMap((fairnessKey) => [pending(), pending()].map((job) => ({ fairnessKey, job })));
+    const done = running.map(({ fairnessKey, job }) => limiter.run(fairnessKey, NEVER, job.task));
+    const queue = (fairnessKey: object, name: string) =>
+      done.push(limiter.run(fairnessKey, NEVER, () => Promise.resolve(void order.push(name))));
+    large.forEach((fairnessKey, index) => queue(fairnessKey, `large ${index}`));
     queue({}, 'small');
     running[0]?.job.resolve();
     await turns();
@@ -59,9 +60,9 @@ describe('FairLimiter', () => {
     const running = limiter.run({}, NEVER, first.task);
     const leaving = new AbortController();
     let ran = false;
-    const left = limiter.run({}, leaving.signal, () => Promise.resolve(void (ran = true)));
+    const abandoned = limiter.run({}, leaving.signal, () => Promise.resolve(void (ran = true)));
     leaving.abort(new Error('left'));
-    await expect(left).rejects.toThrow('left');
+    await expect(abandoned).rejects.toThrow('left');
     expect(limiter.queued).toBe(0);
     first.resolve();
     await running;
@@ -94,7 +95,7 @@ describe('FairLimiter', () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), async (max, steps) => {
         const limiter = new FairLimiter(max);
-        const lanes = [{}, {}, {}, {}];
+        const waitingByKey = [{}, {}, {}, {}];
         const jobs: {
           end: ReturnType<typeof pending>;
           leave: AbortController;
@@ -112,7 +113,7 @@ describe('FairLimiter', () => {
               settled: Promise.resolve<unknown>(null),
             };
             job.settled = limiter
-              .run(lanes[step.lane] ?? {}, job.leave.signal, async () => {
+              .run(waitingByKey[step.lane] ?? {}, job.leave.signal, async () => {
                 job.started = true;
                 mostRunning = Math.max(mostRunning, ++running);
                 await job.end.task().finally(() => (running -= 1));

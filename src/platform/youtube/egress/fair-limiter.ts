@@ -10,8 +10,8 @@ interface Waiting {
 export class FairLimiter {
   private runningCount = 0;
   // A Map keeps its order of insertion, so the first lane is the one whose turn it is; after it, it goes to the end.
-  private readonly lanes = new Map<object, Waiting[]>();
-  private readonly runningByLane = new Map<object, number>();
+  private readonly waitingByKey = new Map<object, Waiting[]>();
+  private readonly runningByKey = new Map<object, number>();
 
   constructor(private readonly concurrencyMax: number) {}
 
@@ -23,7 +23,7 @@ export class FairLimiter {
   /** How many tasks wait at the moment. */
   get queued(): number {
     let queued = 0;
-    for (const waiting of this.lanes.values()) queued += waiting.length;
+    for (const waiting of this.waitingByKey.values()) queued += waiting.length;
     return queued;
   }
 
@@ -31,26 +31,26 @@ export class FairLimiter {
    * Runs a task when its turn comes, and gives its place to the next one whatever becomes of it. Rejects with the
    * signal's reason when it is aborted while waiting; a task that has begun has to watch the signal itself.
    */
-  async run<T>(lane: object, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
-    await this.turn(lane, signal);
+  async run<T>(fairnessKey: object, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
+    await this.turn(fairnessKey, signal);
     try {
       return await task();
     } finally {
-      this.count(lane, -1);
+      this.count(fairnessKey, -1);
       this.startNext();
     }
   }
 
-  private turn(lane: object, signal: AbortSignal): Promise<void> {
+  private turn(fairnessKey: object, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     // The place is taken here and not after a promise has settled, or two tasks could take the same one.
     if (this.runningCount < this.concurrencyMax) {
-      this.count(lane, 1);
+      this.count(fairnessKey, 1);
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
       const leave = () => {
-        this.remove(lane, waiting);
+        this.remove(fairnessKey, waiting);
         reject(signal.reason as Error);
       };
       const waiting: Waiting = {
@@ -60,46 +60,46 @@ export class FairLimiter {
         },
       };
       signal.addEventListener('abort', leave, { once: true });
-      const others = this.lanes.get(lane);
+      const others = this.waitingByKey.get(fairnessKey);
       if (others) others.push(waiting);
-      else this.lanes.set(lane, [waiting]);
+      else this.waitingByKey.set(fairnessKey, [waiting]);
     });
   }
 
-  private count(lane: object, change: 1 | -1): void {
+  private count(fairnessKey: object, change: 1 | -1): void {
     this.runningCount += change;
-    const running = (this.runningByLane.get(lane) ?? 0) + change;
-    if (running === 0) this.runningByLane.delete(lane);
-    else this.runningByLane.set(lane, running);
+    const running = (this.runningByKey.get(fairnessKey) ?? 0) + change;
+    if (running === 0) this.runningByKey.delete(fairnessKey);
+    else this.runningByKey.set(fairnessKey, running);
   }
 
   private startNext(): void {
-    const lane = this.nextLane();
-    const waiting = lane && this.lanes.get(lane);
+    const fairnessKey = this.nextKey();
+    const waiting = fairnessKey && this.waitingByKey.get(fairnessKey);
     const first = waiting?.shift();
-    if (!lane || !waiting || !first) return;
-    this.lanes.delete(lane);
-    if (waiting.length > 0) this.lanes.set(lane, waiting);
-    this.count(lane, 1);
+    if (!fairnessKey || !waiting || !first) return;
+    this.waitingByKey.delete(fairnessKey);
+    if (waiting.length > 0) this.waitingByKey.set(fairnessKey, waiting);
+    this.count(fairnessKey, 1);
     first.start();
   }
 
-  private nextLane(): object | undefined {
+  private nextKey(): object | undefined {
     let next: object | undefined;
     let fewest = Infinity;
-    for (const lane of this.lanes.keys()) {
-      const running = this.runningByLane.get(lane) ?? 0;
-      if (running === 0) return lane;
-      if (running < fewest) [next, fewest] = [lane, running];
+    for (const fairnessKey of this.waitingByKey.keys()) {
+      const running = this.runningByKey.get(fairnessKey) ?? 0;
+      if (running === 0) return fairnessKey;
+      if (running < fewest) [next, fewest] = [fairnessKey, running];
     }
     return next;
   }
 
-  private remove(lane: object, leaving: Waiting): void {
-    const waiting = this.lanes.get(lane);
+  private remove(fairnessKey: object, leaving: Waiting): void {
+    const waiting = this.waitingByKey.get(fairnessKey);
     const position = waiting?.indexOf(leaving) ?? -1;
     if (!waiting || position < 0) return;
     waiting.splice(position, 1);
-    if (waiting.length === 0) this.lanes.delete(lane);
+    if (waiting.length === 0) this.waitingByKey.delete(fairnessKey);
   }
 }

@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Agent } from 'undici';
 import { FairLimiter } from './fair-limiter.js';
-import { type HttpOptions, HttpRequests } from './http-transport.js';
+import { type HttpTransportOptions, HttpTransport } from './http-transport.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -46,24 +46,24 @@ afterEach(async () => {
 
 function send(
   path = '/youtubei/v1/player',
-  options: Partial<HttpOptions> & { signal?: AbortSignal; body?: string } = {},
+  options: Partial<HttpTransportOptions> & { signal?: AbortSignal; body?: string } = {},
 ) {
-  const { signal = new AbortController().signal, body, ...rest } = options;
-  const http = new HttpRequests({ limiter, baseUrl: new URL(origin), timeoutMs: 5_000, ...rest });
+  const { signal = new AbortController().signal, body, ...cooldown } = options;
+  const http = new HttpTransport({ limiter, baseUrl: new URL(origin), timeoutMs: 5_000, ...cooldown });
   const url = new URL(path, PLATFORM);
   return http.send({ url, headers: { 'x-test': '1' }, ...(body === undefined ? {} : { body }) }, agent, {
-    ...{ signal, deadlineAtMs: performance.now() + 60_000, lane: {} },
+    ...{ signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} },
   });
 }
 
-const answer =
+const response =
   (status: number, headers: Record<string, string>, body: string | Buffer = ''): Handler =>
   (_request, response) =>
     response.writeHead(status, headers).end(body);
 
 describe('HttpRequests', () => {
   it('sends a body as POST and nothing as GET, with the cookie that avoids the consent page', async () => {
-    handler = answer(200, JSON_TYPE, '{"a":1}');
+    handler = response(200, JSON_TYPE, '{"a":1}');
     await expect(send('/youtubei/v1/player', { body: '{}' })).resolves.toEqual({
       kind: 'ok',
       media: 'json',
@@ -76,24 +76,24 @@ describe('HttpRequests', () => {
     ['gzip', gzipSync],
     ['br', brotliCompressSync],
   ] as const)('unpacks %s', async (encoding, pack) => {
-    handler = answer(200, { ...JSON_TYPE, 'content-encoding': encoding }, pack('{"text":"Möwe 🐦"}'));
+    handler = response(200, { ...JSON_TYPE, 'content-encoding': encoding }, pack('{"text":"Möwe 🐦"}'));
     await expect(send()).resolves.toMatchObject({ kind: 'ok', body: '{"text":"Möwe 🐦"}' });
   });
 
   it('a base URL keeps its path in front', async () => {
-    handler = answer(200, JSON_TYPE, '{}');
+    handler = response(200, JSON_TYPE, '{}');
     await send('/api/timedtext?v=x', { baseUrl: new URL(`${origin}/egress/`) });
     expect(seen[0]?.url).toBe('/egress/api/timedtext?v=x');
   });
 
   it('text that is no UTF-8 is unreadable, not mangled', async () => {
-    handler = answer(200, JSON_TYPE, Buffer.from('{"a":"caf\xe9"}', 'latin1'));
+    handler = response(200, JSON_TYPE, Buffer.from('{"a":"caf\xe9"}', 'latin1'));
     await expect(send()).resolves.toMatchObject({ kind: 'unreadable' });
   });
 
   it('a body cut short is trouble, packed or not', async () => {
     const whole = gzipSync('x'.repeat(10_000));
-    handler = answer(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }, whole.subarray(0, 20));
+    handler = response(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }, whole.subarray(0, 20));
     await expect(send()).resolves.toMatchObject({ kind: 'unreadable' });
     handler = (_request, response) => {
       response.writeHead(200, { ...JSON_TYPE, 'content-length': '100' });
@@ -114,7 +114,7 @@ describe('HttpRequests', () => {
     };
     await expect(send('/x', { bodyBytesMax: 50_000 })).resolves.toMatchObject({ kind: 'unreadable' });
     await closed;
-    handler = answer(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }, gzipSync('x'.repeat(60_000)));
+    handler = response(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }, gzipSync('x'.repeat(60_000)));
     await expect(send('/x', { bodyBytesMax: 50_000 })).resolves.toMatchObject({ kind: 'unreadable' });
   });
 
@@ -168,7 +168,7 @@ describe('HttpRequests', () => {
       else response.writeHead(200, JSON_TYPE).end('{}');
     };
     await expect(send('/x')).resolves.toMatchObject({ kind: 'ok' });
-    handler = answer(302, { location: '/again' });
+    handler = response(302, { location: '/again' });
     await expect(send('/x')).resolves.toMatchObject({ kind: 'unreadable' });
     expect(seen).toHaveLength(8);
   });
@@ -180,28 +180,28 @@ describe('HttpRequests', () => {
     'file:///etc/passwd',
     'http://[',
   ])('does not follow a redirect to %s', async (location) => {
-    handler = answer(302, { location });
+    handler = response(302, { location });
     await expect(send('/x')).resolves.toMatchObject({ kind: 'unreadable' });
     expect(seen).toHaveLength(1);
   });
 
   it('knows a refusal by where it is redirected to, and does not go there', async () => {
-    handler = answer(302, { location: 'https://consent.youtube.com/m?continue=x' });
+    handler = response(302, { location: 'https://consent.youtube.com/m?continue=x' });
     await expect(send('/x')).resolves.toMatchObject({ kind: 'blocked', reason: 'consent' });
-    handler = answer(302, { location: 'https://www.google.com/sorry/index?continue=x' });
+    handler = response(302, { location: 'https://www.google.com/sorry/index?continue=x' });
     await expect(send('/x')).resolves.toMatchObject({ kind: 'blocked', reason: 'captcha' });
     expect(seen).toHaveLength(2);
   });
 
   it('contacts nobody for a URL that is not the platform’s own', async () => {
-    handler = answer(200, JSON_TYPE, '{}');
-    const http = new HttpRequests({ limiter, baseUrl: new URL(origin), timeoutMs: 1_000 });
+    handler = response(200, JSON_TYPE, '{}');
+    const http = new HttpTransport({ limiter, baseUrl: new URL(origin), timeoutMs: 1_000 });
     for (const url of [
       'https://example.org/api/timedtext',
       'http://www.youtube.com/',
       'https://www.youtube.com:444/',
     ]) {
-      const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, lane: {} };
+      const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
       await expect(http.send({ url: new URL(url), headers: {} }, agent, context)).resolves.toMatchObject({
         kind: 'unreadable',
       });

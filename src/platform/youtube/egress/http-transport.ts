@@ -2,8 +2,8 @@ import { promisify } from 'node:util';
 import { brotliDecompress, brotliDecompressSync, gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
 import { type Dispatcher, request as sendRequest } from 'undici';
 import type { ReadingContext } from '../../video-platform.js';
-import type { Answer } from './upstream-response.js';
-import { classify } from './classify-response.js';
+import type { UpstreamResponse } from './upstream-response.js';
+import { classifyResponse } from './classify-response.js';
 import type { FairLimiter } from './fair-limiter.js';
 import { addressKind, contactedUrl } from './platform-url.js';
 
@@ -43,7 +43,7 @@ export interface OutgoingRequest {
   body?: string;
 }
 
-export interface HttpOptions {
+export interface HttpTransportOptions {
   limiter: FairLimiter;
   baseUrl: URL | null;
   /** For one exchange, from its start to the last byte of its body. */
@@ -52,13 +52,13 @@ export interface HttpOptions {
 }
 
 /** What one exchange brought, before it is judged. */
-interface Exchange {
+interface RawResponse {
   status: number;
   headers: Readonly<Record<string, string | string[] | undefined>>;
   body: string;
 }
 
-const EXIT_SHUT: Answer = { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: null };
+const EGRESS_BLOCKED: UpstreamResponse = { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: null };
 
 class BodyError extends Error {}
 
@@ -66,31 +66,31 @@ class BodyError extends Error {}
  * The only place that puts a request on the wire: within the limit of the process, within a time and a size, and to no
  * host but the platform's (or the one that stands in for it).
  */
-export class HttpRequests {
-  constructor(private readonly options: HttpOptions) {}
+export class HttpTransport {
+  constructor(private readonly options: HttpTransportOptions) {}
 
   /**
    * Sends a request through an exit and tells what became of it. Trouble is an answer, never an exception: it rejects
    * only when `context.signal` is aborted, with its reason.
    *
-   * @param isShut asked when the request's turn comes: whether it should not be sent any more
+   * @param isBlocked asked when the request's turn comes: whether it should not be sent any more
    */
   async send(
     request: OutgoingRequest,
     dispatcher: Dispatcher,
     context: ReadingContext,
-    isShut: () => boolean = () => false,
-  ): Promise<Answer> {
+    isBlocked: () => boolean = () => false,
+  ): Promise<UpstreamResponse> {
     let current = request;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
       if (addressKind(current.url) !== 'allowed')
         return { kind: 'unreadable', expected: "a URL of the platform's own" };
-      const exchange = await this.options.limiter.run(context.lane, context.signal, () =>
-        isShut() ? Promise.resolve(EXIT_SHUT) : this.exchange(current, dispatcher, context.signal),
+      const rawResponse = await this.options.limiter.run(context.fairnessKey, context.signal, () =>
+        isBlocked() ? Promise.resolve(EGRESS_BLOCKED) : this.rawResponse(current, dispatcher, context.signal),
       );
-      if ('kind' in exchange) return exchange;
-      const location = redirection(exchange, current.url, this.options.baseUrl);
-      if (!location) return classify(exchange.status, exchange.headers, exchange.body);
+      if ('kind' in rawResponse) return rawResponse;
+      const location = redirection(rawResponse, current.url, this.options.baseUrl);
+      if (!location) return classifyResponse(rawResponse.status, rawResponse.headers, rawResponse.body);
       const kind = addressKind(location);
       if (kind === 'captcha' || kind === 'consent') return { kind: 'blocked', reason: kind, retryAfterSeconds: null };
       if (kind === 'foreign') return { kind: 'unreadable', expected: "a redirect within the platform's own hosts" };
@@ -99,11 +99,11 @@ export class HttpRequests {
     return { kind: 'unreadable', expected: `at most ${REDIRECTS_MAX} redirects` };
   }
 
-  private async exchange(
+  private async rawResponse(
     request: OutgoingRequest,
     dispatcher: Dispatcher,
     signal: AbortSignal,
-  ): Promise<Exchange | Answer> {
+  ): Promise<RawResponse | UpstreamResponse> {
     signal.throwIfAborted();
     const controller = new AbortController();
     const onAbort = () => controller.abort(signal.reason);
@@ -127,7 +127,7 @@ export class HttpRequests {
     }
   }
 
-  private async transfer(request: OutgoingRequest, dispatcher: Dispatcher, signal: AbortSignal): Promise<Exchange> {
+  private async transfer(request: OutgoingRequest, dispatcher: Dispatcher, signal: AbortSignal): Promise<RawResponse> {
     const response = await sendRequest(contactedUrl(request.url, this.options.baseUrl), {
       dispatcher,
       signal,
@@ -187,9 +187,9 @@ function decodeUtf8(bytes: Buffer): string {
 }
 
 /** Where a redirect leads, in the platform's own addresses; null when the answer is none. */
-function redirection(exchange: Exchange, from: URL, baseUrl: URL | null): URL | null {
-  const { location } = exchange.headers;
-  if (![301, 302, 303, 307, 308].includes(exchange.status) || typeof location !== 'string') return null;
+function redirection(rawResponse: RawResponse, from: URL, baseUrl: URL | null): URL | null {
+  const { location } = rawResponse.headers;
+  if (![301, 302, 303, 307, 308].includes(rawResponse.status) || typeof location !== 'string') return null;
   if (!URL.canParse(location, from.href)) return new URL('invalid:');
   const target = new URL(location, from.href);
   // A gateway may name itself in what it passes on; it is the only other host that can be meant.

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ReadingContext } from '../../video-platform.js';
-import type { Answer, JsonAnswer } from './upstream-response.js';
+import type { UpstreamResponse, JsonResponse } from './upstream-response.js';
 
 /** Full jitter: the n-th wait is anything from 0 to this times 2^n. */
 const DELAY_BASE_MS = 250;
@@ -8,12 +8,12 @@ const DELAY_MAX_MS = 4_000;
 
 /** How often the requests of one piece of work (one video, one list) may be tried again, all together. */
 export class RetryBudget {
-  constructor(private left: number) {}
+  constructor(private remaining: number) {}
 
   /** Takes one retry; false when none is left. */
   take(): boolean {
-    if (this.left <= 0) return false;
-    this.left -= 1;
+    if (this.remaining <= 0) return false;
+    this.remaining -= 1;
     return true;
   }
 }
@@ -45,35 +45,35 @@ export const REAL_RETRY_ENVIRONMENT: RetryEnvironment = {
  * cut short, or a 429 that says when to come back. What is final is returned at once, and so is everything when the
  * wait would end after the deadline.
  */
-export async function withRetries<A extends Answer | JsonAnswer>(
+export async function withRetries<A extends UpstreamResponse | JsonResponse>(
   attempt: () => Promise<A>,
   budget: RetryBudget,
   context: ReadingContext,
   environment: RetryEnvironment = REAL_RETRY_ENVIRONMENT,
 ): Promise<A> {
   for (let retries = 0; ; retries += 1) {
-    const answer = await attempt();
+    const response = await attempt();
     const jitterMs = environment.random() * Math.min(DELAY_MAX_MS, DELAY_BASE_MS * 2 ** retries);
-    const waitMs = waitBefore(answer, jitterMs);
-    if (waitMs === null || environment.now() + waitMs >= context.deadlineAtMs || !budget.take()) return answer;
+    const waitMs = waitBefore(response, jitterMs);
+    if (waitMs === null || environment.now() + waitMs >= context.deadlineAtMs || !budget.take()) return response;
     await environment.sleep(waitMs, context.signal);
   }
 }
 
 /** Milliseconds to wait before the next try, or null when there is no point in one. */
-function waitBefore(answer: Answer | JsonAnswer, jitterMs: number): number | null {
-  switch (answer.kind) {
+function waitBefore(response: UpstreamResponse | JsonResponse, jitterMs: number): number | null {
+  switch (response.kind) {
     case 'ok':
     case 'json':
       return null;
     case 'blocked':
-      if (answer.reason === 'empty-body') return jitterMs;
+      if (response.reason === 'empty-body') return jitterMs;
       // A 429 without a time is not answered with more requests.
-      if (answer.reason !== 'too-many-requests' || answer.retryAfterSeconds === null) return null;
+      if (response.reason !== 'too-many-requests' || response.retryAfterSeconds === null) return null;
       // The jitter on top keeps all that were told the same second from coming back in the same one.
-      return answer.retryAfterSeconds * 1000 + jitterMs;
+      return response.retryAfterSeconds * 1000 + jitterMs;
     case 'http-error':
-      return answer.status >= 500 || answer.status === 408 ? jitterMs : null;
+      return response.status >= 500 || response.status === 408 ? jitterMs : null;
     case 'timeout':
     case 'network':
     case 'unreadable':

@@ -8,7 +8,7 @@ export type BlockReason =
   | 'exit-shut';
 
 /** What became of one outgoing request when there is no answer to read. */
-export type FailedAnswer =
+export type FailedResponse =
   | { kind: 'blocked'; reason: BlockReason; retryAfterSeconds: number | null }
   /** Another status than 2xx. */
   | { kind: 'http-error'; status: number; media: Media }
@@ -20,33 +20,33 @@ export type FailedAnswer =
 export type Media = 'json' | 'xml' | 'html' | 'other' | 'empty';
 
 /** One outgoing request's end: a 2xx answer with its text, or why there is none. */
-export type Answer = { kind: 'ok'; media: Media; body: string } | FailedAnswer;
+export type UpstreamResponse = { kind: 'ok'; media: Media; body: string } | FailedResponse;
 
 /** The same for a request whose answer is JSON. */
-export type JsonAnswer =
+export type JsonResponse =
   | {
       kind: 'json';
       value: unknown;
       /** It has what no mask asks for and every whole answer has, so that a mask that was sent was ignored. */
       whole: boolean;
     }
-  | FailedAnswer;
+  | FailedResponse;
 
 /** One word for a log or a counter; it never holds anything that the platform sent. */
-export function outcomeOf(answer: Answer | JsonAnswer): string {
-  switch (answer.kind) {
+export function outcomeOf(response: UpstreamResponse | JsonResponse): string {
+  switch (response.kind) {
     case 'ok':
       // How a caption URL refuses, and a word of its own for that reason.
-      return answer.media === 'empty' ? 'empty' : 'ok';
+      return response.media === 'empty' ? 'empty' : 'ok';
     case 'json':
       return 'ok';
     case 'blocked':
-      return `blocked:${answer.reason}`;
+      return `blocked:${response.reason}`;
     case 'http-error':
-      return `http-${answer.status}`;
+      return `http-${response.status}`;
     case 'timeout':
     case 'network':
     case 'unreadable':
-      return answer.kind;
+      return response.kind;
   }
 }

@@ -1,14 +1,15 @@
-import type { FailedAnswer } from '../egress/upstream-response.js';
-import type { InnertubeCall, InnertubeClient, Work } from './innertube-client.js';
-import type { MaskVerdict, PartialResponses } from './field-mask-support.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
+import type { InnertubeCall, InnertubeClient, RequestScope } from './innertube-client.js';
+import type { MaskVerdict, FieldMaskSupport } from './field-mask-support.js';
 import { UnreadableError } from './unreadable-error.js';
 
 /** A request's end, with what was read from its answer. `misread` is an answer that is not what it should be. */
-export type Told<T> = { kind: 'told'; value: T } | { kind: 'misread'; expected: string } | FailedAnswer;
+export type ParsedResponse<T> =
+  { kind: 'parsed'; value: T } | { kind: 'unparsable'; expected: string } | FailedResponse;
 
 /** The same, of a request that a mask was sent with; `ignored` when the whole answer came all the same. */
-interface Masked<T> {
-  told: Told<T>;
+interface MaskedResponse<T> {
+  parsed: ParsedResponse<T>;
   ignored: boolean;
 }
 
@@ -18,40 +19,42 @@ interface Masked<T> {
  *
  * @param judge says more about a reading than that it was possible
  */
-export async function askMasked<T>(
+export async function postWithFieldMask<T>(
   innertube: InnertubeClient,
-  partial: PartialResponses,
+  fieldMasks: FieldMaskSupport,
   call: InnertubeCall,
   read: (response: unknown) => T,
-  work: Work,
+  scope: RequestScope,
   judge: (value: T) => MaskVerdict = () => 'fine',
-): Promise<Told<T>> {
-  const ask = async (masked: boolean): Promise<Masked<T>> => {
-    const answer = await innertube.post(masked ? call : { ...call, fields: null }, work);
-    if (answer.kind !== 'json') return { told: answer, ignored: false };
-    return { told: tell(() => read(answer.value)), ignored: masked && answer.whole };
+): Promise<ParsedResponse<T>> {
+  const ask = async (masked: boolean): Promise<MaskedResponse<T>> => {
+    const response = await innertube.post(masked ? call : { ...call, fields: null }, scope);
+    if (response.kind !== 'json') return { parsed: response, ignored: false };
+    return { parsed: parse(() => read(response.value)), ignored: masked && response.whole };
   };
-  return (await partial.read(maskKey(call), ask, (masked) => judgeMasked(masked, judge))).told;
+  return (await fieldMasks.read(fieldMaskKey(call), ask, (masked) => judgeMaskedResponse(masked, judge))).parsed;
 }
 
 /** What the finding about a mask is remembered under. */
-export function maskKey({ kind, client }: Pick<InnertubeCall, 'kind' | 'client'>): string {
+export function fieldMaskKey({ kind, client }: Pick<InnertubeCall, 'kind' | 'client'>): string {
   return `${kind} ${client}`;
 }
 
 /** What a reader makes of an answer. */
-export function tell<T>(read: () => T): Told<T> {
+export function parse<T>(read: () => T): ParsedResponse<T> {
   try {
-    return { kind: 'told', value: read() };
+    return { kind: 'parsed', value: read() };
   } catch (error) {
-    if (error instanceof UnreadableError) return { kind: 'misread', expected: error.expected };
+    if (error instanceof UnreadableError) return { kind: 'unparsable', expected: error.expected };
     throw error;
   }
 }
 
 /** A mask that is not understood is told by 400, and one that cuts too much by an answer that cannot be read. */
-function judgeMasked<T>({ told, ignored }: Masked<T>, judge: (value: T) => MaskVerdict): MaskVerdict {
+function judgeMaskedResponse<T>({ parsed, ignored }: MaskedResponse<T>, judge: (value: T) => MaskVerdict): MaskVerdict {
   if (ignored) return 'ignored';
-  if (told.kind === 'told') return judge(told.value);
-  return told.kind === 'misread' || (told.kind === 'http-error' && told.status === 400) ? 'doubtful' : 'failed';
+  if (parsed.kind === 'parsed') return judge(parsed.value);
+  return parsed.kind === 'unparsable' || (parsed.kind === 'http-error' && parsed.status === 400)
+    ? 'doubtful'
+    : 'failed';
 }

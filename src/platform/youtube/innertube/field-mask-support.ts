@@ -9,7 +9,7 @@ export type MaskVerdict = 'proof' | 'fine' | 'ignored' | 'doubtful' | 'failed';
  * doubtful reading is checked once without the mask. A client that then says more, or that ignores the mask, is asked
  * without it from then on.
  */
-export class PartialResponses {
+export class FieldMaskSupport {
   private readonly refused = new Set<string>();
   private readonly proved = new Set<string>();
 

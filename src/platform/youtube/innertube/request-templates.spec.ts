@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type InnertubeClientName, loadInnertubeRequests } from './request-templates.js';
+import { type InnertubeClientName, loadRequestTemplates } from './request-templates.js';
 
 const CLIENTS: readonly (readonly [InnertubeClientName, string])[] = [
   ['WEB', '1'],
@@ -10,7 +10,7 @@ const CLIENTS: readonly (readonly [InnertubeClientName, string])[] = [
 
 describe('composing InnerTube requests', () => {
   it.each(CLIENTS)('%s speaks under its own name, in English and from the US', async (client, clientId) => {
-    const requests = await loadInnertubeRequests();
+    const requests = await loadRequestTemplates();
     const request = requests.compose(client, 'player', { videoId: 'abc' }, 'visitor', null);
     expect(request.url.href).toBe('https://www.youtube.com/youtubei/v1/player?prettyPrint=false&alt=json');
     expect(request.headers).toMatchObject({ 'x-youtube-client-name': clientId, 'content-type': 'application/json' });
@@ -22,7 +22,7 @@ describe('composing InnerTube requests', () => {
   });
 
   it('the visitor data of one request is in its header and its body, and in no other request', async () => {
-    const requests = await loadInnertubeRequests();
+    const requests = await loadRequestTemplates();
     const first = requests.compose('WEB', 'browse', {}, 'first', null);
     const second = requests.compose('WEB', 'browse', {}, 'second', null);
     expect(first.headers['x-goog-visitor-id']).toBe('first');
@@ -32,7 +32,7 @@ describe('composing InnerTube requests', () => {
   });
 
   it('a mask goes into the query, and a local visitor looks like one', async () => {
-    const requests = await loadInnertubeRequests();
+    const requests = await loadRequestTemplates();
     const { url } = requests.compose('WEB', 'browse', {}, 'v', 'contents,alerts');
     expect(url.searchParams.get('$fields')).toBe('contents,alerts');
     expect(requests.localVisitorData()).toMatch(/^Cg[\w%-]{20,60}$/);

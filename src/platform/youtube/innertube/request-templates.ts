@@ -15,7 +15,7 @@ interface ClientTemplate {
 }
 
 /** Composes InnerTube requests the way youtubei.js does. */
-export interface InnertubeRequests {
+export interface InnertubeRequestTemplates {
   /**
    * @param path below `/youtubei/v1/`
    * @param fields a partial response mask, or null for the whole answer
@@ -33,10 +33,10 @@ export interface InnertubeRequests {
   localVisitorData(): string;
 }
 
-let loading: Promise<InnertubeRequests> | null = null;
+let loading: Promise<InnertubeRequestTemplates> | null = null;
 
 /** Loads youtubei.js on first use: its import costs 0.3 to 0.7 s and 43 MB, which the commands of the CLI need not pay. */
-export function loadInnertubeRequests(): Promise<InnertubeRequests> {
+export function loadRequestTemplates(): Promise<InnertubeRequestTemplates> {
   loading ??= load().catch((error: unknown) => {
     loading = null;
     throw error;
@@ -50,9 +50,9 @@ export function loadInnertubeRequests(): Promise<InnertubeRequests> {
  * and parses each body twice. So each client's request is composed by `execute()` once, caught in the `fetch` that it is
  * given, and only payload and visitor data change from then on (youtubei.js 18.1.0, HTTPClient.js and Actions.js).
  */
-async function load(): Promise<InnertubeRequests> {
+async function load(): Promise<InnertubeRequestTemplates> {
   const { Innertube, ProtoUtils, Utils } = await import('youtubei.js');
-  let caught: CaughtRequest | null = null;
+  let captured: CapturedRequest | null = null;
   const innertube = await Innertube.create({
     lang: 'en',
     location: 'US',
@@ -62,7 +62,7 @@ async function load(): Promise<InnertubeRequests> {
     retrieve_innertube_config: false,
     enable_session_cache: false,
     fetch: (_input, init) => {
-      caught = { headers: Object.fromEntries(new Headers(init?.headers)), body: init?.body };
+      captured = { headers: Object.fromEntries(new Headers(init?.headers)), body: init?.body };
       return Promise.resolve(new Response('{}', { headers: { 'content-type': 'application/json' } }));
     },
   });
@@ -70,31 +70,31 @@ async function load(): Promise<InnertubeRequests> {
   const names: readonly InnertubeClientName[] = ['WEB', 'VISIONOS', 'ANDROID', 'ANDROID_VR'];
   for (const name of names) {
     await innertube.session.actions.execute('/player', { client: name, parse: false });
-    templates.set(name, readTemplate(caught));
+    templates.set(name, readTemplate(captured));
   }
   return composer(templates, () =>
     ProtoUtils.encodeVisitorData(Utils.generateRandomString(11), Math.floor(Date.now() / 1000)),
   );
 }
 
-interface CaughtRequest {
+interface CapturedRequest {
   headers: Record<string, string>;
   body: unknown;
 }
 
-function readTemplate(caught: CaughtRequest | null): ClientTemplate {
-  const body: unknown = typeof caught?.body === 'string' ? JSON.parse(caught.body) : null;
+function readTemplate(captured: CapturedRequest | null): ClientTemplate {
+  const body: unknown = typeof captured?.body === 'string' ? JSON.parse(captured.body) : null;
   const context = isRecord(body) && isRecord(body['context']) ? body['context'] : null;
   const client = context && isRecord(context['client']) ? { ...context['client'] } : null;
-  if (!caught || !context || !client) throw new UnreadableError('a request context from youtubei.js');
+  if (!captured || !context || !client) throw new UnreadableError('a request context from youtubei.js');
   delete client['visitorData'];
-  return { headers: caught.headers, context, client };
+  return { headers: captured.headers, context, client };
 }
 
 function composer(
   templates: ReadonlyMap<InnertubeClientName, ClientTemplate>,
   localVisitorData: () => string,
-): InnertubeRequests {
+): InnertubeRequestTemplates {
   const template = (client: InnertubeClientName): ClientTemplate => {
     const found = templates.get(client);
     if (!found) throw new UnreadableError(`a request context for ${client} from youtubei.js`);

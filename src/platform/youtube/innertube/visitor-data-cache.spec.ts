@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { Exits } from '../egress/egress-pool.js';
-import { VisitorDesk } from './visitor-data-cache.js';
+import { EgressPool } from '../egress/egress-pool.js';
+import { VisitorDataCache } from './visitor-data-cache.js';
 
 const NEVER = new AbortController().signal;
 
-function exits(count: number) {
-  const pool = new Exits({
+function egresses(count: number) {
+  const pool = new EgressPool({
     proxyUrls: Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}`),
     ...{ connectionsMax: 1, connectTimeoutMs: 1_000 },
   });
   return Array.from({ length: count }, () => {
     const taken = pool.take('video');
     if (!taken) throw new Error('no exit');
-    return taken.exit;
+    return taken.egress;
   });
 }
 
@@ -23,21 +23,21 @@ function deskAt(issue: () => Promise<string | null>) {
     asked += 1;
     return issue();
   };
-  const desk = new VisitorDesk(
+  const visitorDataCache = new VisitorDataCache(
     ask,
     () => 'local',
     () => clock.nowMs,
   );
-  return { desk, clock, asked: () => asked };
+  return { visitorDataCache, clock, asked: () => asked };
 }
 
 describe('VisitorDesk', () => {
   it('asks once for each client of each exit, however many come at once', async () => {
-    const [one, other] = exits(2);
+    const [one, other] = egresses(2);
     if (!one || !other) throw new Error('no exits');
     let issued = 0;
-    const { desk, asked } = deskAt(() => Promise.resolve(`issued ${(issued += 1)}`));
-    const get = (exit = one, client: 'WEB' | 'ANDROID' = 'WEB') => desk.get(exit, client, NEVER);
+    const { visitorDataCache, asked } = deskAt(() => Promise.resolve(`issued ${(issued += 1)}`));
+    const get = (egress = one, client: 'WEB' | 'ANDROID' = 'WEB') => visitorDataCache.get(egress, client, NEVER);
     await expect(Promise.all([get(), get(), get()])).resolves.toEqual(['issued 1', 'issued 1', 'issued 1']);
     await expect(Promise.all([get(one, 'ANDROID'), get(other)])).resolves.toEqual(['issued 2', 'issued 3']);
     await expect(get()).resolves.toBe('issued 1');
@@ -54,40 +54,40 @@ describe('VisitorDesk', () => {
       },
     ],
   ])('%s instead of one means the local one, and another try only after a while', async (_name, issue) => {
-    const [exit] = exits(1);
-    if (!exit) throw new Error('no exit');
-    const { desk, clock, asked } = deskAt(issue);
-    await expect(desk.get(exit, 'WEB', NEVER)).resolves.toBe('local');
-    await desk.get(exit, 'WEB', NEVER);
+    const [egress] = egresses(1);
+    if (!egress) throw new Error('no exit');
+    const { visitorDataCache, clock, asked } = deskAt(issue);
+    await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('local');
+    await visitorDataCache.get(egress, 'WEB', NEVER);
     expect(asked()).toBe(1);
     clock.nowMs = 30_001;
-    await desk.get(exit, 'WEB', NEVER);
+    await visitorDataCache.get(egress, 'WEB', NEVER);
     expect(asked()).toBe(2);
   });
 
   it('a new one is asked for after a bot check, but not one per refused video', async () => {
-    const [exit] = exits(1);
-    if (!exit) throw new Error('no exit');
+    const [egress] = egresses(1);
+    if (!egress) throw new Error('no exit');
     let issued = 0;
-    const { desk, clock } = deskAt(() => Promise.resolve(`issued ${(issued += 1)}`));
-    await desk.get(exit, 'WEB', NEVER);
-    desk.spoil(exit, 'WEB');
-    await expect(desk.get(exit, 'WEB', NEVER)).resolves.toBe('issued 1');
+    const { visitorDataCache, clock } = deskAt(() => Promise.resolve(`issued ${(issued += 1)}`));
+    await visitorDataCache.get(egress, 'WEB', NEVER);
+    visitorDataCache.invalidate(egress, 'WEB');
+    await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('issued 1');
     clock.nowMs = 30_001;
-    await expect(desk.get(exit, 'WEB', NEVER)).resolves.toBe('issued 2');
-    await expect(desk.get(exit, 'WEB', NEVER)).resolves.toBe('issued 2');
+    await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('issued 2');
+    await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('issued 2');
   });
 
   it('one who leaves does not take it from those who stay', async () => {
-    const [exit] = exits(1);
-    if (!exit) throw new Error('no exit');
+    const [egress] = egresses(1);
+    if (!egress) throw new Error('no exit');
     let issue: (value: string) => void = () => undefined;
-    const { desk } = deskAt(() => new Promise((resolve) => (issue = resolve)));
+    const { visitorDataCache } = deskAt(() => new Promise((resolve) => (issue = resolve)));
     const leaving = new AbortController();
-    const left = desk.get(exit, 'WEB', leaving.signal);
-    const stays = desk.get(exit, 'WEB', NEVER);
+    const abandoned = visitorDataCache.get(egress, 'WEB', leaving.signal);
+    const stays = visitorDataCache.get(egress, 'WEB', NEVER);
     leaving.abort(new Error('left'));
-    await expect(left).rejects.toThrow('left');
+    await expect(abandoned).rejects.toThrow('left');
     issue('issued');
     await expect(stays).resolves.toBe('issued');
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS } from '../../../domain/transcript.js';
-import { conclude, type Evidence, evidenceOf, findingOf, stepAfter } from './client-fallback.js';
+import { concludeFailure, type Evidence, evidenceOf, verdictOf, stepAfter } from './client-fallback.js';
 import type { PlayerReading } from './player-response.js';
 
 const details = NO_DETAILS;
@@ -33,7 +33,7 @@ describe('stepAfter', () => {
       for (const seen of ['gated', 'enforced'] as const) {
         const step = stepAfter({ kind, details }, [seen]);
         expect(step.go).toBe('next');
-        expect(conclude([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe('upstream_blocked');
+        expect(concludeFailure([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe('upstream_blocked');
       }
     },
   );
@@ -56,21 +56,22 @@ describe('conclude', () => {
     '%s on any client is told as a block, whatever else happened',
     (kind) => {
       for (const other of all) {
-        expect(conclude([other, kind])).toBe('upstream_blocked');
-        expect(conclude([kind, other])).toBe('upstream_blocked');
+        expect(concludeFailure([other, kind])).toBe('upstream_blocked');
+        expect(concludeFailure([kind, other])).toBe('upstream_blocked');
       }
     },
   );
 
   it('never says that there are no captions', () => {
-    for (const one of all) for (const other of all) expect(conclude([one, other])).not.toBe('transcript_unavailable');
+    for (const one of all)
+      for (const other of all) expect(concludeFailure([one, other])).not.toBe('transcript_unavailable');
   });
 
   it('says that a video is unavailable only when every client said so', () => {
-    expect(conclude(['unplayable', 'unplayable'])).toBe('video_unavailable');
-    expect(conclude(['unplayable', 'failure'])).toBe('upstream_failure');
-    expect(conclude(['unplayable', 'timeout', 'failure'])).toBe('upstream_timeout');
-    expect(conclude([])).toBe('upstream_failure');
+    expect(concludeFailure(['unplayable', 'unplayable'])).toBe('video_unavailable');
+    expect(concludeFailure(['unplayable', 'failure'])).toBe('upstream_failure');
+    expect(concludeFailure(['unplayable', 'timeout', 'failure'])).toBe('upstream_timeout');
+    expect(concludeFailure([])).toBe('upstream_failure');
   });
 });
 
@@ -84,8 +85,8 @@ describe('findingOf', () => {
     [['unreached', 'unreached'], false, 'unreached'],
     [['unreached', 'timeout'], false, 'nothing'],
     [[], false, 'nothing'],
-  ])('%j says about the exit: %s, %s', (evidence, answered, finding) => {
-    expect(findingOf(evidence, answered)).toBe(finding);
+  ])('%j says about the exit: %s, %s', (evidence, succeeded, verdict) => {
+    expect(verdictOf(evidence, succeeded)).toBe(verdict);
   });
 });
 

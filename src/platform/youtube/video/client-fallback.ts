@@ -1,6 +1,6 @@
 import type { VideoFailureCode } from '../../../domain/transcript.js';
-import type { FailedAnswer } from '../egress/upstream-response.js';
-import type { Finding } from '../egress/proxy-failover.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
+import type { AttemptVerdict } from '../egress/proxy-failover.js';
 import type { PlayerReading } from './player-response.js';
 
 /** Why one client brought no text although another may. */
@@ -21,7 +21,7 @@ export type Evidence =
   /** Not playable on this client. */
   | 'unplayable';
 
-export type Step =
+export type NextStep =
   | { go: 'tracks' }
   /** Final: a fact about the video that every client would tell. */
   | { go: 'stop'; code: VideoFailureCode }
@@ -33,7 +33,7 @@ type PlayerKind = PlayerReading['kind'];
  * What a player's answer leads to. UNPLAYABLE moves on because it was recorded on one client (WEB) for a video that
  * VISIONOS and ANDROID play; the facts that stop are the same on each of the recorded clients.
  */
-const STEPS: Readonly<Record<PlayerKind, Step>> = {
+const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
   tracks: { go: 'tracks' },
   'no-captions': { go: 'stop', code: 'transcript_unavailable' },
   private: { go: 'stop', code: 'video_private' },
@@ -53,8 +53,8 @@ const STEPS: Readonly<Record<PlayerKind, Step>> = {
  * playable video without any has none, also when an earlier client was refused. But whoever listed tracks has seen the
  * video play with captions: a later client that says otherwise tells about itself, and the text stays withheld.
  */
-export function stepAfter(reading: PlayerReading, earlier: readonly Evidence[]): Step {
-  const step = STEPS[reading.kind];
+export function stepAfter(reading: PlayerReading, earlier: readonly Evidence[]): NextStep {
+  const step = NEXT_STEPS[reading.kind];
   return step.go === 'stop' && hasSeenTracks(earlier) ? { go: 'next', evidence: 'unplayable' } : step;
 }
 
@@ -69,11 +69,11 @@ export function isRefusal(kind: Evidence): boolean {
 }
 
 /** What an outgoing request without an answer tells about a client. */
-export function evidenceOf(answer: FailedAnswer): Evidence {
-  switch (answer.kind) {
+export function evidenceOf(response: FailedResponse): Evidence {
+  switch (response.kind) {
     case 'blocked':
       // The pages and 429 go by address; an empty answer is about this request.
-      return answer.reason === 'empty-body' ? 'refused' : 'exit-refused';
+      return response.reason === 'empty-body' ? 'refused' : 'exit-refused';
     case 'timeout':
       return 'timeout';
     case 'network':
@@ -85,7 +85,7 @@ export function evidenceOf(answer: FailedAnswer): Evidence {
 }
 
 /** What each is told as, from what must be told first to what may be told last. */
-const CONCLUSIONS = {
+const FAILURE_CODES = {
   'exit-refused': 'upstream_blocked',
   refused: 'upstream_blocked',
   enforced: 'upstream_blocked',
@@ -97,17 +97,17 @@ const CONCLUSIONS = {
 } as const satisfies Record<Evidence, VideoFailureCode>;
 
 /** The honest answer when no client brought the text: a refusal anywhere is never told as a lack of captions. */
-export function conclude(evidence: readonly Evidence[]): VideoFailureCode {
-  const worst = (Object.keys(CONCLUSIONS) as Evidence[]).find((kind) => evidence.includes(kind));
-  return worst === undefined ? 'upstream_failure' : CONCLUSIONS[worst];
+export function concludeFailure(evidence: readonly Evidence[]): VideoFailureCode {
+  const worst = (Object.keys(FAILURE_CODES) as Evidence[]).find((kind) => evidence.includes(kind));
+  return worst === undefined ? 'upstream_failure' : FAILURE_CODES[worst];
 }
 
 /** What a pass without a text says about the exit that it went through. */
-export function findingOf(evidence: readonly Evidence[], answered: boolean): Finding {
+export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): AttemptVerdict {
   if (evidence.some((kind) => kind === 'refused' || kind === 'exit-refused')) return 'refused';
   if (evidence.includes('enforced')) return 'withheld';
   // The platform gates tracks of some videos for everybody: that neither proves the exit good nor bad.
   if (evidence.includes('gated')) return 'nothing';
-  if (answered) return 'answered';
+  if (succeeded) return 'answered';
   return evidence.length > 0 && evidence.every((kind) => kind === 'unreached') ? 'unreached' : 'nothing';
 }

@@ -2,7 +2,7 @@ import { asArray, asNumber, asString, at, textOf } from '../innertube/json-field
 import { plainWords } from '../channel/page-alerts.js';
 
 /** Why a player response with a status other than OK has no captions. */
-export type Refusal =
+export type PlayabilityProblem =
   | { kind: 'bot-check' }
   | { kind: 'age-restricted' | 'private' | 'members-only' | 'unavailable' | 'live' | 'upcoming' }
   | { kind: 'unplayable'; reason: string }
@@ -18,11 +18,11 @@ const AGE = /inappropriate for some users|confirm your age|age.restricted|mature
 // members-only content …". Members of Music Premium are no members of a channel.
 const MEMBERS = /channel's members|members.only|join this channel/;
 const ANNOUNCED = /\b(?:live event|live stream|premiere) will begin|\bpremieres in\b|\bwill begin (?:in|shortly)/;
-const GONE = /removed by|has been removed|been terminated|no longer available|recording is not available/;
+const REMOVED = /removed by|has been removed|been terminated|no longer available|recording is not available/;
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
 /** Reads the playability of a status other than OK: its fields first, then its words, which requests pin to English. */
-export function readRefusal(status: string, playability: unknown, video: unknown): Refusal {
+export function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayabilityProblem {
   const reason = asString(at(playability, 'reason')) ?? textOf(at(playability, 'reason')) ?? '';
   const words = plainWords(saidBy(playability, reason));
 
@@ -32,7 +32,7 @@ export function readRefusal(status: string, playability: unknown, video: unknown
   if (at(video, 'isPrivate') === true || PRIVATE.test(words)) return { kind: 'private' };
   if (MEMBERS.test(words)) return { kind: 'members-only' };
   if (AGE.test(words)) return { kind: 'age-restricted' };
-  if (GONE.test(words)) return { kind: 'unavailable' };
+  if (REMOVED.test(words)) return { kind: 'unavailable' };
   if (status === 'LIVE_STREAM_OFFLINE') return offlineStream(words, video);
   if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return { kind: 'upcoming' };
   if (at(video, 'isLive') === true) return { kind: 'live' };
@@ -45,7 +45,7 @@ export function readRefusal(status: string, playability: unknown, video: unknown
 }
 
 /** A stream that has ended is offline too until its recording is there, and gets its captions after that. */
-function offlineStream(words: string, video: unknown): Refusal {
+function offlineStream(words: string, video: unknown): PlayabilityProblem {
   const ended = /\bhas ended\b|\bprocessing\b/.test(words);
   return { kind: ended || at(video, 'isLive') === true ? 'live' : 'upcoming' };
 }

@@ -1,8 +1,8 @@
 import type { YoutubeClient } from '../../../config/environment.js';
-import type { InnertubeCall, InnertubeClient, Work } from '../innertube/innertube-client.js';
-import { askMasked, maskKey, type Told } from '../innertube/field-mask-request.js';
+import type { InnertubeCall, InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
+import { postWithFieldMask, fieldMaskKey, type ParsedResponse } from '../innertube/field-mask-request.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
-import type { MaskVerdict, PartialResponses } from '../innertube/field-mask-support.js';
+import type { MaskVerdict, FieldMaskSupport } from '../innertube/field-mask-support.js';
 import { type Microformat, type PlayerReading, readMicroformat, readPlayer, readReel } from './player-response.js';
 
 interface PlayerEndpoint {
@@ -12,9 +12,9 @@ interface PlayerEndpoint {
   read: (response: unknown, videoId: string) => PlayerReading;
 }
 
-const askFor = (videoId: string) => ({ videoId, contentCheckOk: true, racyCheckOk: true });
+const playerPayload = (videoId: string) => ({ videoId, contentCheckOk: true, racyCheckOk: true });
 
-const PLAYER: PlayerEndpoint = { path: 'player', fields: PLAYER_FIELDS, payload: askFor, read: readPlayer };
+const PLAYER: PlayerEndpoint = { path: 'player', fields: PLAYER_FIELDS, payload: playerPayload, read: readPlayer };
 
 /** ANDROID is recorded through the reel (January to June 2026), the others through the player. */
 const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
@@ -23,24 +23,24 @@ const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
   ANDROID: {
     path: 'reel/reel_item_watch',
     fields: REEL_FIELDS,
-    payload: (videoId) => ({ playerRequest: askFor(videoId), disablePlayerResponse: false }),
+    payload: (videoId) => ({ playerRequest: playerPayload(videoId), disablePlayerResponse: false }),
     read: readReel,
   },
 };
 
 /** Asks a client about a video. Rejects only when the work's signal is aborted. */
-export function askPlayer(
+export function requestPlayer(
   innertube: InnertubeClient,
-  partial: PartialResponses,
+  fieldMasks: FieldMaskSupport,
   client: YoutubeClient,
   videoId: string,
-  work: Work,
-): Promise<Told<PlayerReading>> {
+  scope: RequestScope,
+): Promise<ParsedResponse<PlayerReading>> {
   const { path, fields, payload, read } = ENDPOINTS[client];
   const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId), fields };
   const readIt = (response: unknown) => read(response, videoId);
-  return askMasked(innertube, partial, call, readIt, work, (reading) =>
-    judge(reading, partial.isProved(maskKey(call))),
+  return postWithFieldMask(innertube, fieldMasks, call, readIt, scope, (reading) =>
+    judge(reading, fieldMasks.isProved(fieldMaskKey(call))),
   );
 }
 
@@ -56,16 +56,22 @@ function judge({ kind }: PlayerReading, proved: boolean): MaskVerdict {
 }
 
 /** Asks WEB when a video was published; null when it does not tell. Rejects only when the work's signal is aborted. */
-export async function askMicroformat(
+export async function requestMicroformat(
   innertube: InnertubeClient,
-  partial: PartialResponses,
+  fieldMasks: FieldMaskSupport,
   videoId: string,
-  work: Work,
+  scope: RequestScope,
 ): Promise<Microformat | null> {
   const call: InnertubeCall = {
     ...{ kind: 'microformat', client: 'WEB', path: 'player' },
-    ...{ payload: askFor(videoId), fields: MICROFORMAT_FIELDS },
+    ...{ payload: playerPayload(videoId), fields: MICROFORMAT_FIELDS },
   };
-  const told = await askMasked(innertube, partial, call, (response) => readMicroformat(response, videoId), work);
-  return told.kind === 'told' ? told.value : null;
+  const parsed = await postWithFieldMask(
+    innertube,
+    fieldMasks,
+    call,
+    (response) => readMicroformat(response, videoId),
+    scope,
+  );
+  return parsed.kind === 'parsed' ? parsed.value : null;
 }

@@ -1,6 +1,6 @@
 import { NO_DETAILS, type VideoDetails, type VideoKind } from '../../../domain/transcript.js';
 import { asCount, asString, at, isObject } from '../innertube/json-fields.js';
-import { readRefusal, type Refusal } from './playability.js';
+import { readPlayabilityProblem, type PlayabilityProblem } from './playability.js';
 import { readTracks, type PlayerTrack, type TrackDefaults } from './player-tracks.js';
 import { readInstant } from '../channel/displayed-values.js';
 import { UnreadableError } from '../innertube/unreadable-error.js';
@@ -38,12 +38,12 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const status = asString(at(playability, 'status'));
   if (status === null) throw new UnreadableError('a playability status');
   const video = at(response, 'videoDetails');
-  const answered = asString(at(video, 'videoId'));
-  if (answered !== null && answered !== videoId) return { kind: 'other-video' };
+  const succeeded = asString(at(video, 'videoId'));
+  if (succeeded !== null && succeeded !== videoId) return { kind: 'other-video' };
 
-  if (status !== 'OK') return withDetails(readRefusal(status, playability, video), video);
+  if (status !== 'OK') return withDetails(readPlayabilityProblem(status, playability, video), video);
   // Without them the answer is cut, and absent captions would mean nothing.
-  if (answered === null) throw new UnreadableError('the details of a video');
+  if (succeeded === null) throw new UnreadableError('the details of a video');
   if (isUpcoming(video, playability)) return withDetails({ kind: 'upcoming' }, video);
   if (at(video, 'isLive') === true) return withDetails({ kind: 'live' }, video);
   return readCaptions(at(response, 'captions'), video);
@@ -79,7 +79,7 @@ function isUpcoming(video: unknown, playability: unknown): boolean {
   );
 }
 
-function withDetails(refusal: Refusal, video: unknown): PlayerReading {
+function withDetails(refusal: PlayabilityProblem, video: unknown): PlayerReading {
   const details = readDetails(video);
   switch (refusal.kind) {
     case 'bot-check':
@@ -126,8 +126,8 @@ export function readMicroformat(response: unknown, videoId: string): Microformat
   const microformat = at(response, 'microformat', 'playerMicroformatRenderer');
   if (!isObject(microformat)) throw new UnreadableError('a microformat');
   const video = at(response, 'videoDetails');
-  const answered = asString(at(video, 'videoId')) ?? asString(at(microformat, 'externalVideoId'));
-  if (answered !== null && answered !== videoId) throw new UnreadableError('the microformat of the video asked for');
+  const succeeded = asString(at(video, 'videoId')) ?? asString(at(microformat, 'externalVideoId'));
+  if (succeeded !== null && succeeded !== videoId) throw new UnreadableError('the microformat of the video asked for');
   const times = [at(microformat, 'publishDate'), at(microformat, 'uploadDate')];
   const publishedAt = times.map((time) => readInstant(asString(time) ?? '')).find((time) => time !== null) ?? null;
   return { publishedAt, kind: readKind(video, microformat) };

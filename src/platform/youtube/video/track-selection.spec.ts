@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { PlayerTrack, TrackDefaults } from './player-tracks.js';
-import { chooseTracks } from './track-selection.js';
+import { selectTracks } from './track-selection.js';
 
 /** `en` is a manual track, `a.en` a generated one. */
 function track(id: string): PlayerTrack {
@@ -16,8 +16,10 @@ function choose(ids: string[], languages: string[] = [], hints: { audio?: string
     defaultTrack: tracks[hints.byDefault ?? -1] ?? null,
     audioLanguage: hints.audio ?? null,
   };
-  const choice = chooseTracks(tracks, defaults, languages);
-  return 'chosen' in choice ? choice.chosen.map((each) => each.track.name) : [choice.none, ...choice.available];
+  const selection = selectTracks(tracks, defaults, languages);
+  return 'chosen' in selection
+    ? selection.chosen.map((each) => each.track.name)
+    : [selection.none, ...selection.available];
 }
 
 describe('without languages', () => {
@@ -73,7 +75,7 @@ describe('with languages', () => {
   });
 
   it('says that nothing fits when there is nothing', () => {
-    expect(chooseTracks([], { defaultTrack: null, audioLanguage: null }, [])).toEqual({
+    expect(selectTracks([], { defaultTrack: null, audioLanguage: null }, [])).toEqual({
       none: 'language_unavailable',
       available: [],
     });
@@ -85,12 +87,12 @@ describe('with languages', () => {
     fc.assert(
       fc.property(fc.array(id), fc.array(code), fc.nat(10), fc.option(code), (ids, languages, byDefault, audio) => {
         const tracks = ids.map(track);
-        const choice = chooseTracks(
+        const selection = selectTracks(
           tracks,
           { defaultTrack: tracks[byDefault] ?? null, audioLanguage: audio },
           languages,
         );
-        const chosen = 'chosen' in choice ? choice.chosen : [];
+        const chosen = 'chosen' in selection ? selection.chosen : [];
         const codes = chosen.map((each) => each.track.languageCode);
         expect(new Set(codes).size).toBe(codes.length);
         expect(chosen.length).toBeLessThanOrEqual(Math.max(1, languages.length));

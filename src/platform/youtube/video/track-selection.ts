@@ -1,6 +1,6 @@
 import type { PlayerTrack, TrackDefaults } from './player-tracks.js';
 
-export type TrackChoice =
+export type TrackSelection =
   /** In the order of the languages asked for, never empty; a language code and a track at most once. */
   | { chosen: PlayerTrack[] }
   /** `available`: every language code that the video has, each once, in the platform's order. */
@@ -12,11 +12,11 @@ export type TrackChoice =
  * @param languages empty: one track, in the video's original language; else each listed language that the video has,
  *   its code matched exactly and then by prefix (`en` finds `en-GB`)
  */
-export function chooseTracks(
+export function selectTracks(
   tracks: readonly PlayerTrack[],
   defaults: TrackDefaults,
   languages: readonly string[],
-): TrackChoice {
+): TrackSelection {
   const chosen = new Set<PlayerTrack>();
   if (languages.length === 0) {
     const original = chooseOriginal(tracks, defaults);

@@ -9,23 +9,23 @@ import {
 } from '../../../domain/transcript.js';
 import { type CaptionText, fetchCaption } from '../captions/caption-fetch.js';
 import {
-  conclude,
+  concludeFailure,
   type Evidence,
   evidenceOf,
-  findingOf,
+  verdictOf,
   hasSeenTracks,
   isRefusal,
   stepAfter,
 } from './client-fallback.js';
-import type { ClientStanding, Rung } from './client-health.js';
+import type { ClientHealth, ClientCandidate } from './client-health.js';
 import { type EventLog, report } from '../event-log.js';
 import type { Attempt } from '../egress/proxy-failover.js';
-import type { InnertubeClient, Work } from '../innertube/innertube-client.js';
-import type { PartialResponses } from '../innertube/field-mask-support.js';
-import { askPlayer } from './player-requests.js';
+import type { InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
+import type { FieldMaskSupport } from '../innertube/field-mask-support.js';
+import { requestPlayer } from './player-requests.js';
 import type { PlayerReading } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
-import { chooseTracks } from './track-selection.js';
+import { selectTracks } from './track-selection.js';
 import type { UpstreamEvents } from '../upstream-events.js';
 import { mergeDetails } from './video-details.js';
 
@@ -33,12 +33,12 @@ import { mergeDetails } from './video-details.js';
 interface Pass {
   readonly videoId: string;
   readonly languages: readonly string[];
-  readonly work: Work;
+  readonly scope: RequestScope;
   readonly evidence: Evidence[];
   /** Texts by language code and kind of track: what one client gave need not be fetched from the next. */
   readonly texts: Map<string, readonly Segment[]>;
   details: VideoDetails;
-  answered: boolean;
+  succeeded: boolean;
   retryAfterSeconds: number | null;
 }
 
@@ -46,51 +46,52 @@ interface Pass {
 export class VideoReader {
   constructor(
     private readonly innertube: InnertubeClient,
-    private readonly partial: PartialResponses,
-    private readonly standing: ClientStanding,
+    private readonly fieldMasks: FieldMaskSupport,
+    private readonly clientHealth: ClientHealth,
     private readonly events: UpstreamEvents,
     private readonly log: EventLog,
   ) {}
 
   /** Rejects only when the work's signal is aborted. */
-  async read(videoId: string, languages: readonly string[], work: Work): Promise<Attempt<VideoOutcome>> {
+  async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const pass: Pass = {
-      ...{ videoId, languages, work, evidence: [], texts: new Map(), details: NO_DETAILS },
-      ...{ answered: false, retryAfterSeconds: null },
+      ...{ videoId, languages, scope, evidence: [], texts: new Map(), details: NO_DETAILS },
+      ...{ succeeded: false, retryAfterSeconds: null },
     };
-    for (const rung of this.standing.ladder(work.exit)) {
-      const outcome = await this.climb(rung, pass);
-      if (outcome) return { result: outcome, finding: 'answered', retryAfterSeconds: null };
+    for (const candidate of this.clientHealth.candidates(scope.egress)) {
+      const outcome = await this.tryCandidate(candidate, pass);
+      if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
       if (pass.evidence.includes('exit-refused')) break;
       // A probe asks as little as possible: the next one asks another client, as this one rests then.
-      if (work.admission.probe && pass.evidence.some(isRefusal)) break;
+      if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
     }
-    return this.conclude(pass);
+    return this.concludeFailure(pass);
   }
 
-  private async climb({ client, admission }: Rung, pass: Pass): Promise<VideoOutcome | null> {
+  private async tryCandidate({ client, admission }: ClientCandidate, pass: Pass): Promise<VideoOutcome | null> {
     const before = pass.evidence.length;
     try {
       // Read afresh for each client: the deadline moves when a later caller joins.
-      if (performance.now() >= pass.work.context.deadlineAtMs) {
+      if (performance.now() >= pass.scope.context.deadlineAtMs) {
         pass.evidence.push('timeout');
         return null;
       }
       const outcome = await this.tryClient(client, pass);
-      if (outcome) admission?.answered();
+      if (outcome) admission?.succeeded();
       else if (pass.evidence.slice(before).some(isRefusal)) admission?.blocked(pass.videoId);
       return outcome;
     } finally {
-      admission?.left();
+      admission?.abandoned();
     }
   }
 
   private async tryClient(client: YoutubeClient, pass: Pass): Promise<VideoOutcome | null> {
-    const answer = await askPlayer(this.innertube, this.partial, client, pass.videoId, pass.work);
-    if (answer.kind === 'told') return this.follow(client, answer.value, pass);
-    if (answer.kind === 'misread' || answer.kind === 'unreadable') this.reportUnreadable(client, pass, answer.expected);
-    if (answer.kind === 'blocked') pass.retryAfterSeconds ??= answer.retryAfterSeconds;
-    pass.evidence.push(answer.kind === 'misread' ? 'failure' : evidenceOf(answer));
+    const response = await requestPlayer(this.innertube, this.fieldMasks, client, pass.videoId, pass.scope);
+    if (response.kind === 'parsed') return this.follow(client, response.value, pass);
+    if (response.kind === 'unparsable' || response.kind === 'unreadable')
+      this.reportUnreadable(client, pass, response.expected);
+    if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
+    pass.evidence.push(response.kind === 'unparsable' ? 'failure' : evidenceOf(response));
     return null;
   }
 
@@ -98,10 +99,10 @@ export class VideoReader {
     this.events.count('playability', client, reading.kind);
     if ('details' in reading) {
       pass.details = mergeDetails(pass.details, reading.details);
-      pass.answered = true;
+      pass.succeeded = true;
     }
     if (reading.kind === 'tracks') return this.readTracks(client, reading, pass);
-    if (reading.kind === 'bot-check') this.innertube.renewVisitor(pass.work.exit, client);
+    if (reading.kind === 'bot-check') this.innertube.renewVisitorData(pass.scope.egress, client);
     if (reading.kind === 'unknown-status') {
       const { status, reason } = reading;
       report(this.log, 'warn', 'youtube_unknown_playability', { client, videoId: pass.videoId, status, reason });
@@ -116,18 +117,18 @@ export class VideoReader {
     reading: Extract<PlayerReading, { kind: 'tracks' }>,
     pass: Pass,
   ): Promise<VideoOutcome | null> {
-    const choice = chooseTracks(reading.tracks, reading.defaults, pass.languages);
-    if ('none' in choice) {
+    const selection = selectTracks(reading.tracks, reading.defaults, pass.languages);
+    if ('none' in selection) {
       // An earlier client has listed what this one does not: what is withheld there is not missing.
       if (hasSeenTracks(pass.evidence)) return null;
-      const message = `This video has no captions in the languages asked for; it has ${choice.available.join(', ')}.`;
-      return failure(pass, choice.none, message);
+      const message = `This video has no captions in the languages asked for; it has ${selection.available.join(', ')}.`;
+      return failure(pass, selection.none, message);
     }
-    const missing = choice.chosen.filter((chosen) => !pass.texts.has(trackKey(chosen)));
+    const missing = selection.chosen.filter((chosen) => !pass.texts.has(trackKey(chosen)));
     await Promise.all(missing.map((chosen) => this.fetchTrack(client, chosen, pass)));
     // What was asked for and is withheld is never replaced by what was not: the next client may have all of it.
-    if (choice.chosen.some((chosen) => !pass.texts.has(trackKey(chosen)))) return null;
-    const texts = choice.chosen.map(
+    if (selection.chosen.some((chosen) => !pass.texts.has(trackKey(chosen)))) return null;
+    const texts = selection.chosen.map(
       (chosen) => [chosen.track.languageCode, pass.texts.get(trackKey(chosen)) ?? []] as const,
     );
     const transcript = new Map(texts.filter(([, segments]) => segments.length > 0));
@@ -142,7 +143,7 @@ export class VideoReader {
       pass.evidence.push('gated');
       return;
     }
-    const text: CaptionText = await fetchCaption(this.innertube, client, chosen, pass.videoId, pass.work);
+    const text: CaptionText = await fetchCaption(this.innertube, client, chosen, pass.videoId, pass.scope);
     if (text.kind === 'text') {
       pass.texts.set(trackKey(chosen), text.segments);
       return;
@@ -152,14 +153,14 @@ export class VideoReader {
     pass.evidence.push(text.kind === 'withheld' ? 'enforced' : evidenceOf(text));
   }
 
-  private conclude(pass: Pass): Attempt<VideoOutcome> {
-    const { evidence, answered, texts, retryAfterSeconds } = pass;
-    const code = conclude(evidence);
+  private concludeFailure(pass: Pass): Attempt<VideoOutcome> {
+    const { evidence, succeeded, texts, retryAfterSeconds } = pass;
+    const code = concludeFailure(evidence);
     // With several languages asked for, one that is withheld does not hide that others can be had.
-    const had = [...texts].filter(([, segments]) => segments.length > 0).map(([key]) => key.split('\n', 1)[0]);
-    const message = `${VIDEO_FAILURES[code].message} Not all of the languages asked for can be read; ask for ${had.join(', ')} alone.`;
-    const result = had.length > 0 ? failure(pass, code, message) : failure(pass, code);
-    return { result, finding: findingOf(evidence, answered), retryAfterSeconds };
+    const readable = [...texts].filter(([, segments]) => segments.length > 0).map(([key]) => key.split('\n', 1)[0]);
+    const message = `${VIDEO_FAILURES[code].message} Not all of the languages asked for can be read; ask for ${readable.join(', ')} alone.`;
+    const result = readable.length > 0 ? failure(pass, code, message) : failure(pass, code);
+    return { result, verdict: verdictOf(evidence, succeeded), retryAfterSeconds };
   }
 
   private reportUnreadable(client: YoutubeClient, pass: Pass, expected: string): void {
