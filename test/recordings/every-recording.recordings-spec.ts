@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { YoutubeClient } from '../../src/config/environment.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { at, asString } from '../../src/platform/youtube/innertube/json-fields.js';
+import { at, asString } from '../../src/platform/youtube/json-fields.js';
 import { type Adapter, context, end, openAdapter } from '../youtube/adapter.js';
 import { readRecordings, type Replay, startReplay } from './replay.js';
 
@@ -22,8 +22,8 @@ beforeEach(() => replay.answerAs(null));
 afterEach(() => adapter?.close());
 afterAll(() => replay.close());
 
-function open(clients: YoutubeClient[] = ['VISIONOS']): Adapter['platform'] {
-  adapter = openAdapter(replay.url, { YOUTUBE_CLIENTS: clients, PUBLISH_DATES: 'exact' });
+async function open(clients: YoutubeClient[] = ['VISIONOS']): Promise<Adapter['platform']> {
+  adapter = await openAdapter(replay.url, { YOUTUBE_CLIENTS: clients, PUBLISH_DATES: 'exact' });
   return adapter.platform;
 }
 
@@ -43,26 +43,26 @@ async function outcomeOf<T>(reading: Promise<T>, say: (value: T) => string): Pro
   }
 }
 
-const channel: Read = (name) => {
+const channel: Read = async (name) => {
   replay.answerAs(name);
-  const reading = open().readChannel(argumentOf(name, 'browseId'), context());
+  const reading = (await open()).readChannel(argumentOf(name, 'browseId'), context());
   return outcomeOf(reading, (read) =>
     read.name !== '' && read.handle?.startsWith('@') ? 'named, with a handle' : 'named',
   );
 };
 
-const uploads: Read = (name) => {
+const uploads: Read = async (name) => {
   replay.answerAs(name);
-  const reading = open().listUploads(`UC${'x'.repeat(22)}`, 25, context());
+  const reading = (await open()).listUploads(`UC${'x'.repeat(22)}`, 25, context());
   return outcomeOf(reading, ({ uploads, complete }) => {
     const failures = new Set(uploads.map(({ failure }) => failure ?? 'free'));
     return `${uploads.length} ${[...failures].join()}${complete ? '' : ', and more'}`;
   });
 };
 
-const resolve: Read = (name) => {
+const resolve: Read = async (name) => {
   replay.answerAs(name);
-  const reading = open().resolveChannel({ kind: 'handle', handle: 'whoever' }, context());
+  const reading = (await open()).resolveChannel({ kind: 'handle', handle: 'whoever' }, context());
   return outcomeOf(reading, (id) => (/^UC[\w-]{22}$/.test(id) ? 'an ID' : id));
 };
 
@@ -73,7 +73,7 @@ const video =
     const path = recordings.get(name)?.path.includes('reel') ? ['playerRequest', 'videoId'] : ['videoId'];
     if (everything) replay.answerAs(name);
     else replay.playAs(name);
-    const outcome = await open([client]).readVideo(argumentOf(name, ...path), [], context());
+    const outcome = await (await open([client])).readVideo(argumentOf(name, ...path), [], context());
     return `${end(outcome)}${outcome.details.publishedAt === null ? '' : ', dated'}`;
   };
 

@@ -1,11 +1,12 @@
 import type { Segment } from '../../../domain/transcript.js';
 import type { UpstreamResponse, FailedResponse } from '../egress/upstream-response.js';
 import { isEmptyBody, readCaptionJson3, readCaptionXml } from './caption-formats.js';
-import type { InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import type { InnertubeClient } from '../innertube/innertube-client.js';
 import type { InnertubeClientName } from '../innertube/request-templates.js';
 import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
-import { UnreadableError } from '../innertube/unreadable-error.js';
+import { UnreadableError } from '../unreadable-error.js';
 
 export type CaptionText =
   /** `[]` is a track without a word. */
@@ -35,7 +36,7 @@ export async function fetchCaption(
   for (const { fmt, read } of FORMATS) {
     const url = captionUrl(track.baseUrl, fmt, videoId);
     if (!url) return { kind: 'unreadable', expected: "a caption URL of the platform's own for this video" };
-    const verdict = readText(await client.get('captions', clientName, url, scope), read);
+    const verdict = readText(await client.fetchText('captions', clientName, url, scope), read);
     if (verdict.kind === 'text' && verdict.segments.length > 0) return verdict;
     verdicts.push(verdict);
     // Another format helps where the body was the trouble; it does not where the request was.

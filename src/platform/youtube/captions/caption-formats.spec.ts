@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Segment } from '../../../domain/transcript.js';
 import { isEmptyBody, readCaptionJson3, readCaptionXml } from './caption-formats.js';
-import { UnreadableError } from '../innertube/unreadable-error.js';
+import { UnreadableError } from '../unreadable-error.js';
 
 const legacy = (cues: string) => `<?xml version="1.0" encoding="utf-8" ?><transcript>${cues}</transcript>`;
 const srv3 = (body: string) =>

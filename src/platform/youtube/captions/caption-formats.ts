@@ -1,8 +1,8 @@
 import type { Segment } from '../../../domain/transcript.js';
-import { asArray, asNumber, at, isObject } from '../innertube/json-fields.js';
+import { asArray, asNumber, at, isObject } from '../json-fields.js';
 import { readPlainCues } from './plain-cues.js';
 import { decodeEntities, plainText } from './plain-text.js';
-import { UnreadableError } from '../innertube/unreadable-error.js';
+import { UnreadableError } from '../unreadable-error.js';
 import { attributeOf, nextTag, type XmlTag } from './xml-tags.js';
 
 /** True for a body without content: how the platform refuses a caption URL that needs a token, never "no captions". */

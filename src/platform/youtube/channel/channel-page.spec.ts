@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { mutationsOf } from '../../../../test/pages/page-mutations.js';
 import { ageGatedPage, alertPage, CHANNEL_ID, channelPage } from '../../../../test/pages/youtube-pages.js';
 import { readChannelPage, readResolvedUrl } from './channel-page.js';
-import { UnreadableError } from '../innertube/unreadable-error.js';
+import { UnreadableError } from '../unreadable-error.js';
 
 const handleOf = (fields: object) => {
   const page = readChannelPage(channelPage(fields));

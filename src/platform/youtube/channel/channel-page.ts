@@ -1,7 +1,7 @@
 import type { Channel } from '../../../domain/transcript.js';
-import { asArray, asString, at, isObject } from '../innertube/json-fields.js';
+import { asArray, asString, at, isObject } from '../json-fields.js';
 import { hasErrorAlert } from './page-alerts.js';
-import { UnreadableError } from '../innertube/unreadable-error.js';
+import { UnreadableError } from '../unreadable-error.js';
 
 export type ChannelPage =
   | { kind: 'channel'; channel: Channel }

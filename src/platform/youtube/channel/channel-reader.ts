@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { ChannelNotFoundError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
@@ -5,22 +6,20 @@ import type { UploadsList } from '../../video-platform.js';
 import { upstreamError } from './channel-errors.js';
 import type { ChannelPage } from './channel-page.js';
 import { requestChannelPage, requestPlaylistOwner, requestChannelId } from './channel-requests.js';
-import { type EventLog, report } from '../event-log.js';
-import type { InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
-import type { ParsedResponse } from '../innertube/field-mask-request.js';
-import type { FieldMaskSupport } from '../innertube/field-mask-support.js';
+import { report } from '../event-log.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import type { UploadsReader } from './uploads-reader.js';
+import { UploadsReader } from './uploads-reader.js';
 
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
 
 /** Reads channels through one exit. Its methods throw `ChannelNotFoundError` and `UpstreamError`. */
+@Injectable()
 export class ChannelReader {
   constructor(
     private readonly innertube: InnertubeClient,
-    private readonly fieldMasks: FieldMaskSupport,
     private readonly uploads: UploadsReader,
-    private readonly log: EventLog,
   ) {}
 
   async resolve(reference: NamedReference, scope: RequestScope): Promise<string> {
@@ -57,7 +56,7 @@ export class ChannelReader {
   }
 
   private async page(channelId: string, scope: RequestScope): Promise<ChannelPage> {
-    return this.valueOf(await requestChannelPage(this.innertube, this.fieldMasks, channelId, scope), channelId);
+    return this.valueOf(await requestChannelPage(this.innertube, channelId, scope), channelId);
   }
 
   private valueOf<T>(response: ParsedResponse<T>, subject: string): T {
@@ -71,8 +70,7 @@ export class ChannelReader {
     ) {
       throw new ChannelNotFoundError(new Error(`${subject}: HTTP ${response.status}`));
     }
-    if (response.kind === 'unparsable')
-      report(this.log, 'warn', 'youtube_unreadable', { subject, expected: response.expected });
+    if (response.kind === 'unparsable') report('warn', 'youtube_unreadable', { subject, expected: response.expected });
     throw upstreamError(response, subject);
   }
 }

@@ -1,4 +1,4 @@
-import { asArray, at, textOf } from '../innertube/json-fields.js';
+import { asArray, at, textOf } from '../json-fields.js';
 
 /** Text in lower case, with straight apostrophes: the platform writes both kinds. */
 export function plainWords(text: string): string {

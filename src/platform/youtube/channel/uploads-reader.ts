@@ -1,27 +1,26 @@
+import { Injectable } from '@nestjs/common';
 import type { Upload } from '../../../domain/transcript.js';
 import type { UploadsList } from '../../video-platform.js';
 import { upstreamError } from './channel-errors.js';
 import { requestFeed, requestPlaylistPage, type ListKind } from './channel-requests.js';
-import { type EventLog, report } from '../event-log.js';
-import type { InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
-import type { ParsedResponse } from '../innertube/field-mask-request.js';
-import type { FieldMaskSupport } from '../innertube/field-mask-support.js';
-import { withOptional } from '../side-work.js';
+import { report } from '../event-log.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
+import { withOptional } from '../optional-work.js';
 import { type ShortsList, withDates, withKinds } from './upload-kinds.js';
 import type { UploadsPage } from './uploads-page.js';
-import type { UpstreamEvents } from '../upstream-events.js';
+import { UpstreamEvents } from '../upstream-events.js';
 
 /** Pages of a playlist have up to 100 entries; fewer than 20 on each, ten times over, is not a list that goes on. */
 const ENTRIES_PER_PAGE_MIN = 20;
 const PAGES_EXTRA = 3;
 
 /** Reads a channel's newest uploads, with what the list of Shorts and the feed say about them. */
+@Injectable()
 export class UploadsReader {
   constructor(
     private readonly innertube: InnertubeClient,
-    private readonly fieldMasks: FieldMaskSupport,
     private readonly events: UpstreamEvents,
-    private readonly log: EventLog,
   ) {}
 
   /**
@@ -56,7 +55,7 @@ export class UploadsReader {
     const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
     let from: { playlistId: string } | { continuation: string } = { playlistId };
     for (let page = 1; page <= pagesMax; page += 1) {
-      const response = await requestPlaylistPage(this.innertube, this.fieldMasks, kind, from, scope);
+      const response = await requestPlaylistPage(this.innertube, kind, from, scope);
       this.recordVerdict(kind, playlistId, response);
       const value = valueOf(response, playlistId);
       // A list that ends here after it has begun elsewhere was changed meanwhile: what it had is what there is.
@@ -79,7 +78,7 @@ export class UploadsReader {
       this.events.count('shape', kind, response.value.shape);
     if (response.kind !== 'unparsable') return;
     this.events.count('shape', kind, 'unreadable');
-    report(this.log, 'warn', 'youtube_unreadable', { kind, playlistId, expected: response.expected });
+    report('warn', 'youtube_unreadable', { kind, playlistId, expected: response.expected });
   }
 
   private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ShortsList> {
@@ -105,7 +104,7 @@ export class UploadsReader {
       if (scope.context.signal.aborted) this.events.count(kind, 'WEB', 'given-up');
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
       const message = cause instanceof Error ? cause.message : String(cause);
-      report(this.log, 'log', 'youtube_side_list_failed', { kind, channelId, message });
+      report('log', 'youtube_side_list_failed', { kind, channelId, message });
       return null;
     }
   }

@@ -31,3 +31,22 @@ export function contactedUrl(url: URL, baseUrl: URL | null): URL {
   if (!baseUrl) return url;
   return new URL(`${baseUrl.pathname.replace(/\/+$/, '')}${url.pathname}${url.search}`, baseUrl.origin);
 }
+
+/** Where a redirect leads, in the platform's own addresses; null when the response is no redirect. */
+export function redirectTarget(
+  response: { status: number; headers: Readonly<Record<string, string | string[] | undefined>> },
+  from: URL,
+  baseUrl: URL | null,
+): URL | null {
+  const { location } = response.headers;
+  if (![301, 302, 303, 307, 308].includes(response.status) || typeof location !== 'string') return null;
+  if (!URL.canParse(location, from.href)) return new URL('invalid:');
+  const target = new URL(location, from.href);
+  // A gateway may name itself in what it passes on; it is the only other host that can be meant.
+  if (baseUrl && target.origin === baseUrl.origin) {
+    const prefix = baseUrl.pathname.replace(/\/+$/, '');
+    const path = target.pathname.startsWith(`${prefix}/`) ? target.pathname.slice(prefix.length) : target.pathname;
+    return new URL(`${path}${target.search}`, from.origin);
+  }
+  return target;
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type MaskVerdict, FieldMaskSupport } from './field-mask-support.js';
+import { type MaskVerdict, FieldMaskSupport } from './field-masks.js';
 
 /** Reads with a client whose masked and whole answers look like this; says how it was asked. */
 async function read(fieldMasks: FieldMaskSupport, masked: MaskVerdict, whole: MaskVerdict) {
@@ -8,11 +8,11 @@ async function read(fieldMasks: FieldMaskSupport, masked: MaskVerdict, whole: Ma
     asked.push(withMask ? 'masked' : 'whole');
     return Promise.resolve(withMask ? masked : whole);
   };
-  const reading = await fieldMasks.read('player X', ask, (verdict) => verdict);
+  const reading = await fieldMasks.query('player X', ask, (verdict) => verdict);
   return { asked, reading };
 }
 
-describe('PartialResponses', () => {
+describe('FieldMaskSupport', () => {
   it('a mask that works is used, and nothing is asked twice', async () => {
     const fieldMasks = new FieldMaskSupport();
     expect(await read(fieldMasks, 'proof', 'proof')).toEqual({ asked: ['masked'], reading: 'proof' });
@@ -20,11 +20,11 @@ describe('PartialResponses', () => {
   });
 
   it('a client that says more without the mask is asked without it from then on, and it is told once', async () => {
-    const parsed: string[] = [];
-    const fieldMasks = new FieldMaskSupport((key) => parsed.push(key));
+    const unsupported: string[] = [];
+    const fieldMasks = new FieldMaskSupport((key) => unsupported.push(key));
     expect(await read(fieldMasks, 'doubtful', 'proof')).toEqual({ asked: ['masked', 'whole'], reading: 'proof' });
     expect(await read(fieldMasks, 'doubtful', 'proof')).toEqual({ asked: ['whole'], reading: 'proof' });
-    expect(parsed).toEqual(['player X']);
+    expect(unsupported).toEqual(['player X']);
   });
 
   it('a client that says no more without the mask keeps it', async () => {
@@ -34,11 +34,11 @@ describe('PartialResponses', () => {
   });
 
   it('a client that ignores the mask is not asked twice, and is asked without it from then on', async () => {
-    const parsed: string[] = [];
-    const fieldMasks = new FieldMaskSupport((key) => parsed.push(key));
+    const unsupported: string[] = [];
+    const fieldMasks = new FieldMaskSupport((key) => unsupported.push(key));
     expect((await read(fieldMasks, 'ignored', 'proof')).asked).toEqual(['masked']);
     expect((await read(fieldMasks, 'ignored', 'proof')).asked).toEqual(['whole']);
-    expect(parsed).toEqual(['player X']);
+    expect(unsupported).toEqual(['player X']);
   });
 
   it('trouble on the way proves nothing against the mask', async () => {

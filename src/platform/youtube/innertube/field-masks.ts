@@ -1,7 +1,7 @@
 /*
- * `$fields` masks, a partial response for each kind of request: every field that the readers of this folder read, in the
- * notation of Google's APIs (`a/b` and `a(b,c)`, arrays not named). A field that the platform does not know makes it
- * refuse the whole mask, so only names that were recorded, or that maintained clients read, stand here.
+ * `$fields` masks, a partial response for each kind of request: every field that the parsers read, in the notation of
+ * Google's APIs (`a/b` and `a(b,c)`, arrays not named). A field that the platform does not know makes it refuse the whole
+ * mask, so only names that were recorded, or that maintained clients read, are listed here.
  */
 
 /** Top-level fields alone, as recorded for other clients: without streams and ads the rest is small. */
@@ -45,3 +45,53 @@ export const UPLOADS_FIELDS =
   'alerts,onResponseReceivedActions,header/playlistHeaderRenderer/numVideosText,' +
   `${TABS}(richGridRenderer,sectionListRenderer/contents/itemSectionRenderer/contents(${ITEM},richGridRenderer,` +
   `playlistVideoListRenderer/contents(${ITEM})))`;
+
+/**
+ * How a response to a masked request looks. `proof`: the mask lets the important part through. `ignored`: the complete
+ * response came all the same. `doubtful`: the mask may have cut away what is missing. `failed`: nothing to judge.
+ */
+export type MaskVerdict = 'proof' | 'fine' | 'ignored' | 'doubtful' | 'failed';
+
+/**
+ * Decides which kinds of request are sent with a mask. `$fields` is recorded for WEB and ANDROID and unproved for the other
+ * clients, so a doubtful response is checked once without the mask. A client that returns more without it, or ignores it,
+ * gets requests without a mask from then on.
+ */
+export class FieldMaskSupport {
+  private readonly unsupported = new Set<string>();
+  private readonly proved = new Set<string>();
+
+  /** @param onUnsupported called once for each key whose client does not honour a mask */
+  constructor(private readonly onUnsupported: (key: string) => void = () => undefined) {}
+
+  /**
+   * @param key the client and the kind of request, which the verdict applies to
+   * @param query sends the request, with or without the mask
+   */
+  async query<R>(
+    key: string,
+    query: (masked: boolean) => Promise<R>,
+    judge: (response: R, masked: boolean) => MaskVerdict,
+  ): Promise<R> {
+    if (this.unsupported.has(key)) return query(false);
+    const masked = await query(true);
+    const verdict = judge(masked, true);
+    if (verdict === 'proof') this.proved.add(key);
+    if (verdict === 'ignored') this.markUnsupported(key);
+    if (verdict !== 'doubtful') return masked;
+    const complete = await query(false);
+    if (['proof', 'fine'].includes(judge(complete, false))) this.markUnsupported(key);
+    return complete;
+  }
+
+  /** Whether a mask was seen to let the important part through. */
+  isProved(key: string): boolean {
+    return this.proved.has(key);
+  }
+
+  private markUnsupported(key: string): void {
+    if (this.unsupported.has(key)) return;
+    this.unsupported.add(key);
+    this.onUnsupported(key);
+  }
+}

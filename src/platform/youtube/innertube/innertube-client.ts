@@ -1,141 +1,133 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { ReadingContext } from '../../video-platform.js';
-import { type UpstreamResponse, type JsonResponse, outcomeOf } from '../egress/upstream-response.js';
-import type { Admission } from '../egress/circuit-breaker.js';
 import type { Egress } from '../egress/egress-pool.js';
-import type { HttpTransport } from '../egress/http-transport.js';
+import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
+import { RetryBudget } from '../egress/retry.js';
+import type { FailedResponse, JsonResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import { report } from '../event-log.js';
+import { at, asString } from '../json-fields.js';
+import { UnreadableError } from '../unreadable-error.js';
+import { UpstreamEvents } from '../upstream-events.js';
+import { FieldMaskSupport, type MaskVerdict } from './field-masks.js';
 import { type InnertubeClientName, type InnertubeRequestTemplates, loadRequestTemplates } from './request-templates.js';
-import { type RetryBudget, withRetries } from '../egress/retry.js';
-import type { UpstreamEvents } from '../upstream-events.js';
 import { VisitorDataCache } from './visitor-data-cache.js';
-import { at, asString } from './json-fields.js';
 
-/** Longest wait for visitor data; past it the local one is used. */
+/** Longest wait for visitor data; past it locally generated data is used. */
 const VISITOR_TIMEOUT_MS = 5_000;
-/** An issued one has 40 to 600 characters. */
+/** Issued visitor data has 40 to 600 characters. */
 const VISITOR_LENGTH_MAX = 4_096;
 
-/** On whose behalf, through which exit, and with how many retries a piece of work is done. */
-export interface RequestScope {
-  readonly egress: Egress;
-  readonly admission: Pick<Admission, 'probe' | 'isObsolete'>;
-  readonly context: ReadingContext;
-  readonly budget: RetryBudget;
-}
-
 export interface InnertubeCall {
-  /** For the counters: `player`, `uploads`, … */
+  /** Metric label: `player`, `uploads`, … */
   kind: string;
   client: InnertubeClientName;
   /** Below `/youtubei/v1/`. */
   path: string;
   payload: Readonly<Record<string, unknown>>;
-  /** A partial response mask, or null for the whole answer. */
+  /** The `$fields` mask that selects what `parse` reads, or null for the complete response. */
   fields: string | null;
 }
 
-/** Speaks InnerTube: composes, sends, retries and counts; what an answer means is for others to say. */
-export class InnertubeClient {
-  private cachedVisitorData: VisitorDataCache | null = null;
+/** A response with what was read from it. `unparsable`: JSON came, and it is not what `parse` expects. */
+export type ParsedResponse<T> =
+  { kind: 'parsed'; value: T } | { kind: 'unparsable'; expected: string } | FailedResponse;
+
+/** Speaks InnerTube: composes requests, sends them through the pipeline, and asks for partial responses where they work. */
+@Injectable()
+export class InnertubeClient implements OnApplicationShutdown {
+  private readonly fieldMasks = new FieldMaskSupport((key) => report('warn', 'youtube_fields_not_honoured', { key }));
+  private readonly shutdown = new AbortController();
+  private visitorData: VisitorDataCache | null = null;
   private readonly visitorFairnessKey = {};
 
-  /** @param closing aborted when the process shuts down */
   constructor(
-    private readonly http: HttpTransport,
+    private readonly pipeline: RequestPipeline,
     private readonly events: UpstreamEvents,
-    private readonly closing: AbortSignal,
   ) {}
 
-  /** Asks for JSON. Rejects only when `context.signal` is aborted. */
-  async post(call: InnertubeCall, scope: RequestScope): Promise<JsonResponse> {
-    const requests = await loadRequestTemplates();
-    const visitorData = await this.visitorDataCache(requests).get(scope.egress, call.client, scope.context.signal);
-    const request = requests.compose(call.client, call.path, call.payload, visitorData, call.fields);
-    const attempt = async () => {
-      const response = await this.counted(call, scope, async (onTurn) => {
-        const isBlocked = (): boolean => onTurn(scope.admission.isObsolete());
-        return asJson(await this.http.send(request, scope.egress.dispatcher, scope.context, isBlocked));
-      });
-      if (call.fields !== null && response.kind === 'json') {
-        this.events.count('fields', call.client, response.whole ? 'ignored' : 'honoured');
-      }
-      return response;
-    };
-    return withRetries(attempt, scope.budget, scope.context);
+  onApplicationShutdown(): void {
+    this.shutdown.abort(new Error('The service is shutting down.'));
   }
 
   /**
-   * Fetches a text that an answer pointed to, with the face of the client that was answered. Rejects only when
-   * `context.signal` is aborted.
-   */
-  async get(kind: string, client: InnertubeClientName, url: URL, scope: RequestScope): Promise<UpstreamResponse> {
-    const requests = await loadRequestTemplates();
-    const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': requests.userAgent(client) };
-    const attempt = () =>
-      this.counted({ kind, client }, scope, (onTurn) =>
-        this.http.send({ url, headers }, scope.egress.dispatcher, scope.context, () => onTurn(false)),
-      );
-    // An empty text is no accident that passes: it is how a caption URL refuses, so it is not tried again here. Nor is
-    // a text held back by what other videos met meanwhile: whoever was given its URL is not refused.
-    return withRetries(attempt, scope.budget, scope.context);
-  }
-
-  /**
-   * Tells of a request when it has ended, with the time since its turn came: waiting for it says nothing of the platform.
+   * Sends a call and parses its JSON, with the call's mask where the client honours it. Rejects only when the scope's
+   * signal is aborted.
    *
-   * @param send calls `onTurn` when the turn comes, with whether it is not sent after all, which is what `onTurn` returns
+   * @param parse throws `UnreadableError` for what it does not expect
+   * @param judge says whether a parsed masked response proves the mask or raises a doubt about it
    */
-  private async counted<T extends UpstreamResponse | JsonResponse>(
-    { kind, client }: Pick<InnertubeCall, 'kind' | 'client'>,
-    { egress }: Pick<RequestScope, 'egress'>,
-    send: (onTurn: (isBlocked: boolean) => boolean) => Promise<T>,
-  ): Promise<T> {
-    let sentAtMs: number | undefined;
-    const parse = (outcome: string): void => {
-      const seconds = (performance.now() - (sentAtMs ?? performance.now())) / 1000;
-      this.events.request({ kind, client, egress: egress.name, outcome, seconds });
+  async query<T>(
+    call: InnertubeCall,
+    parse: (response: unknown) => T,
+    scope: RequestScope,
+    judge: (value: T, maskProved: boolean) => MaskVerdict = () => 'fine',
+  ): Promise<ParsedResponse<T>> {
+    if (call.fields === null) return parseWith(parse, await this.post(call, scope));
+    const key = `${call.kind} ${call.client}`;
+    const query = async (masked: boolean): Promise<{ parsed: ParsedResponse<T>; complete: boolean }> => {
+      const response = await this.post(masked ? call : { ...call, fields: null }, scope);
+      return { parsed: parseWith(parse, response), complete: response.kind === 'json' && response.whole };
     };
-    try {
-      const response = await send((isBlocked) => {
-        sentAtMs ??= performance.now();
-        return isBlocked;
-      });
-      parse(outcomeOf(response));
-      return response;
-    } catch (error) {
-      // Nobody waits for it any more. What was never sent is not told of.
-      if (sentAtMs !== undefined) parse('aborted');
-      throw error;
-    }
+    const { parsed } = await this.fieldMasks.query(key, query, ({ parsed, complete }, masked) => {
+      if (masked && complete) return 'ignored';
+      if (parsed.kind === 'parsed') return judge(parsed.value, this.fieldMasks.isProved(key));
+      // A mask that is not understood is answered with 400; one that cuts too much gives a response that cannot be read.
+      const mayBeTheMask = parsed.kind === 'unparsable' || (parsed.kind === 'http-error' && parsed.status === 400);
+      return mayBeTheMask ? 'doubtful' : 'failed';
+    });
+    return parsed;
   }
 
-  /** Gives a client of an exit a new identity, after it was taken for a machine. */
+  /**
+   * Fetches a text that a response pointed to, as the client that received the response. Rejects only when the scope's
+   * signal is aborted.
+   */
+  async fetchText(kind: string, client: InnertubeClientName, url: URL, scope: RequestScope): Promise<UpstreamResponse> {
+    const templates = await loadRequestTemplates();
+    const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': templates.userAgent(client) };
+    // Sent even when the egress was blocked meanwhile: a caller that was issued this URL is not refused.
+    return this.pipeline.text({ kind, client, scope, outgoing: { url, headers }, isObsolete: () => false });
+  }
+
+  /** Requests new visitor data for a client of an egress before its next call, after it was taken for a bot. */
   renewVisitorData(egress: Egress, client: InnertubeClientName): void {
-    this.cachedVisitorData?.invalidate(egress, client);
+    this.visitorData?.invalidate(egress, client);
   }
 
-  private visitorDataCache(requests: InnertubeRequestTemplates): VisitorDataCache {
-    this.cachedVisitorData ??= new VisitorDataCache(
-      (egress, client) => this.requestVisitorData(requests, egress, client),
-      () => requests.localVisitorData(),
+  private async post(call: InnertubeCall, scope: RequestScope): Promise<JsonResponse> {
+    const { kind, client, path, payload, fields } = call;
+    const templates = await loadRequestTemplates();
+    const visitorData = await this.visitorDataCache(templates).get(scope.egress, client, scope.context.signal);
+    const outgoing = templates.compose(client, path, payload, visitorData, fields);
+    const isObsolete = () => scope.admission.isObsolete();
+    const response = await this.pipeline.json({ kind, client, scope, outgoing, isObsolete });
+    if (fields !== null && response.kind === 'json')
+      this.events.count('fields', client, response.whole ? 'ignored' : 'honoured');
+    return response;
+  }
+
+  private visitorDataCache(templates: InnertubeRequestTemplates): VisitorDataCache {
+    this.visitorData ??= new VisitorDataCache(
+      (egress, client) => this.requestVisitorData(templates, egress, client),
+      () => templates.localVisitorData(),
     );
-    return this.cachedVisitorData;
+    return this.visitorData;
   }
 
   private async requestVisitorData(
-    requests: InnertubeRequestTemplates,
+    templates: InnertubeRequestTemplates,
     egress: Egress,
     client: InnertubeClientName,
   ): Promise<string | null> {
     const context: ReadingContext = {
-      // Shared by whoever needs it next, so it does not end with the call that asked first.
-      signal: AbortSignal.any([this.closing, AbortSignal.timeout(VISITOR_TIMEOUT_MS)]),
+      // All calls that need it share the request, so it does not end with the call that started it.
+      signal: AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(VISITOR_TIMEOUT_MS)]),
       deadlineAtMs: performance.now() + VISITOR_TIMEOUT_MS,
       fairnessKey: this.visitorFairnessKey,
     };
-    const request = requests.compose(client, 'visitor_id', {}, requests.localVisitorData(), null);
-    const response = await this.counted({ kind: 'visitor', client }, { egress }, async (onTurn) =>
-      asJson(await this.http.send(request, egress.dispatcher, context, () => onTurn(false))),
-    );
+    const outgoing = templates.compose(client, 'visitor_id', {}, templates.localVisitorData(), null);
+    const scope = { egress, context, budget: new RetryBudget(0) };
+    const response = await this.pipeline.json({ kind: 'visitor', client, scope, outgoing, isObsolete: () => false });
     if (response.kind !== 'json') return null;
     const visitorData = asString(at(response.value, 'responseContext', 'visitorData'));
     return visitorData && visitorData.length <= VISITOR_LENGTH_MAX && /^[\x21-\x7e]+$/.test(visitorData)
@@ -144,15 +136,16 @@ export class InnertubeClient {
   }
 }
 
-function asJson(response: UpstreamResponse): JsonResponse {
-  if (response.kind !== 'ok') return response;
-  // A JSON answer is never empty; what comes instead is told like the empty text of a caption URL that refuses.
-  if (response.media === 'empty') return { kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null };
-  if (response.media === 'html') return { kind: 'unreadable', expected: 'JSON, not a page' };
+function parseWith<T>(parse: (response: unknown) => T, response: JsonResponse): ParsedResponse<T> {
+  return response.kind === 'json' ? parsed(() => parse(response.value)) : response;
+}
+
+/** The result of a parser that throws `UnreadableError` for what it does not expect. */
+export function parsed<T>(parse: () => T): ParsedResponse<T> {
   try {
-    const value: unknown = JSON.parse(response.body);
-    return { kind: 'json', value, whole: at(value, 'responseContext') !== undefined };
-  } catch {
-    return { kind: 'unreadable', expected: 'whole JSON' };
+    return { kind: 'parsed', value: parse() };
+  } catch (error) {
+    if (error instanceof UnreadableError) return { kind: 'unparsable', expected: error.expected };
+    throw error;
   }
 }

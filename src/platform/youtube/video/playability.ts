@@ -1,4 +1,4 @@
-import { asArray, asNumber, asString, at, textOf } from '../innertube/json-fields.js';
+import { asArray, asNumber, asString, at, textOf } from '../json-fields.js';
 import { plainWords } from '../channel/page-alerts.js';
 
 /** Why a player response with a status other than OK has no captions. */

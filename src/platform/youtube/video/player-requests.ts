@@ -1,8 +1,7 @@
 import type { YoutubeClient } from '../../../config/environment.js';
-import type { InnertubeCall, InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
-import { postWithFieldMask, fieldMaskKey, type ParsedResponse } from '../innertube/field-mask-request.js';
-import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
-import type { MaskVerdict, FieldMaskSupport } from '../innertube/field-mask-support.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import type { InnertubeCall, InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
+import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS, type MaskVerdict } from '../innertube/field-masks.js';
 import { type Microformat, type PlayerReading, readMicroformat, readPlayer, readReel } from './player-response.js';
 
 interface PlayerEndpoint {
@@ -28,37 +27,32 @@ const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
   },
 };
 
-/** Asks a client about a video. Rejects only when the work's signal is aborted. */
+/** Requests a video's player response as a client. Rejects only when the scope's signal is aborted. */
 export function requestPlayer(
   innertube: InnertubeClient,
-  fieldMasks: FieldMaskSupport,
   client: YoutubeClient,
   videoId: string,
   scope: RequestScope,
 ): Promise<ParsedResponse<PlayerReading>> {
   const { path, fields, payload, read } = ENDPOINTS[client];
   const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId), fields };
-  const readIt = (response: unknown) => read(response, videoId);
-  return postWithFieldMask(innertube, fieldMasks, call, readIt, scope, (reading) =>
-    judge(reading, fieldMasks.isProved(fieldMaskKey(call))),
-  );
+  return innertube.query(call, (response) => read(response, videoId), scope, judgeMask);
 }
 
 /**
  * A mask that a client only half understands could cut the captions away and leave a video that seems to have none. So
  * until tracks have come through it, an answer without them is doubtful.
  */
-function judge({ kind }: PlayerReading, proved: boolean): MaskVerdict {
+function judgeMask({ kind }: PlayerReading, maskProved: boolean): MaskVerdict {
   if (kind === 'tracks') return 'proof';
-  return !proved && (kind === 'no-captions' || kind === 'unavailable' || kind === 'unknown-status')
+  return !maskProved && (kind === 'no-captions' || kind === 'unavailable' || kind === 'unknown-status')
     ? 'doubtful'
     : 'fine';
 }
 
-/** Asks WEB when a video was published; null when it does not tell. Rejects only when the work's signal is aborted. */
+/** Requests a video's publish date as WEB; null when there is none. Rejects only when the scope's signal is aborted. */
 export async function requestMicroformat(
   innertube: InnertubeClient,
-  fieldMasks: FieldMaskSupport,
   videoId: string,
   scope: RequestScope,
 ): Promise<Microformat | null> {
@@ -66,12 +60,6 @@ export async function requestMicroformat(
     ...{ kind: 'microformat', client: 'WEB', path: 'player' },
     ...{ payload: playerPayload(videoId), fields: MICROFORMAT_FIELDS },
   };
-  const parsed = await postWithFieldMask(
-    innertube,
-    fieldMasks,
-    call,
-    (response) => readMicroformat(response, videoId),
-    scope,
-  );
+  const parsed = await innertube.query(call, (response) => readMicroformat(response, videoId), scope);
   return parsed.kind === 'parsed' ? parsed.value : null;
 }

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { mutationsOf } from '../../../../test/pages/page-mutations.js';
 import { captionTrack, microformatResponse, playerResponse, VIDEO_ID } from '../../../../test/pages/youtube-pages.js';
 import { NO_DETAILS } from '../../../domain/transcript.js';
-import { at } from '../innertube/json-fields.js';
+import { at } from '../json-fields.js';
 import { readMicroformat, readPlayer, readReel, type PlayerReading } from './player-response.js';
-import { UnreadableError } from '../innertube/unreadable-error.js';
+import { UnreadableError } from '../unreadable-error.js';
 
 const read = (response: unknown) => readPlayer(response, VIDEO_ID);
 const refused = (playability: object, video: object | null = {}) => {

@@ -1,9 +1,9 @@
 import { NO_DETAILS, type VideoDetails, type VideoKind } from '../../../domain/transcript.js';
-import { asCount, asString, at, isObject } from '../innertube/json-fields.js';
+import { asCount, asString, at, isObject } from '../json-fields.js';
 import { readPlayabilityProblem, type PlayabilityProblem } from './playability.js';
 import { readTracks, type PlayerTrack, type TrackDefaults } from './player-tracks.js';
 import { readInstant } from '../channel/displayed-values.js';
-import { UnreadableError } from '../innertube/unreadable-error.js';
+import { UnreadableError } from '../unreadable-error.js';
 
 /** What a player response says about a video. Everything but `tracks` is a reason for having no text. */
 export type PlayerReading =

@@ -1,6 +1,6 @@
 import type { CaptionTrack } from '../../../domain/transcript.js';
-import { asArray, asCount, asString, at, isObject, textOf } from '../innertube/json-fields.js';
-import { UnreadableError } from '../innertube/unreadable-error.js';
+import { asArray, asCount, asString, at, isObject, textOf } from '../json-fields.js';
+import { UnreadableError } from '../unreadable-error.js';
 
 /** A caption track and where its text is. */
 export interface PlayerTrack {

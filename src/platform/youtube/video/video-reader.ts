@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import type { YoutubeClient } from '../../../config/environment.js';
 import {
   NO_DETAILS,
@@ -17,16 +18,16 @@ import {
   isRefusal,
   stepAfter,
 } from './client-fallback.js';
-import type { ClientHealth, ClientCandidate } from './client-health.js';
-import { type EventLog, report } from '../event-log.js';
+import { type ClientCandidate, ClientHealth } from './client-health.js';
+import { report } from '../event-log.js';
 import type { Attempt } from '../egress/proxy-failover.js';
-import type { InnertubeClient, RequestScope } from '../innertube/innertube-client.js';
-import type { FieldMaskSupport } from '../innertube/field-mask-support.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { InnertubeClient } from '../innertube/innertube-client.js';
 import { requestPlayer } from './player-requests.js';
 import type { PlayerReading } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
 import { selectTracks } from './track-selection.js';
-import type { UpstreamEvents } from '../upstream-events.js';
+import { UpstreamEvents } from '../upstream-events.js';
 import { mergeDetails } from './video-details.js';
 
 /** What is known so far in one pass over the clients. */
@@ -43,13 +44,12 @@ interface Pass {
 }
 
 /** Reads one video through one exit: client after client, until one brings the text or says why there can be none. */
+@Injectable()
 export class VideoReader {
   constructor(
     private readonly innertube: InnertubeClient,
-    private readonly fieldMasks: FieldMaskSupport,
     private readonly clientHealth: ClientHealth,
     private readonly events: UpstreamEvents,
-    private readonly log: EventLog,
   ) {}
 
   /** Rejects only when the work's signal is aborted. */
@@ -86,7 +86,7 @@ export class VideoReader {
   }
 
   private async tryClient(client: YoutubeClient, pass: Pass): Promise<VideoOutcome | null> {
-    const response = await requestPlayer(this.innertube, this.fieldMasks, client, pass.videoId, pass.scope);
+    const response = await requestPlayer(this.innertube, client, pass.videoId, pass.scope);
     if (response.kind === 'parsed') return this.follow(client, response.value, pass);
     if (response.kind === 'unparsable' || response.kind === 'unreadable')
       this.reportUnreadable(client, pass, response.expected);
@@ -105,7 +105,7 @@ export class VideoReader {
     if (reading.kind === 'bot-check') this.innertube.renewVisitorData(pass.scope.egress, client);
     if (reading.kind === 'unknown-status') {
       const { status, reason } = reading;
-      report(this.log, 'warn', 'youtube_unknown_playability', { client, videoId: pass.videoId, status, reason });
+      report('warn', 'youtube_unknown_playability', { client, videoId: pass.videoId, status, reason });
     }
     const step = stepAfter(reading, pass.evidence);
     if (step.go === 'next') pass.evidence.push(step.evidence);
@@ -164,7 +164,7 @@ export class VideoReader {
   }
 
   private reportUnreadable(client: YoutubeClient, pass: Pass, expected: string): void {
-    report(this.log, 'warn', 'youtube_unreadable', { client, videoId: pass.videoId, expected });
+    report('warn', 'youtube_unreadable', { client, videoId: pass.videoId, expected });
   }
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { EgressPool } from './egress/egress-pool.js';
-import type { RequestScope } from './innertube/innertube-client.js';
+import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
-import { withOptional } from './side-work.js';
+import { withOptional } from './optional-work.js';
 
 function scope(signal = new AbortController().signal): RequestScope {
   const taken = new EgressPool({ proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 }).take('channel');

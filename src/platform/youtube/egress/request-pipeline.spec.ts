@@ -5,7 +5,8 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Agent } from 'undici';
 import { FairLimiter } from './fair-limiter.js';
-import { type HttpTransportOptions, HttpTransport } from './http-transport.js';
+import { RequestPipeline, type PipelineOptions } from './request-pipeline.js';
+import { RetryBudget } from './retry.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -46,14 +47,25 @@ afterEach(async () => {
 
 function send(
   path = '/youtubei/v1/player',
-  options: Partial<HttpTransportOptions> & { signal?: AbortSignal; body?: string } = {},
+  options: Partial<PipelineOptions> & { signal?: AbortSignal; body?: string } = {},
 ) {
-  const { signal = new AbortController().signal, body, ...cooldown } = options;
-  const http = new HttpTransport({ limiter, baseUrl: new URL(origin), timeoutMs: 5_000, ...cooldown });
+  const { signal = new AbortController().signal, body, ...rest } = options;
   const url = new URL(path, PLATFORM);
-  return http.send({ url, headers: { 'x-test': '1' }, ...(body === undefined ? {} : { body }) }, agent, {
-    ...{ signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} },
-  });
+  return sendTo(url, { signal, ...(body === undefined ? {} : { body }) }, rest);
+}
+
+function sendTo(
+  url: URL,
+  { signal, body }: { signal: AbortSignal; body?: string },
+  rest: Partial<PipelineOptions> = {},
+) {
+  const events = { request: () => undefined };
+  const defaults = { limiter, baseUrl: new URL(origin), timeoutMs: 5_000, bodyBytesMax: 16 * 1024 * 1024, events };
+  const context = { signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
+  const scope = { egress: { name: 'direct', dispatcher: agent }, context, budget: new RetryBudget(0) };
+  const outgoing = { url, headers: { 'x-test': '1' }, ...(body === undefined ? {} : { body }) };
+  const pending = { kind: 'player', client: 'WEB', scope, outgoing, isObsolete: () => false };
+  return new RequestPipeline({ ...defaults, ...rest }).text(pending);
 }
 
 const response =
@@ -61,7 +73,7 @@ const response =
   (_request, response) =>
     response.writeHead(status, headers).end(body);
 
-describe('HttpRequests', () => {
+describe('RequestPipeline', () => {
   it('sends a body as POST and nothing as GET, with the cookie that avoids the consent page', async () => {
     handler = response(200, JSON_TYPE, '{"a":1}');
     await expect(send('/youtubei/v1/player', { body: '{}' })).resolves.toEqual({
@@ -195,14 +207,12 @@ describe('HttpRequests', () => {
 
   it('contacts nobody for a URL that is not the platform’s own', async () => {
     handler = response(200, JSON_TYPE, '{}');
-    const http = new HttpTransport({ limiter, baseUrl: new URL(origin), timeoutMs: 1_000 });
     for (const url of [
       'https://example.org/api/timedtext',
       'http://www.youtube.com/',
       'https://www.youtube.com:444/',
     ]) {
-      const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
-      await expect(http.send({ url: new URL(url), headers: {} }, agent, context)).resolves.toMatchObject({
+      await expect(sendTo(new URL(url), { signal: new AbortController().signal })).resolves.toMatchObject({
         kind: 'unreadable',
       });
     }

@@ -1,4 +1,4 @@
-import type { RequestScope } from './innertube/innertube-client.js';
+import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 
 /** How long finished work waits for what only adds to it; both began together. */
