@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { mutationsOf } from '../../../../test/pages/page-mutations.js';
-import { ageGatedPage, alertPage, CHANNEL_ID, channelPage } from '../../../../test/pages/youtube-pages.js';
+import {
+  ageGatedPage,
+  alertPage,
+  CHANNEL_ID,
+  channelPage,
+  topicChannelPage,
+} from '../../../../test/pages/youtube-pages.js';
 import { readChannelPage, readResolvedUrl } from './channel-page.js';
 import { UnreadableError } from '../unreadable-error.js';
 
@@ -47,6 +53,11 @@ describe('a channel page', () => {
   it('does not take a passing trouble or a notice for a channel that is gone', () => {
     expect(() => readChannelPage(alertPage('Something went wrong.'))).toThrow(UnreadableError);
     expect(() => readChannelPage(alertPage('This channel does not exist.', 'INFO'))).toThrow(UnreadableError);
+  });
+
+  it('names a topic channel, which has a carousel header and no metadata', () => {
+    const channel = { id: CHANNEL_ID, name: 'Sailing', handle: null };
+    expect(readChannelPage(topicChannelPage)).toEqual({ kind: 'channel', channel });
   });
 
   it('tells an age gate and the name on it', () => {

@@ -1,5 +1,5 @@
 import type { Channel } from '../../../domain/transcript.js';
-import { asArray, asString, at, isObject } from '../json-fields.js';
+import { asArray, asString, at, isObject, textOf } from '../json-fields.js';
 import { hasErrorAlert } from './page-alerts.js';
 import { UnreadableError } from '../unreadable-error.js';
 
@@ -25,8 +25,10 @@ export function readChannelPage(page: unknown): ChannelPage {
   const metadata = at(page, 'metadata', 'channelMetadataRenderer');
   if (metadata !== undefined) return { kind: 'channel', channel: readChannel(metadata) };
   if (hasErrorAlert(page, REMOVED)) return { kind: 'gone' };
+  const topic = topicChannel(page);
+  if (topic) return { kind: 'channel', channel: topic };
   const gate = ageGate(page);
-  if (gate === undefined) throw new UnreadableError('a channel, its age gate or an alert');
+  if (gate === undefined) throw new UnreadableError('a channel, a topic channel, an age gate or an alert');
   return { kind: 'age-gated', name: asString(at(gate, 'channelTitle')) };
 }
 
@@ -48,6 +50,20 @@ export function readHandle(url: unknown): string | null {
   } catch {
     return null;
   }
+}
+
+/**
+ * The platform's own topic channels (Sports, Gaming, …) have no metadata: only the carousel in their header names them
+ * (recorded in January 2026). They have no handle.
+ */
+function topicChannel(page: unknown): Channel | undefined {
+  for (const item of asArray(at(page, 'header', 'carouselHeaderRenderer', 'contents'))) {
+    const details = at(item, 'topicChannelDetailsRenderer');
+    const id = asString(at(details, 'subscribeButton', 'subscribeButtonRenderer', 'channelId'));
+    const name = textOf(at(details, 'title'));
+    if (id !== null && CHANNEL_ID.test(id) && name !== null) return { id, name, handle: null };
+  }
+  return undefined;
 }
 
 function ageGate(page: unknown): unknown {

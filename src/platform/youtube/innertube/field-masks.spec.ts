@@ -14,6 +14,7 @@ import {
   playlistPage,
   playlistVideo,
   shortsLockup,
+  topicChannelPage,
   VIDEO_ID,
 } from '../../../../test/pages/youtube-pages.js';
 import { readChannelPage } from '../channel/channel-page.js';
@@ -121,6 +122,7 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
       channelPage(),
       channelPage({ vanityChannelUrl: undefined }),
       ageGatedPage,
+      topicChannelPage,
       alertPage('This channel does not exist.'),
     ],
   ],

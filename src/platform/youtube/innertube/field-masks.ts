@@ -19,6 +19,8 @@ const TABS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
 /** Only the gate is taken from `contents`, as an age-gated channel has nothing else. */
 export const CHANNEL_FIELDS =
   'alerts,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
+  'header/carouselHeaderRenderer/contents/topicChannelDetailsRenderer' +
+  '(title,subscribeButton/subscribeButtonRenderer/channelId),' +
   `${TABS}/sectionListRenderer/contents/channelAgeGateRenderer/channelTitle`;
 
 const PLAYLIST_VIDEO =
