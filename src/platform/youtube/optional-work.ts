@@ -1,13 +1,13 @@
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 
-/** How long finished work waits for what only adds to it; both began together. */
+/** How long the finished main work waits for the optional work, which started at the same time. */
 const GRACE_MS = 2_000;
 const RETRIES = 1;
 
 /**
- * Does the main work and, beside it, work that only adds to its result: the side never fails the main, and never holds it
- * up for longer than a moment. Null for a side that failed or was not done in time.
+ * Runs the main work and, concurrently, optional work that adds to its result. The optional work never fails the main work and
+ * delays it by the grace period at most. Null when the optional work failed or was not done in time.
  */
 export async function withOptional<M, S>(
   scope: RequestScope,
@@ -19,7 +19,7 @@ export async function withOptional<M, S>(
   const controller = new AbortController();
   const stop = () => controller.abort(context.signal.reason);
   context.signal.addEventListener('abort', stop, { once: true });
-  // A budget of its own: what only adds must not use up the retries of what matters.
+  // A budget of its own: optional work must not use up the retries of the main work.
   const optionalScope: RequestScope = {
     egress: scope.egress,
     admission: scope.admission,
@@ -41,7 +41,7 @@ export async function withOptional<M, S>(
   }
 }
 
-/** The same caller with an end of its own; the deadline is still read from the caller's, because it can move. */
+/** The same caller with a signal of its own; the deadline is read from the caller's context, because it can move. */
 function optionalContext({ context }: RequestScope, signal: AbortSignal): RequestScope['context'] {
   return {
     signal,

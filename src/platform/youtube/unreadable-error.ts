@@ -1,6 +1,6 @@
 /**
- * An answer of the platform is not what it should be. The only error that the readers of this folder throw, for any
- * input; its message says what was expected and is for the log, never for a caller.
+ * A response of the platform does not have the expected form. The only error that the parsers throw, for any input. Its
+ * message names what was expected; it is for the log, never for a caller.
  */
 export class UnreadableError extends Error {
   constructor(readonly expected: string) {

@@ -1,7 +1,7 @@
 import { UpstreamError } from '../../../domain/errors.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 
-/** Why a channel could not be read, for the log, and what it says about the exit that it was asked through. */
+/** Why a channel could not be read, for the log, and what that says about the egress. */
 export class ChannelReadError extends Error {
   constructor(
     message: string,
@@ -14,7 +14,7 @@ export class ChannelReadError extends Error {
   }
 }
 
-/** What a call gets when the channel could not be read: the code, with the private cause for the log. */
+/** The error of a call whose channel could not be read: the code, with the private cause for the log. */
 export function upstreamError(
   response: FailedResponse | { kind: 'unparsable'; expected: string },
   subject: string,

@@ -14,7 +14,7 @@ import { UploadsReader } from './uploads-reader.js';
 
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
 
-/** Reads channels through one exit. Its methods throw `ChannelNotFoundError` and `UpstreamError`. */
+/** Reads channels through one egress. Its methods throw `ChannelNotFoundError` and `UpstreamError`. */
 @Injectable()
 export class ChannelReader {
   constructor(
@@ -41,7 +41,7 @@ export class ChannelReader {
     }
   }
 
-  /** A channel without an uploads playlist has no uploads, or is gone: its page says which. */
+  /** A channel without an uploads playlist has no uploads or does not exist: its page says which. */
   async listUploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsList> {
     const list = await this.uploads.list(channelId, count, scope);
     if (list !== null) return list;

@@ -65,14 +65,14 @@ export class UploadsReader {
       if (uploads.size >= count) return { uploads: [...uploads.values()], complete: false };
       from = { continuation: value.continuation };
     }
-    // Fewer than asked for and no end: telling them as all there are would be a silently short answer.
+    // Fewer than requested, and no end of the list: returning them would be a silently truncated result.
     throw upstreamError(
       { kind: 'unparsable', expected: `${count} uploads or an end within ${pagesMax} pages` },
       playlistId,
     );
   }
 
-  /** A form of the page that changes is the first sign of answers that will not be readable. */
+  /** A new page shape is the first sign of responses that will not be readable. */
   private recordVerdict(kind: ListKind, playlistId: string, response: ParsedResponse<UploadsPage>): void {
     if (response.kind === 'parsed' && response.value.kind === 'page')
       this.events.count('shape', kind, response.value.shape);
@@ -91,7 +91,7 @@ export class UploadsReader {
     return valueOf(await requestFeed(this.innertube, channelId, scope), 'feed');
   }
 
-  /** What only adds to the list: its failure is logged and is null. It never rejects, whoever waits for it or not. */
+  /** Additions to the list: a failure is logged and gives null. Never rejects. */
   private async optional<T>(
     kind: string,
     channelId: string,

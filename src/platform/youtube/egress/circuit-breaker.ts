@@ -1,25 +1,25 @@
-/** So many different videos (or channels) refused in a row, with no answer between, is a block of the exit. */
+/** This many different videos (or channels) refused in a row, with no success in between, mean that the egress is blocked. */
 export const BLOCKS_TO_OPEN = 5;
 const OPEN_FIRST_MS = 30_000;
 const OPEN_MAX_MS = 600_000;
 
-/** Work that was let through, and what came of it. The first call counts; the later ones do nothing. */
+/** Permission to use the egress, and the result of using it. Only the first reported result counts. */
 export interface Admission {
-  /** Let through to see whether the platform answers again: as little as possible should be sent. */
+  /** Admitted to find out whether the block has ended: send as little as possible. */
   readonly probe: boolean;
-  /** Whether the breaker opened after this was let through: what was not sent yet should not be. */
+  /** Whether the breaker opened since: requests that were not sent yet should not be sent. */
   isObsolete(): boolean;
-  /** The platform answered, whatever the answer was. */
+  /** The platform responded, whatever the response was. */
   succeeded(): void;
-  /** The platform refused. @param subject what was asked for; the same one twice counts once */
+  /** The platform refused. @param subject the video or channel; each counts once */
   blocked(subject: string): void;
-  /** Nothing was learnt: a timeout, a caller who left. */
+  /** Nothing was learned: a timeout, or the caller disconnected. */
   abandoned(): void;
 }
 
 /**
- * Stops asking where every answer is a refusal: more requests make a block last longer. Open, it admits nothing; after
- * a while it admits one piece of work to see, and closes when that is answered. The pause doubles each time it is not.
+ * Stops requests while the platform refuses all of them: more requests make a block last longer. While open it admits
+ * nothing; after a pause it admits one probe, and closes when the probe succeeds. Each failed probe doubles the pause.
  */
 export class CircuitBreaker {
   private readonly blockedSubjects = new Set<string>();
@@ -29,7 +29,7 @@ export class CircuitBreaker {
 
   /**
    * @param now milliseconds of a clock that only goes forward
-   * @param onChange told when it opens (with the pause in milliseconds) and when it closes (with null)
+   * @param onChange called when it opens (with the pause in milliseconds) and when it closes (with null)
    */
   constructor(
     private readonly now: () => number,
@@ -40,12 +40,12 @@ export class CircuitBreaker {
     return this.openUntilMs !== null;
   }
 
-  /** True while nothing would be admitted. */
+  /** Whether nothing is admitted now. */
   get blocked(): boolean {
     return this.openUntilMs !== null && (this.probing || this.now() < this.openUntilMs);
   }
 
-  /** Null while nothing may be sent. Every admission has to be ended, or a probe is never followed by another. */
+  /** Null while nothing may be sent. Every admission must report a result, or no probe ever follows an unfinished one. */
   admit(): Admission | null {
     if (this.openUntilMs === null) return this.admission(false);
     if (this.blocked) return null;
@@ -79,7 +79,7 @@ export class CircuitBreaker {
   }
 
   private count(subject: string, probe: boolean): void {
-    // What was under way when it opened tells nothing new.
+    // Requests in flight when it opened were refused for the same reason.
     if (this.openUntilMs !== null && !probe) return;
     this.blockedSubjects.add(subject);
     if (!probe && this.blockedSubjects.size < BLOCKS_TO_OPEN) return;

@@ -2,7 +2,7 @@ import type { UpstreamResponse, Media } from './upstream-response.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Judges an exchange that came to its end. A refusal page is a block at any status. */
+/** Classifies a complete response. A refusal page is a block at any status. */
 export function classifyResponse(status: number, headers: Headers, body: string, nowMs = Date.now()): UpstreamResponse {
   const media = mediaOf(header(headers, 'content-type'), body);
   const retryAfterSeconds = readRetryAfter(header(headers, 'retry-after'), nowMs);
@@ -23,7 +23,7 @@ export function readRetryAfter(value: string, nowMs: number): number | null {
   return Number.isNaN(atMs) ? null : Math.max(0, Math.ceil((atMs - nowMs) / 1000));
 }
 
-/** What a body is; its beginning outvotes its content type, because a refusal page can come with any. */
+/** What a body is. Its beginning takes precedence over its content type, because a refusal page can come with any. */
 function mediaOf(contentType: string, body: string): Media {
   const beginning = body.slice(0, 256).trimStart().toLowerCase();
   if (beginning === '' && body.trim() === '') return 'empty';
@@ -38,14 +38,14 @@ function header(headers: Headers, name: string): string {
   return (Array.isArray(value) ? (value[0] ?? '') : (value ?? '')).trim();
 }
 
-/** What an HTML answer is, where JSON, XML or a caption text was expected. */
+/** What an HTML response is, where JSON, XML or a caption text was expected. */
 export type HtmlKind = 'captcha' | 'consent' | 'other';
 
 /** Both pages were seen to be below 10,000 characters; a larger body is a page of another kind. */
 const LOOKED_AT_LENGTH_MAX = 262_144;
 
 /**
- * Tells the platform's refusal pages by their markers (seen in 2025 and 2026): the form of the consent page, and the
+ * Recognizes the platform's refusal pages by their markers (seen in 2025 and 2026): the form of the consent page, and the
  * captcha of the page that comes with 429, or the one of its older form. Never throws.
  */
 export function readHtmlKind(body: string): HtmlKind {

@@ -2,14 +2,14 @@ import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import type { EgressState } from '../../upstream-traffic.js';
 import { type Admission, CircuitBreaker } from './circuit-breaker.js';
 
-/** What an exit is used for. The platform refuses one and not the other, so each is judged by itself. */
+/** What an egress is used for. The platform may refuse one use and not the other, so each has a breaker of its own. */
 export type EgressUse = 'channel' | 'video';
 
-/** How long an exit is passed over after a refusal while another one is there, unless the platform names a time. */
+/** How long an egress is skipped after a refusal while others are available, unless the platform sends `Retry-After`. */
 const COOLDOWN_MS = 60_000;
 const COOLDOWN_MAX_MS = 600_000;
 
-/** One way out to the platform: this machine's own address, or a proxy. What the platform knows it by stays with it. */
+/** A network path to the platform: this machine's own address, or a proxy. Visitor data belongs to one egress. */
 export interface Egress {
   /** For logs: never the proxy's URL, which can hold a password. */
   readonly name: string;
@@ -22,20 +22,20 @@ interface ManagedEgress extends Egress {
 }
 
 export interface EgressPoolOptions {
-  /** Empty: one exit without a proxy. */
+  /** Empty: one direct egress. */
   proxyUrls: readonly string[];
-  /** Connections of each exit. */
+  /** Of each egress. */
   connectionsMax: number;
   connectTimeoutMs: number;
   now?: () => number;
-  /** Told when an exit's breaker opens (with the pause in milliseconds) or closes (with null). */
+  /** Called when a breaker opens (with the pause in milliseconds) or closes (with null). */
   onBreaker?: (egress: string, use: EgressUse, openForMs: number | null) => void;
   onCooldown?: (egress: string, restMs: number) => void;
-  /** Told what each piece of work found out about its exit. */
+  /** Called with the verdict of each attempt. */
   onVerdict?: (egress: string, use: EgressUse, verdict: string) => void;
 }
 
-/** The ways out, in turn; one that was refused rests while another takes over. */
+/** The egresses, in turn. One that was refused cools down while others take over. */
 export class EgressPool {
   private readonly egresses: readonly ManagedEgress[];
   private readonly now: () => number;
@@ -52,8 +52,8 @@ export class EgressPool {
   }
 
   /**
-   * The next exit for a piece of work, and the admission that has to be ended with it. Null when every exit that is not
-   * in `excluded` is shut.
+   * The next egress, and the admission whose result the caller must report. Null when every egress that is not in
+   * `excluded` is blocked.
    */
   take(use: EgressUse, excluded: ReadonlySet<Egress> = new Set()): { egress: Egress; admission: Admission } | null {
     const nowMs = this.now();
@@ -61,7 +61,7 @@ export class EgressPool {
     const candidates = inTurn.flatMap((egress) => (egress && !excluded.has(egress) ? [egress] : []));
     const rested = candidates.filter((egress) => egress.coolingDownUntilMs <= nowMs);
     const coolingDown = candidates.filter((egress) => egress.coolingDownUntilMs > nowMs);
-    // One that rests is better than none; a second try of the same work (something is excluded) does not go to it.
+    // An egress that cools down is better than none, but not for a second attempt at the same subject.
     coolingDown.sort((one, other) => one.coolingDownUntilMs - other.coolingDownUntilMs);
     for (const egress of excluded.size > 0 ? rested : [...rested, ...coolingDown]) {
       const admission = egress.breakers[use].admit();
@@ -72,24 +72,24 @@ export class EgressPool {
     return null;
   }
 
-  /** Passes an exit over for a while. With a single exit there is nothing to change to. */
+  /** Skips an egress for a while. With a single egress there is nothing to switch to. */
   cooldown(egress: Egress, retryAfterSeconds: number | null): void {
     const managed = this.egresses.find((candidate) => candidate === egress);
     if (!managed || this.egresses.length === 1) return;
     const restMs = Math.min(COOLDOWN_MAX_MS, retryAfterSeconds === null ? COOLDOWN_MS : retryAfterSeconds * 1000);
     const nowMs = this.now();
-    // All that was under way through it comes back refused: that is one rest, told once.
+    // All requests in flight through it come back refused: one cooldown, reported once.
     const coolingDown = managed.coolingDownUntilMs > nowMs;
     managed.coolingDownUntilMs = Math.max(managed.coolingDownUntilMs, nowMs + restMs);
     if (!coolingDown) this.options.onCooldown?.(egress.name, restMs);
   }
 
-  /** Passes on what a piece of work found out about its exit. */
+  /** Reports the verdict of an attempt. */
   recordVerdict(egress: Egress, use: EgressUse, verdict: string): void {
     this.options.onVerdict?.(egress.name, use, verdict);
   }
 
-  /** How each exit stands now. */
+  /** The current state of each egress. */
   state(): EgressState[] {
     const nowMs = this.now();
     return this.egresses.map(({ name, coolingDownUntilMs, breakers: { channel, video } }) => ({

@@ -3,13 +3,13 @@ interface Waiting {
 }
 
 /**
- * Lets at most so many tasks run at a time. A place that becomes free goes to the lane that has the fewest running, those
- * with as few by turns, and a lane's own tasks keep their order: a call for two videos that comes after calls for
- * hundreds waits for one of the tasks that run, not for the hundreds and not for a turn of each.
+ * Limits how many tasks run at a time. A free slot goes to the key with the fewest running tasks, equal keys take turns, and
+ * the tasks of one key keep their order: a call for two videos that arrives after calls for hundreds waits for one running
+ * task, not for the hundreds.
  */
 export class FairLimiter {
   private runningCount = 0;
-  // A Map keeps its order of insertion, so the first lane is the one whose turn it is; after it, it goes to the end.
+  // A Map keeps its order of insertion: the first key is the next in turn, and moves to the end afterwards.
   private readonly waitingByKey = new Map<object, Waiting[]>();
   private readonly runningByKey = new Map<object, number>();
 
@@ -28,8 +28,8 @@ export class FairLimiter {
   }
 
   /**
-   * Runs a task when its turn comes, and gives its place to the next one whatever becomes of it. Rejects with the
-   * signal's reason when it is aborted while waiting; a task that has begun has to watch the signal itself.
+   * Runs a task when its turn comes, and passes its slot on however the task ends. Rejects with the signal's reason when
+   * it is aborted while waiting; a running task has to observe the signal itself.
    */
   async run<T>(fairnessKey: object, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     await this.turn(fairnessKey, signal);
@@ -43,7 +43,7 @@ export class FairLimiter {
 
   private turn(fairnessKey: object, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    // The place is taken here and not after a promise has settled, or two tasks could take the same one.
+    // Taken synchronously, so that no two tasks take the same slot.
     if (this.runningCount < this.concurrencyMax) {
       this.count(fairnessKey, 1);
       return Promise.resolve();

@@ -6,11 +6,11 @@ import { contactedUrl } from './platform-url.js';
 /** Largest body that is read, in bytes after decompression. A recorded playlist page has 0.5 MB, 10,000 cues 5 MB. */
 export const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Says "no" to the consent page beforehand; without it a European address gets a page instead of an answer. */
+/** Declines consent in advance; without it a European address gets a consent page instead of a response. */
 const CONSENT_COOKIE = 'SOCS=CAE=';
 
 interface Decoder {
-  /** Beside this thread, through a stream. */
+  /** Off the main thread. */
   beside: (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
   atOnce: (body: Buffer, options: { maxOutputLength: number }) => Buffer;
 }
@@ -24,8 +24,8 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
 };
 
 /**
- * Bodies of up to this many bytes, packed and unpacked, are unpacked at once: that takes at most about 2 ms, less than the
- * stream beside this thread costs. A long transcript or a page of a list is larger.
+ * Bodies up to this size, compressed and decompressed, are decompressed synchronously: at most about 2 ms, less than the
+ * overhead of the asynchronous call. A long transcript or a page of a list is larger.
  */
 const AT_ONCE_PACKED_MAX = 64 * 1024;
 const AT_ONCE_BYTES_MAX = 512 * 1024;
@@ -78,7 +78,7 @@ export async function transfer(
 async function collect(body: Dispatcher.ResponseData['body'], bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  // Leaving the loop early destroys the stream and with it the connection: the rest of the body is not read.
+  // Leaving the loop early destroys the stream and its connection, so the rest of the body is not read.
   for await (const chunk of body as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > bytesMax) throw new UnreadableBodyError(`a body of at most ${bytesMax} bytes`);

@@ -1,10 +1,10 @@
-/** The platform's own address; every request that the adapter makes up itself begins with it. */
+/** The origin of every request that the adapter composes itself. */
 export const YOUTUBE_ORIGIN = 'https://www.youtube.com';
 
 /** Hosts that a URL given by the platform may lead to. Nothing else is ever contacted. */
 const ALLOWED_HOSTS: ReadonlySet<string> = new Set(['www.youtube.com', 'youtube.com', 'm.youtube.com']);
 
-/** Where the platform sends those whom it takes for machines, and those who did not choose their cookies. */
+/** Where the platform redirects suspected bots, and clients without a consent cookie. */
 const CAPTCHA_HOSTS: ReadonlySet<string> = new Set([
   'www.google.com',
   'google.com',
@@ -24,8 +24,8 @@ export function addressKind(url: URL): AddressKind {
 }
 
 /**
- * The address that is really contacted. With a base URL (an egress gateway, or the stand-in) it stands in for the
- * platform's origin, its own path in front: `https://gateway/yt` + `/api/timedtext?v=…`.
+ * The URL that is contacted. A base URL (an egress gateway, or the fake YouTube) replaces the platform's origin and
+ * prefixes its own path: `https://gateway/yt` + `/api/timedtext?v=…`.
  */
 export function contactedUrl(url: URL, baseUrl: URL | null): URL {
   if (!baseUrl) return url;
@@ -42,7 +42,7 @@ export function redirectTarget(
   if (![301, 302, 303, 307, 308].includes(response.status) || typeof location !== 'string') return null;
   if (!URL.canParse(location, from.href)) return new URL('invalid:');
   const target = new URL(location, from.href);
-  // A gateway may name itself in what it passes on; it is the only other host that can be meant.
+  // A gateway may name itself in redirects that it passes on; no other host can be meant.
   if (baseUrl && target.origin === baseUrl.origin) {
     const prefix = baseUrl.pathname.replace(/\/+$/, '');
     const path = target.pathname.startsWith(`${prefix}/`) ? target.pathname.slice(prefix.length) : target.pathname;

@@ -2,31 +2,31 @@ import type { ReadingContext } from '../../video-platform.js';
 import type { Admission } from './circuit-breaker.js';
 import type { Egress, EgressPool, EgressUse } from './egress-pool.js';
 
-/** How many exits a piece of work is tried through. */
+/** How many egresses one channel or video is attempted through. */
 const EGRESSES_PER_TASK_MAX = 3;
 
 /**
- * What a try says about its exit. `refused`: the platform does not want it. `unreached`: nothing came back through it.
- * Both send the work to another exit. `withheld`: texts came empty, which is a block of the exit when it happens to one
- * video after another, and the video's own otherwise; so it is counted, and the work ends. `nothing`: no sign of either.
+ * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: nothing came back through it. Both
+ * lead to another egress. `withheld`: caption texts came empty, which means a block when it happens to one video after
+ * another and concerns the video otherwise; so it is counted, and the attempt is final. `nothing`: no sign of either.
  */
 export const ATTEMPT_VERDICTS = ['answered', 'refused', 'withheld', 'unreached', 'nothing'] as const;
 export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
 
-/** What one try through one exit brought. */
+/** The result of one attempt through one egress. */
 export interface Attempt<T> {
   result: T;
   verdict: AttemptVerdict;
-  /** For how long the platform asked to be left alone, if it said so. */
+  /** From the platform's `Retry-After`, if it sent one. */
   retryAfterSeconds: number | null;
 }
 
 /**
- * Does a piece of work through one exit, and from the start through another one when the first is of no use: visitor
- * data, player and caption URL belong together and to one exit.
+ * Runs an attempt through one egress, and from the start through another when the first is refused or unreachable:
+ * visitor data, player response and caption URL belong to the same egress.
  *
- * @param subject what is read; the same subject refused again and again is no sign of a blocked exit
- * @returns the last result, one that was refused before one that did not get through; null when every exit is shut
+ * @param subject the channel or video; one subject refused repeatedly does not mean that the egress is blocked
+ * @returns the last result, preferring `refused` to `unreached`; null when every egress is blocked
  */
 export async function withProxyFailover<T>(
   egresses: EgressPool,
@@ -51,7 +51,7 @@ export async function withProxyFailover<T>(
       egresses.cooldown(taken.egress, made.retryAfterSeconds);
       if (best?.verdict !== 'refused') best = made;
     } finally {
-      // Whatever happened: an admission that is never ended would keep a shut exit shut.
+      // Also after an exception: an admission without a result would keep a blocked egress blocked.
       taken.admission.abandoned();
     }
   }

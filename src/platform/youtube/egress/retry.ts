@@ -6,11 +6,11 @@ import type { UpstreamResponse, JsonResponse } from './upstream-response.js';
 const DELAY_BASE_MS = 250;
 const DELAY_MAX_MS = 4_000;
 
-/** How often the requests of one piece of work (one video, one list) may be tried again, all together. */
+/** The retries that all requests for one video or one list share. */
 export class RetryBudget {
   constructor(private remaining: number) {}
 
-  /** Takes one retry; false when none is left. */
+  /** Uses one retry; false when none remains. */
   take(): boolean {
     if (this.remaining <= 0) return false;
     this.remaining -= 1;
@@ -41,8 +41,8 @@ export const REAL_RETRY_ENVIRONMENT: RetryEnvironment = {
 };
 
 /**
- * Repeats a request while its end is one that can change by itself: a 5xx, a broken connection, a timeout, an answer
- * cut short, or a 429 that says when to come back. What is final is returned at once, and so is everything when the
+ * Repeats a request while its failure may pass by itself: a 5xx, a broken connection, a timeout, a truncated response, or
+ * a 429 with `Retry-After`. What is final is returned at once, and so is everything when the
  * wait would end after the deadline.
  */
 export async function withRetries<A extends UpstreamResponse | JsonResponse>(
@@ -68,9 +68,9 @@ function waitBefore(response: UpstreamResponse | JsonResponse, jitterMs: number)
       return null;
     case 'blocked':
       if (response.reason === 'empty-body') return jitterMs;
-      // A 429 without a time is not answered with more requests.
+      // A 429 without `Retry-After` gets no further requests.
       if (response.reason !== 'too-many-requests' || response.retryAfterSeconds === null) return null;
-      // The jitter on top keeps all that were told the same second from coming back in the same one.
+      // The jitter spreads requests that were all given the same second.
       return response.retryAfterSeconds * 1000 + jitterMs;
     case 'http-error':
       return response.status >= 500 || response.status === 408 ? jitterMs : null;

@@ -4,10 +4,10 @@
  * mask, so only names that were recorded, or that maintained clients read, are listed here.
  */
 
-/** Top-level fields alone, as recorded for other clients: without streams and ads the rest is small. */
+/** Only top-level fields, as recorded for other clients: without streams and ads the rest is small. */
 export const PLAYER_FIELDS = 'playabilityStatus,videoDetails,captions';
 
-/** Streams are most of an ANDROID answer. */
+/** Streams are most of an ANDROID response. */
 export const REEL_FIELDS = `playerResponse(${PLAYER_FIELDS})`;
 
 export const MICROFORMAT_FIELDS =

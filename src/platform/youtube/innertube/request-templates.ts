@@ -3,10 +3,10 @@ import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { UnreadableError } from '../unreadable-error.js';
 import type { OutgoingRequest } from '../egress/http-transport.js';
 
-/** WEB lists channels and playlists; the others are asked for captions. */
+/** WEB reads channels and playlists; the others read captions. */
 export type InnertubeClientName = YoutubeClient | 'WEB';
 
-/** What every request of one client has in common. */
+/** What all requests of one client have in common. */
 interface ClientTemplate {
   headers: Readonly<Record<string, string>>;
   context: Readonly<Record<string, unknown>>;
@@ -18,7 +18,7 @@ interface ClientTemplate {
 export interface InnertubeRequestTemplates {
   /**
    * @param path below `/youtubei/v1/`
-   * @param fields a partial response mask, or null for the whole answer
+   * @param fields a `$fields` mask, or null for the complete response
    */
   compose(
     client: InnertubeClientName,
@@ -27,9 +27,9 @@ export interface InnertubeRequestTemplates {
     visitorData: string,
     fields: string | null,
   ): OutgoingRequest;
-  /** The headers under which a client fetches what its answers point to. */
+  /** The user agent with which a client fetches the URLs in its responses. */
   userAgent(client: InnertubeClientName): string;
-  /** Visitor data such as a client makes for itself before the platform has given it any. */
+  /** Visitor data as a client generates it before the platform has issued any. */
   localVisitorData(): string;
 }
 

@@ -1,13 +1,13 @@
 import type { InnertubeClientName } from './request-templates.js';
 import type { Egress } from '../egress/egress-pool.js';
 
-/** A day is well within the life of what the platform issues (months, by its cookie of the same content). */
+/** A day is well within the lifetime of issued visitor data (months, by the cookie of the same content). */
 const AGE_MAX_MS = 24 * 3_600_000;
-/** How soon after an attempt the next one is made: a blocked exit is not asked for a new identity per video. */
+/** Shortest pause between two requests, so that a blocked egress does not request new data for every video. */
 const RENEWAL_PAUSE_MS = 30_000;
 
 interface CachedVisitorData {
-  /** Settles with what to use, issued or local; it never rejects. */
+  /** Resolves to issued or local data; never rejects. */
   value: Promise<string>;
   requestedAtMs: number;
   issued: boolean;
@@ -15,15 +15,15 @@ interface CachedVisitorData {
 }
 
 /**
- * Each exit's and client's visitor data. One issued by the platform is accepted more readily than a local one, so it is
- * asked for once and kept; while none can be had the local one has to do.
+ * The visitor data of each egress and client. Data that the platform issued is accepted more readily than locally generated
+ * data, so it is requested once and cached; local data is the fallback.
  */
 export class VisitorDataCache {
   private readonly cached = new WeakMap<Egress, Map<InnertubeClientName, CachedVisitorData>>();
 
   /**
-   * @param ask asks the platform; null when it gave none. May reject.
-   * @param local makes one without asking
+   * @param ask requests visitor data from the platform; null when it issued none. May reject.
+   * @param local generates visitor data
    */
   constructor(
     private readonly ask: (egress: Egress, client: InnertubeClientName) => Promise<string | null>,
@@ -31,7 +31,7 @@ export class VisitorDataCache {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** What to send. Callers that come at once share one request, which goes on for the others when one of them leaves. */
+  /** The data to send. Concurrent callers share one request, which continues when one of them disconnects. */
   async get(egress: Egress, client: InnertubeClientName, signal: AbortSignal): Promise<string> {
     const clients = this.cached.get(egress) ?? new Map<InnertubeClientName, CachedVisitorData>();
     this.cached.set(egress, clients);
@@ -43,7 +43,7 @@ export class VisitorDataCache {
     return unlessAborted(cached.value, signal);
   }
 
-  /** Says that the platform took the holder for a machine: the next caller asks for a new one. */
+  /** The platform took the client for a bot: the next caller requests new data. */
   invalidate(egress: Egress, client: InnertubeClientName): void {
     const cached = this.cached.get(egress)?.get(client);
     if (cached) cached.invalidated = true;
@@ -72,7 +72,7 @@ export class VisitorDataCache {
   }
 }
 
-/** Waits for a promise that never rejects, but not longer than the caller does. */
+/** Waits for a promise that never rejects, unless the signal is aborted first. */
 function unlessAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {

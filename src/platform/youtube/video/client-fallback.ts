@@ -3,34 +3,34 @@ import type { FailedResponse } from '../egress/upstream-response.js';
 import type { AttemptVerdict } from '../egress/proxy-failover.js';
 import type { PlayerReading } from './player-response.js';
 
-/** Why one client brought no text although another may. */
+/** Why one client returned no text although another may. */
 export type Evidence =
-  /** The caller is refused on this client. */
+  /** The platform refuses the caller on this client. */
   | 'refused'
-  /** The caller is refused at this exit, whatever the client. */
+  /** The platform refuses this egress, whatever the client. */
   | 'exit-refused'
-  /** There are tracks, and the URL of the one that is needed says that it wants a PO token; nothing was asked. */
+  /** There are tracks, and the URL of the needed one requires a PO token; it was not requested. */
   | 'gated'
-  /** There are tracks, and the text came empty although nothing announced it: a PO token is enforced. */
+  /** There are tracks, and the text came empty although the URL required nothing: a PO token is enforced. */
   | 'enforced'
   | 'timeout'
-  /** Something came that could not be read. */
+  /** The response could not be read. */
   | 'failure'
-  /** Nothing came: the connection failed. */
+  /** The connection failed. */
   | 'unreached'
   /** Not playable on this client. */
   | 'unplayable';
 
 export type NextStep =
   | { go: 'tracks' }
-  /** Final: a fact about the video that every client would tell. */
+  /** Final: a fact about the video that every client reports. */
   | { go: 'stop'; code: VideoFailureCode }
   | { go: 'next'; evidence: Evidence };
 
 type PlayerKind = PlayerReading['kind'];
 
 /**
- * What a player's answer leads to. UNPLAYABLE moves on because it was recorded on one client (WEB) for a video that
+ * What a player response leads to. UNPLAYABLE moves on because it was recorded on one client (WEB) for a video that
  * VISIONOS and ANDROID play; the facts that stop are the same on each of the recorded clients.
  */
 const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
@@ -49,30 +49,30 @@ const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
 };
 
 /**
- * What follows from a player's answer, after what earlier clients showed. All clients asked would show captions, so a
- * playable video without any has none, also when an earlier client was refused. But whoever listed tracks has seen the
- * video play with captions: a later client that says otherwise tells about itself, and the text stays withheld.
+ * The next step after a player response, given the evidence of earlier clients. Every client lists captions, so a playable
+ * video without any has none, also when an earlier client was refused. But a client that listed tracks proves that the video
+ * has captions: when a later one reports otherwise, the text stays withheld.
  */
 export function stepAfter(reading: PlayerReading, earlier: readonly Evidence[]): NextStep {
   const step = NEXT_STEPS[reading.kind];
   return step.go === 'stop' && hasSeenTracks(earlier) ? { go: 'next', evidence: 'unplayable' } : step;
 }
 
-/** Whether an earlier client listed the tracks that were asked for, and was not given their text. */
+/** Whether an earlier client listed the requested tracks but did not get their text. */
 export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
   return evidence.includes('gated') || evidence.includes('enforced');
 }
 
-/** Whether one of these is a refusal of the caller on one client, as against trouble or a fact about the video. */
+/** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */
 export function isRefusal(kind: Evidence): boolean {
   return kind === 'refused' || kind === 'gated' || kind === 'enforced';
 }
 
-/** What an outgoing request without an answer tells about a client. */
+/** What a failed request says about a client. */
 export function evidenceOf(response: FailedResponse): Evidence {
   switch (response.kind) {
     case 'blocked':
-      // The pages and 429 go by address; an empty answer is about this request.
+      // Refusal pages and 429 concern the address; an empty response concerns this request.
       return response.reason === 'empty-body' ? 'refused' : 'exit-refused';
     case 'timeout':
       return 'timeout';
@@ -84,7 +84,7 @@ export function evidenceOf(response: FailedResponse): Evidence {
   }
 }
 
-/** What each is told as, from what must be told first to what may be told last. */
+/** The failure code of each kind of evidence, most important first. */
 const FAILURE_CODES = {
   'exit-refused': 'upstream_blocked',
   refused: 'upstream_blocked',
@@ -96,17 +96,17 @@ const FAILURE_CODES = {
   unplayable: 'video_unavailable',
 } as const satisfies Record<Evidence, VideoFailureCode>;
 
-/** The honest answer when no client brought the text: a refusal anywhere is never told as a lack of captions. */
+/** The failure code when no client returned the text. A refusal on any client is never reported as missing captions. */
 export function concludeFailure(evidence: readonly Evidence[]): VideoFailureCode {
   const worst = (Object.keys(FAILURE_CODES) as Evidence[]).find((kind) => evidence.includes(kind));
   return worst === undefined ? 'upstream_failure' : FAILURE_CODES[worst];
 }
 
-/** What a pass without a text says about the exit that it went through. */
+/** What an attempt without a text says about its egress. */
 export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): AttemptVerdict {
   if (evidence.some((kind) => kind === 'refused' || kind === 'exit-refused')) return 'refused';
   if (evidence.includes('enforced')) return 'withheld';
-  // The platform gates tracks of some videos for everybody: that neither proves the exit good nor bad.
+  // The platform requires tokens for some videos from everybody: no verdict about the egress.
   if (evidence.includes('gated')) return 'nothing';
   if (succeeded) return 'answered';
   return evidence.length > 0 && evidence.every((kind) => kind === 'unreached') ? 'unreached' : 'nothing';

@@ -2,21 +2,21 @@ import type { YoutubeClient } from '../../../config/environment.js';
 import { type Admission, CircuitBreaker } from '../egress/circuit-breaker.js';
 import type { Egress } from '../egress/egress-pool.js';
 
-/** A client and, unless it rests, the admission that has to be ended with what came of asking it. */
+/** A client to try and, unless it is cooling down, the admission whose result must be reported. */
 export interface ClientCandidate {
   client: YoutubeClient;
   admission: Admission | null;
 }
 
 /**
- * Remembers for each exit which clients were refused for five videos in a row (a bot check, a PO token): such a client
- * rests at the end of the ladder, so that it does not cost a request for every video, and is tried first again by one
- * video after a while. The rule is that of a breaker, but nothing is shut: the end of the ladder is still reached.
+ * Tracks for each egress which clients were refused for five videos in a row (a bot check, a PO token). Such a client moves
+ * to the end of the fallback order, so that it does not cost a request for every video; after a pause one video tries it
+ * first again. It uses a circuit breaker's rule, but blocks nothing: the last candidates are still tried.
  */
 export class ClientHealth {
   private readonly breakers = new WeakMap<Egress, Map<YoutubeClient, CircuitBreaker>>();
 
-  /** @param onCooldown told when a client goes to the end (with the pause in milliseconds) and when it is back (with null) */
+  /** @param onCooldown called when a client moves to the end (with the pause in milliseconds) and when it is back (with null) */
   constructor(
     private readonly clients: readonly YoutubeClient[],
     private readonly onCooldown: (egress: Egress, client: YoutubeClient, restMs: number | null) => void = () =>
@@ -25,8 +25,8 @@ export class ClientHealth {
   ) {}
 
   /**
-   * The clients in the order in which one video should ask them. What is taken of it has to be ended; a client is only
-   * admitted when its turn comes, so that one that is not needed owes nothing.
+   * The clients in the order in which one video tries them. The result of each candidate must be reported; a client is
+   * admitted only when its turn comes.
    */
   *candidates(egress: Egress): Generator<ClientCandidate, void, undefined> {
     const breakers = this.clients.map((client) => ({ client, breaker: this.breaker(egress, client) }));

@@ -8,8 +8,8 @@ export type PlayabilityProblem =
   | { kind: 'unplayable'; reason: string }
   | { kind: 'unknown-status'; status: string; reason: string };
 
-// A session that asked too much is told "This content isn't available, try again later." (reported since 2025), which
-// is a refusal of the caller and not of the video.
+// After too many requests a session gets "This content isn't available, try again later." (reported since 2025), which
+// refuses the caller and not the video.
 const REFUSED_CALLER =
   /not a bot|content isn't available,? (?:please )?try again later|unusual traffic|rate.limit|^please sign in$/m;
 const PRIVATE = /\bis (?:a )?private\b|\bprivate video\b/;
@@ -21,7 +21,7 @@ const ANNOUNCED = /\b(?:live event|live stream|premiere) will begin|\bpremieres 
 const REMOVED = /removed by|has been removed|been terminated|no longer available|recording is not available/;
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
-/** Reads the playability of a status other than OK: its fields first, then its words, which requests pin to English. */
+/** Reads the playability of a status other than OK: its fields first, then its text, which requests pin to English. */
 export function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayabilityProblem {
   const reason = asString(at(playability, 'reason')) ?? textOf(at(playability, 'reason')) ?? '';
   const words = plainWords(saidBy(playability, reason));
@@ -36,7 +36,7 @@ export function readPlayabilityProblem(status: string, playability: unknown, vid
   if (status === 'LIVE_STREAM_OFFLINE') return offlineStream(words, video);
   if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return { kind: 'upcoming' };
   if (at(video, 'isLive') === true) return { kind: 'live' };
-  // Without the video's details it is the caller who is asked to sign in (seen); with them it is a new reason.
+  // Without video details the caller is asked to sign in (recorded); with them it is an unknown reason.
   if (status === 'LOGIN_REQUIRED' && video === undefined) return { kind: 'bot-check' };
   if (FAILED.test(words)) return { kind: 'unknown-status', status, reason };
   if (status === 'ERROR') return { kind: 'unavailable' };
@@ -44,13 +44,13 @@ export function readPlayabilityProblem(status: string, playability: unknown, vid
   return { kind: 'unknown-status', status, reason };
 }
 
-/** A stream that has ended is offline too until its recording is there, and gets its captions after that. */
+/** A stream that has ended is offline until its recording is available, and gets its captions after that. */
 function offlineStream(words: string, video: unknown): PlayabilityProblem {
   const ended = /\bhas ended\b|\bprocessing\b/.test(words);
   return { kind: ended || at(video, 'isLive') === true ? 'live' : 'upcoming' };
 }
 
-/** Everything that the playability says in words. */
+/** All texts of the playability. */
 function saidBy(playability: unknown, reason: string): string {
   const screen = at(playability, 'errorScreen', 'playerErrorMessageRenderer');
   const messages = asArray(at(playability, 'messages')).map(asString);

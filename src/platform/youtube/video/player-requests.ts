@@ -40,8 +40,8 @@ export function requestPlayer(
 }
 
 /**
- * A mask that a client only half understands could cut the captions away and leave a video that seems to have none. So
- * until tracks have come through it, an answer without them is doubtful.
+ * A mask that a client supports only in part could cut the captions away, so that the video seems to have none. Until
+ * tracks have come through it, a response without tracks is doubtful.
  */
 function judgeMask({ kind }: PlayerReading, maskProved: boolean): MaskVerdict {
   if (kind === 'tracks') return 'proof';

@@ -1,7 +1,7 @@
 import type { PlayerTrack, TrackDefaults } from './player-tracks.js';
 
 export type TrackSelection =
-  /** In the order of the languages asked for, never empty; a language code and a track at most once. */
+  /** In the order of the requested languages, never empty; each language code and each track at most once. */
   | { chosen: PlayerTrack[] }
   /** `available`: every language code that the video has, each once, in the platform's order. */
   | { none: 'language_unavailable'; available: string[] };
@@ -38,7 +38,7 @@ function chooseOriginal(tracks: readonly PlayerTrack[], defaults: TrackDefaults)
   const heard = new Set(tracks.filter(({ track }) => track.generated).map(({ track }) => track.languageCode));
   const hints = [
     defaults.audioLanguage,
-    // Dubbed audio tracks are heard too; several languages tell nothing.
+    // Dubbed audio tracks are recognized too: several languages identify none as the original.
     heard.size === 1 ? [...heard][0] : undefined,
     defaults.defaultTrack?.track.languageCode,
   ];

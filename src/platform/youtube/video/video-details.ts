@@ -1,6 +1,6 @@
 import type { VideoDetails } from '../../../domain/transcript.js';
 
-/** Joins what two answers told about one video; where both told something, the newer one counts. */
+/** Merges the details of two responses about one video; where both have a value, the newer one counts. */
 export function mergeDetails(known: VideoDetails, parsed: Partial<VideoDetails>): VideoDetails {
   return {
     publishedAt: parsed.publishedAt ?? known.publishedAt,

@@ -30,20 +30,20 @@ import { selectTracks } from './track-selection.js';
 import { UpstreamEvents } from '../upstream-events.js';
 import { mergeDetails } from './video-details.js';
 
-/** What is known so far in one pass over the clients. */
+/** What one attempt over the clients has found so far. */
 interface Pass {
   readonly videoId: string;
   readonly languages: readonly string[];
   readonly scope: RequestScope;
   readonly evidence: Evidence[];
-  /** Texts by language code and kind of track: what one client gave need not be fetched from the next. */
+  /** Texts by track: what one client returned is not fetched again from the next. */
   readonly texts: Map<string, readonly Segment[]>;
   details: VideoDetails;
   succeeded: boolean;
   retryAfterSeconds: number | null;
 }
 
-/** Reads one video through one exit: client after client, until one brings the text or says why there can be none. */
+/** Reads one video through one egress: client after client, until one returns the text or a final reason for having none. */
 @Injectable()
 export class VideoReader {
   constructor(
@@ -52,7 +52,7 @@ export class VideoReader {
     private readonly events: UpstreamEvents,
   ) {}
 
-  /** Rejects only when the work's signal is aborted. */
+  /** Rejects only when the scope's signal is aborted. */
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const pass: Pass = {
       ...{ videoId, languages, scope, evidence: [], texts: new Map(), details: NO_DETAILS },
@@ -62,7 +62,7 @@ export class VideoReader {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
       if (pass.evidence.includes('exit-refused')) break;
-      // A probe asks as little as possible: the next one asks another client, as this one rests then.
+      // A probe sends as little as possible. The next probe tries another client, because this one cools down then.
       if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
     }
     return this.concludeFailure(pass);
@@ -126,7 +126,7 @@ export class VideoReader {
     }
     const missing = selection.chosen.filter((chosen) => !pass.texts.has(trackKey(chosen)));
     await Promise.all(missing.map((chosen) => this.fetchTrack(client, chosen, pass)));
-    // What was asked for and is withheld is never replaced by what was not: the next client may have all of it.
+    // A withheld track is never replaced by one that was not requested: the next client may return all of them.
     if (selection.chosen.some((chosen) => !pass.texts.has(trackKey(chosen)))) return null;
     const texts = selection.chosen.map(
       (chosen) => [chosen.track.languageCode, pass.texts.get(trackKey(chosen)) ?? []] as const,
@@ -138,7 +138,7 @@ export class VideoReader {
   }
 
   private async fetchTrack(client: YoutubeClient, chosen: PlayerTrack, pass: Pass): Promise<void> {
-    // The URL says beforehand that it needs a PO token: asking would only bring an empty body.
+    // The URL requires a PO token: a request would only return an empty body.
     if (chosen.needsToken) {
       pass.evidence.push('gated');
       return;
@@ -156,7 +156,7 @@ export class VideoReader {
   private concludeFailure(pass: Pass): Attempt<VideoOutcome> {
     const { evidence, succeeded, texts, retryAfterSeconds } = pass;
     const code = concludeFailure(evidence);
-    // With several languages asked for, one that is withheld does not hide that others can be had.
+    // When several languages were requested, a withheld one does not hide that others are available.
     const readable = [...texts].filter(([, segments]) => segments.length > 0).map(([key]) => key.split('\n', 1)[0]);
     const message = `${VIDEO_FAILURES[code].message} Not all of the languages asked for can be read; ask for ${readable.join(', ')} alone.`;
     const result = readable.length > 0 ? failure(pass, code, message) : failure(pass, code);
