@@ -10,27 +10,27 @@ import { bearerToken } from './http/bearer.js';
 import { fieldsOf } from './messages/message-form.js';
 import { isWellFormedKey, withoutKeys } from './organizations/api-key.js';
 import { readName } from './organizations/name.js';
-import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/caption-text.js';
-import { captionUrl } from './platform/youtube/caption-fetch.js';
-import { readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel-page.js';
-import { classify, readHtmlKind, readRetryAfter } from './platform/youtube/classify.js';
-import { readFeedDates } from './platform/youtube/feed.js';
-import { asNumber, textOf } from './platform/youtube/json-reading.js';
-import { readListOwner } from './platform/youtube/list-owner.js';
-import { addressKind } from './platform/youtube/platform-address.js';
-import { decodeEntities, plainText } from './platform/youtube/plain-text.js';
-import { readMicroformat, readPlayer, readReel } from './platform/youtube/player-response.js';
-import { readRefusal } from './platform/youtube/player-refusal.js';
-import { chooseTracks } from './platform/youtube/track-choice.js';
+import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';
+import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
+import { readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel/channel-page.js';
+import { classifyResponse, readHtmlKind, readRetryAfter } from './platform/youtube/egress/classify-response.js';
+import { readFeedDates } from './platform/youtube/channel/feed.js';
+import { asNumber, textOf } from './platform/youtube/json-fields.js';
+import { readPlaylistOwner } from './platform/youtube/channel/playlist-owner.js';
+import { addressKind } from './platform/youtube/egress/platform-url.js';
+import { decodeEntities, plainText } from './platform/youtube/captions/plain-text.js';
+import { readMicroformat, readPlayer, readReel } from './platform/youtube/video/player-response.js';
+import { readPlayabilityProblem } from './platform/youtube/video/playability.js';
+import { selectTracks } from './platform/youtube/video/track-selection.js';
 import {
   isAnnouncementText,
   isPublishedText,
   readDurationSeconds,
   readInstant,
   readViewCount,
-} from './platform/youtube/shown-values.js';
-import { listItems, readUploadsPage } from './platform/youtube/uploads-page.js';
-import { attributeOf, nextTag } from './platform/youtube/xml-tags.js';
+} from './platform/youtube/channel/displayed-values.js';
+import { listItems, readUploadsPage } from './platform/youtube/channel/uploads-page.js';
+import { attributeOf, nextTag } from './platform/youtube/captions/xml-tags.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
@@ -95,7 +95,10 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   nextTag: { begin: ['<a', '<'], read: (text) => nextTag(text, 0) },
   attributeOf: { begin: ['', ' t'], read: (text) => attributeOf(text, 't') },
   readFeedDates: { begin: ['', '<feed><entry><published>', '<feed><entry '], read: readFeedDates },
-  classify: { begin: ['', '<html>', '<!doctype html'], read: (text) => classify(200, { 'content-type': text }, text) },
+  classify: {
+    begin: ['', '<html>', '<!doctype html'],
+    read: (text) => classifyResponse(200, { 'content-type': text }, text),
+  },
   readHtmlKind: { begin: ['', 'class', 'action="https://consent.'], read: readHtmlKind },
   readRetryAfter: { begin: ['', 'Mon, '], read: (text) => readRetryAfter(text, 0) },
   readHandle: { begin: ['', 'https://www.youtube.com/@'], read: readHandle },
@@ -110,7 +113,10 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
     begin: ['https://www.youtube.com/api/timedtext?v=', '/api'],
     read: (text) => captionUrl(text, 'json3', VIDEO_ID),
   },
-  readRefusal: { begin: [''], read: (text) => readRefusal('ERROR', { reason: text, messages: [text] }, undefined) },
+  readPlayabilityProblem: {
+    begin: [''],
+    read: (text) => readPlayabilityProblem('ERROR', { reason: text, messages: [text] }, undefined),
+  },
   readPlayer: { begin: ['', '/api?', 'a.'], read: (text) => readPlayer(playerOf([text], text), VIDEO_ID) },
   readListedUpload: {
     begin: [''],
@@ -203,7 +209,7 @@ const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> =
     contents: { twoColumnBrowseResultsRenderer: { tabs: repeated(count, {}) } },
   })),
   'an entry of many links into one long line': reading(
-    (page) => readListOwner(page, CHANNEL_ID),
+    (page) => readPlaylistOwner(page, CHANNEL_ID),
     (count) => ({
       onResponseReceivedActions: [{ appendContinuationItemsAction: { continuationItems: [linksOf(count)] } }],
     }),
@@ -227,7 +233,7 @@ const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> =
     (count) => ({ microformat: { playerMicroformatRenderer: { publishDate: '1'.repeat(count) } } }),
   ),
   'a refusal of many messages': reading(
-    (playability) => readRefusal('ERROR', playability, undefined),
+    (playability) => readPlayabilityProblem('ERROR', playability, undefined),
     (count) => ({ messages: repeated(count, LINE) }),
   ),
   'a message of many fields': reading(fieldsOf, fields),
@@ -305,8 +311,8 @@ function playerOf(addresses: readonly string[], languageCode: string): unknown {
 function chooseAmong(player: unknown): void {
   const reading = readPlayer(player, VIDEO_ID);
   if (reading.kind !== 'tracks') throw new Error(reading.kind);
-  chooseTracks(reading.tracks, reading.defaults, []);
-  chooseTracks(reading.tracks, reading.defaults, ['de', 'fr', 'en']);
+  selectTracks(reading.tracks, reading.defaults, []);
+  selectTracks(reading.tracks, reading.defaults, ['de', 'fr', 'en']);
 }
 
 function channelOf(ownerUrls: readonly string[]): unknown {

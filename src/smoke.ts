@@ -1,11 +1,13 @@
 import { Logger } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ConfigModule } from './config/config.module.js';
 import { EnvironmentError, readEnvironment } from './config/environment.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import { DomainError } from './domain/errors.js';
 import type { Upload, VideoOutcome } from './domain/transcript.js';
-import type { ReadingContext } from './platform/video-platform.js';
+import { VideoPlatform, type ReadingContext } from './platform/video-platform.js';
 import { UpstreamEvents } from './platform/youtube/upstream-events.js';
-import { YoutubePlatform } from './platform/youtube/youtube-platform.js';
+import { YoutubeModule } from './platform/youtube/youtube.module.js';
 
 const USAGE = 'Usage: npm run smoke -- @handle [number of videos, 1 to 100, default 10]';
 const VIDEOS_DEFAULT = 10;
@@ -19,13 +21,15 @@ class SmokeError extends Error {}
  */
 async function smoke(words: readonly string[]): Promise<void> {
   const { reference, count } = readArguments(words);
-  const events = new UpstreamEvents();
   const environment = readEnvironment();
-  const platform = new YoutubePlatform(environment, events);
+  const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(environment)] };
+  const app = await NestFactory.createApplicationContext(adapter, { logger: false });
+  Logger.overrideLogger({ log: toStandardError, warn: toStandardError, error: toStandardError });
+  const [platform, events] = [app.get(VideoPlatform), app.get(UpstreamEvents)];
   const context: ReadingContext = {
     signal: AbortSignal.timeout(environment.REQUEST_DEADLINE_SECONDS * 1000),
     deadlineAtMs: performance.now() + environment.REQUEST_DEADLINE_SECONDS * 1000,
-    lane: {},
+    fairnessKey: {},
   };
   try {
     const channelId = await platform.resolveChannel(reference, context);
@@ -45,7 +49,7 @@ async function smoke(words: readonly string[]): Promise<void> {
     throw context.signal.aborted ? new SmokeError('The platform took too long to answer.') : error;
   } finally {
     report(events);
-    await platform.onApplicationShutdown();
+    await app.close();
   }
 }
 
@@ -91,7 +95,6 @@ function lineOfError(error: unknown): string {
 }
 
 const toStandardError = (message: unknown) => void process.stderr.write(`${JSON.stringify(message)}\n`);
-Logger.overrideLogger({ log: toStandardError, warn: toStandardError, error: toStandardError });
 
 try {
   await smoke(process.argv.slice(2));

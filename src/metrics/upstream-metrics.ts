@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Counter, Histogram } from 'prom-client';
 import {
   UpstreamTraffic,
-  type ExitFinding,
+  type EgressResult,
   type UpstreamObserver,
   type UpstreamRequest,
 } from '../platform/upstream-traffic.js';
@@ -66,28 +66,28 @@ export class UpstreamMetrics implements UpstreamObserver, OnModuleInit {
     traffic.observe(this);
   }
 
-  request({ kind, client, exit, outcome, seconds }: UpstreamRequest): void {
+  request({ kind, client, egress: exit, outcome, seconds }: UpstreamRequest): void {
     this.requests.inc({ kind, client, exit, outcome: statusClass(outcome) });
     if (outcome === NOT_SENT) return;
     this.seconds.observe({ kind, exit }, seconds);
     if (outcome.startsWith(BLOCKED)) this.blocks.inc({ reason: outcome.slice(BLOCKED.length) });
   }
 
-  exit({ exit, use, finding }: ExitFinding): void {
+  egress({ egress: exit, use, verdict: finding }: EgressResult): void {
     this.findings.inc({ exit, use, finding });
   }
 
-  noticed(kind: string, subject: string, outcome: string): void {
+  observed(kind: string, subject: string, outcome: string): void {
     this.notices.inc({ kind, subject, outcome });
     if (BLOCKS_NOTICED.has(`${kind} ${outcome}`)) this.blocks.inc({ reason: outcome });
   }
 
   /** A series that begins with its first block would hide that block from a rate. */
   onModuleInit(): void {
-    const { exits, findings } = this.traffic.state();
-    for (const { name: exit, shut } of exits) {
-      for (const use of Object.keys(shut)) {
-        for (const finding of findings) this.findings.inc({ exit, use, finding }, 0);
+    const { egresses, verdicts } = this.traffic.state();
+    for (const { name: exit, blocked } of egresses) {
+      for (const use of Object.keys(blocked)) {
+        for (const finding of verdicts) this.findings.inc({ exit, use, finding }, 0);
       }
     }
   }
@@ -101,7 +101,7 @@ export class UpstreamMetrics implements UpstreamObserver, OnModuleInit {
     single('ct_upstream_requests_in_flight_max', 'UPSTREAM_CONCURRENCY.', () => traffic.state().inFlightMax);
     metrics.readGauge(
       { name: 'ct_upstream_exit_resting', help: '1 while an exit is passed over.', labelNames: ['exit'] },
-      () => traffic.state().exits.map(({ name, resting }): Reading => [{ exit: name }, Number(resting)]),
+      () => traffic.state().egresses.map(({ name, coolingDown }): Reading => [{ exit: name }, Number(coolingDown)]),
     );
     metrics.readGauge(
       {
@@ -112,8 +112,8 @@ export class UpstreamMetrics implements UpstreamObserver, OnModuleInit {
       () =>
         traffic
           .state()
-          .exits.flatMap(({ name, shut }) =>
-            Object.entries(shut).map(([use, open]): Reading => [{ exit: name, use }, Number(open)]),
+          .egresses.flatMap(({ name, blocked }) =>
+            Object.entries(blocked).map(([use, open]): Reading => [{ exit: name, use }, Number(open)]),
           ),
     );
   }

@@ -1,31 +1,31 @@
-/** One request to the platform that was sent and has ended. All words are small, closed sets. */
+/** One finished request to the platform. All labels come from small, closed sets. */
 export interface UpstreamRequest {
-  /** What was asked for: `player`, `captions`, … */
+  /** What was requested: `player`, `captions`, … */
   kind: string;
-  /** As whom it was asked. */
+  /** The InnerTube client that it was sent as. */
   client: string;
-  /** Which way out it took: `direct`, `proxy-1`, …; never an address. */
-  exit: string;
+  /** `direct`, `proxy-1`, …; never an address. */
+  egress: string;
   /** How it ended: `ok`, `blocked:captcha`, `timeout`, `http-500`, `aborted`, … */
   outcome: string;
   /** From when its turn came to the last byte. */
   seconds: number;
 }
 
-/** What a piece of work through one exit said about that exit: `answered`, `refused`, … */
-export interface ExitFinding {
-  exit: string;
+/** The verdict of one attempt about its egress: `answered`, `refused`, … */
+export interface EgressResult {
+  egress: string;
   use: string;
-  finding: string;
+  verdict: string;
 }
 
-/** One way out, as it stands now. */
-export interface ExitState {
+/** The current state of one egress. */
+export interface EgressState {
   name: string;
-  /** Passed over for a while, because it was refused or not reached. */
-  resting: boolean;
-  /** By use: whether nothing is sent through it because the platform refuses. */
-  shut: Readonly<Record<string, boolean>>;
+  /** Skipped for a while, because it was refused or not reached. */
+  coolingDown: boolean;
+  /** By use: whether nothing is sent through it because the platform refuses it. */
+  blocked: Readonly<Record<string, boolean>>;
 }
 
 export interface UpstreamState {
@@ -33,22 +33,22 @@ export interface UpstreamState {
   /** Requests that wait for their turn. */
   queued: number;
   inFlightMax: number;
-  exits: readonly ExitState[];
-  /** Every word that an `ExitFinding` can have. */
-  findings: readonly string[];
+  egresses: readonly EgressState[];
+  /** Every verdict that an `EgressResult` can have. */
+  verdicts: readonly string[];
 }
 
-/** Is told what happens with the platform, as it happens; must not throw. */
+/** Receives events of the traffic with the platform as they happen; must not throw. */
 export interface UpstreamObserver {
   request(request: UpstreamRequest): void;
-  exit(finding: ExitFinding): void;
-  /** Something was noticed about the platform: `kind` in general, `subject` whose, `outcome` what. */
-  noticed(kind: string, subject: string, outcome: string): void;
+  egress(verdict: EgressResult): void;
+  /** An observation about the platform, by its kind, its subject and its outcome. */
+  observed(kind: string, subject: string, outcome: string): void;
 }
 
-/** The traffic with the platform, for those who watch it: a port beside `VideoPlatform`. */
+/** The traffic with the platform, for metrics: a port beside `VideoPlatform`. */
 export abstract class UpstreamTraffic {
-  /** Tells the observer of everything from now on. */
+  /** Passes all events from now on to the observer. */
   abstract observe(observer: UpstreamObserver): void;
 
   abstract state(): UpstreamState;

@@ -1,14 +1,14 @@
 import type { ChannelReference } from '../domain/channel-reference.js';
 import type { Channel, Upload, VideoOutcome } from '../domain/transcript.js';
 
-/** On whose behalf something is read from the platform, and until when. */
+/** The caller on whose behalf the platform is read, and its deadline. */
 export interface ReadingContext {
   /** Aborted when nobody waits for the result any more. */
   readonly signal: AbortSignal;
-  /** When the last of those who wait gives up, in milliseconds of `performance.now()`; waiting past it is pointless. Read it afresh each time: it can move. */
+  /** The latest deadline of all waiting callers, in milliseconds of `performance.now()`. Read it anew each time: it can move. */
   readonly deadlineAtMs: number;
-  /** Identity of the call: requests of different lanes get turns, so that a small call is not queued behind a large one. */
-  readonly lane: object;
+  /** Identity of the call. Requests of different keys take turns, so that a small call does not queue behind a large one. */
+  readonly fairnessKey: object;
 }
 
 /** A channel's uploads, newest first; `complete` when the list has no more than these. */

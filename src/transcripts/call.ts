@@ -13,7 +13,7 @@ export class CallEnded extends Error {
 export class Call implements ReadingContext {
   readonly signal: AbortSignal;
   readonly deadlineAtMs: number;
-  readonly lane = this;
+  readonly fairnessKey = this;
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private finished = false;

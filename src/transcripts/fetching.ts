@@ -65,7 +65,7 @@ export interface FetchingWork {
 export class Fetching implements ReadingContext {
   readonly signal: AbortSignal;
   readonly deadlineAtMs: number;
-  readonly lane: object;
+  readonly fairnessKey: object;
   /** What the reader waits for at this moment: that is passed on as it comes. */
   awaited: Slot | 'any' | undefined;
   private readonly controller = new AbortController();
@@ -80,7 +80,7 @@ export class Fetching implements ReadingContext {
   ) {
     this.signal = this.controller.signal;
     this.deadlineAtMs = call.deadlineAtMs;
-    this.lane = call.lane;
+    this.fairnessKey = call.fairnessKey;
     setMaxListeners(0, this.signal);
     const end = (): void => this.controller.abort(call.signal.reason);
     if (call.signal.aborted) end();

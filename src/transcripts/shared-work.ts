@@ -20,7 +20,7 @@ class Flight<T> implements ReadingContext {
   readonly signal = this.controller.signal;
   landed = false;
 
-  constructor(readonly lane: object) {}
+  constructor(readonly fairnessKey: object) {}
 
   /** The latest deadline of those who wait: the work goes on for the most patient of them. */
   get deadlineAtMs(): number {
@@ -50,7 +50,7 @@ export class SharedWork<T> {
   ): Promise<SharedResult<T>> {
     if (context.signal.aborted) return Promise.reject(asError(context.signal.reason));
     const known = this.flights.get(key);
-    const flight = known ?? new Flight<T>(context.lane);
+    const flight = known ?? new Flight<T>(context.fairnessKey);
     const result = this.wait(key, flight, context);
     if (!known) {
       this.flights.set(key, flight);

@@ -160,6 +160,23 @@ export function channelPage(fields: object = {}) {
   };
 }
 
+/** The page of one of the platform's topic channels, such as Sports. */
+export const topicChannelPage = {
+  header: {
+    carouselHeaderRenderer: {
+      contents: [
+        { carouselItemRenderer: { carouselItems: [] } },
+        {
+          topicChannelDetailsRenderer: {
+            title: { simpleText: 'Sailing' },
+            subscribeButton: { subscribeButtonRenderer: { channelId: CHANNEL_ID } },
+          },
+        },
+      ],
+    },
+  },
+};
+
 export const ageGatedPage = {
   contents: {
     twoColumnBrowseResultsRenderer: {

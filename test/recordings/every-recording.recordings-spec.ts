@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { YoutubeClient } from '../../src/config/environment.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { at, asString } from '../../src/platform/youtube/json-reading.js';
+import { at, asString } from '../../src/platform/youtube/json-fields.js';
 import { type Adapter, context, end, openAdapter } from '../youtube/adapter.js';
 import { readRecordings, type Replay, startReplay } from './replay.js';
 
@@ -22,8 +22,8 @@ beforeEach(() => replay.answerAs(null));
 afterEach(() => adapter?.close());
 afterAll(() => replay.close());
 
-function open(clients: YoutubeClient[] = ['VISIONOS']): Adapter['platform'] {
-  adapter = openAdapter(replay.url, { YOUTUBE_CLIENTS: clients, PUBLISH_DATES: 'exact' });
+async function open(clients: YoutubeClient[] = ['VISIONOS']): Promise<Adapter['platform']> {
+  adapter = await openAdapter(replay.url, { YOUTUBE_CLIENTS: clients, PUBLISH_DATES: 'exact' });
   return adapter.platform;
 }
 
@@ -43,26 +43,26 @@ async function outcomeOf<T>(reading: Promise<T>, say: (value: T) => string): Pro
   }
 }
 
-const channel: Read = (name) => {
+const channel: Read = async (name) => {
   replay.answerAs(name);
-  const reading = open().readChannel(argumentOf(name, 'browseId'), context());
+  const reading = (await open()).readChannel(argumentOf(name, 'browseId'), context());
   return outcomeOf(reading, (read) =>
     read.name !== '' && read.handle?.startsWith('@') ? 'named, with a handle' : 'named',
   );
 };
 
-const uploads: Read = (name) => {
+const uploads: Read = async (name) => {
   replay.answerAs(name);
-  const reading = open().listUploads(`UC${'x'.repeat(22)}`, 25, context());
+  const reading = (await open()).listUploads(`UC${'x'.repeat(22)}`, 25, context());
   return outcomeOf(reading, ({ uploads, complete }) => {
     const failures = new Set(uploads.map(({ failure }) => failure ?? 'free'));
     return `${uploads.length} ${[...failures].join()}${complete ? '' : ', and more'}`;
   });
 };
 
-const resolve: Read = (name) => {
+const resolve: Read = async (name) => {
   replay.answerAs(name);
-  const reading = open().resolveChannel({ kind: 'handle', handle: 'whoever' }, context());
+  const reading = (await open()).resolveChannel({ kind: 'handle', handle: 'whoever' }, context());
   return outcomeOf(reading, (id) => (/^UC[\w-]{22}$/.test(id) ? 'an ID' : id));
 };
 
@@ -73,7 +73,7 @@ const video =
     const path = recordings.get(name)?.path.includes('reel') ? ['playerRequest', 'videoId'] : ['videoId'];
     if (everything) replay.answerAs(name);
     else replay.playAs(name);
-    const outcome = await open([client]).readVideo(argumentOf(name, ...path), [], context());
+    const outcome = await (await open([client])).readVideo(argumentOf(name, ...path), [], context());
     return `${end(outcome)}${outcome.details.publishedAt === null ? '' : ', dated'}`;
   };
 
@@ -85,12 +85,19 @@ const page = video('VISIONOS', true);
 const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'channel-age-restricted': [channel, 'named'],
   'channel-bad-browse-id': [channel, 'channel_not_found'],
+  'channel-carousel-header': [channel, 'named'],
+  'channel-gone-3': [channel, 'channel_not_found'],
+  'channel-gone-4': [channel, 'channel_not_found'],
+  'channel-gone-6': [channel, 'channel_not_found'],
   'channel-livestreams': [channel, 'named, with a handle'],
   'channel-terminated-1': [channel, 'channel_not_found'],
   'channel-terminated-2': [channel, 'channel_not_found'],
   'channel-videos-creativecommons': [channel, 'named, with a handle'],
   'channel-videos-creativecommons-page2': [uploads, '30 free, and more'],
   'channel-videos-gronkh': [channel, 'named, with a handle'],
+  // A feed only adds dates: neither one nor its 404 is a list of uploads.
+  'feed-kurzgesagt': [uploads, 'upstream_failure'],
+  'feed-not-found': [uploads, 'upstream_failure'],
   'html-consent-page': [page, 'upstream_blocked'],
   'html-too-many-requests': [page, 'upstream_blocked'],
   'player-android-age-restricted': [watched, 'video_age_restricted'],
@@ -100,18 +107,27 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   // The text is the reel itself, which is no caption document.
   'player-android-reel-cclicensed': [reel, 'upstream_failure'],
   'player-android-reel-live': [reel, 'video_live'],
+  'player-android-reel-made-for-kids': [reel, 'upstream_failure'],
+  // Everything is answered with the recording, so no client plays the video.
+  'player-android-reel-music-premium': [reel, 'video_unavailable'],
   'player-android-reel-nonexistent': [reel, 'video_unavailable'],
   'player-android-reel-paid': [reel, 'video_members_only'],
   'player-android-reel-private': [reel, 'video_private'],
+  'player-android-reel-restricted': [reel, 'video_unavailable'],
   'player-android-request-blocked': [watched, 'upstream_blocked'],
   'player-android-transcripts-disabled': [watched, 'transcript_unavailable'],
   'player-visionos-audio-languages': [watched, 'ok'],
   'player-visionos-cclicensed': [watched, 'ok'],
   'player-visionos-live': [watched, 'video_live'],
+  // VISIONOS alone is asked here; ANDROID plays this video.
+  'player-visionos-made-for-kids-unplayable': [watched, 'video_unavailable'],
   // Made for its dates alone: it has no playability.
   'player-web-microformat-cclicensed': [watched, 'upstream_failure, dated'],
+  'player-web-microformat-made-for-kids': [watched, 'upstream_failure, dated'],
   'playlist-members-only-header': [uploads, 'upstream_failure'],
   'playlist-members-only-page1': [uploads, '100 video_members_only, and more'],
+  // The channel's page is answered with the same alert.
+  'playlist-shorts-none': [uploads, 'channel_not_found'],
   // No list, so the channel is asked for; the same answer says nothing about it.
   'playlist-unavailable': [uploads, 'upstream_failure'],
   'resolve-c-name-jeffgeerling': [resolve, 'an ID'],
@@ -122,6 +138,10 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'uploads-playlist-header': [uploads, 'upstream_failure'],
   'uploads-playlist-page1': [uploads, '100 free, and more'],
   'uploads-playlist-page2': [uploads, '50 free'],
+  // Visitor data instead of a player response.
+  'visitor-id-android': [watched, 'upstream_failure'],
+  'visitor-id-visionos': [watched, 'upstream_failure'],
+  'visitor-id-web': [watched, 'upstream_failure'],
 };
 
 describe('every recording, read by the whole adapter', () => {

@@ -26,10 +26,10 @@ afterEach(() => adapter.close());
 
 afterAll(() => replay.close());
 
-function open(choices: Partial<Environment> = {}, playAs: string | null = null): Adapter['platform'] {
+async function open(choices: Partial<Environment> = {}, playAs: string | null = null): Promise<Adapter['platform']> {
   replay.playAs(playAs);
   replay.missed.length = 0;
-  adapter = openAdapter(replay.url, choices);
+  adapter = await openAdapter(replay.url, choices);
   return adapter.platform;
 }
 
@@ -44,7 +44,7 @@ describe('recorded videos, read by the whole adapter', () => {
     ['ANDROID', 'ayI2iBwGdxw', 'video_members_only'],
     ['ANDROID', '8VajtrESJzA', 'video_private'],
   ] as const)('%s says that %s is %s', async (client, videoId, outcome) => {
-    expect(end(await open({ YOUTUBE_CLIENTS: [client] }).readVideo(videoId, [], context()))).toBe(outcome);
+    expect(end(await (await open({ YOUTUBE_CLIENTS: [client] })).readVideo(videoId, [], context()))).toBe(outcome);
   });
 
   it.each([
@@ -56,24 +56,24 @@ describe('recorded videos, read by the whole adapter', () => {
     ['html-consent-page', 'GJLlxj_dtq8', 'upstream_blocked'],
     ['html-too-many-requests', 'GJLlxj_dtq8', 'upstream_blocked'],
   ])('%s ends as it should', async (name, videoId, outcome) => {
-    const platform = open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, name);
+    const platform = await open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, name);
     expect(end(await platform.readVideo(videoId, [], context()))).toBe(outcome);
   });
 
   it('an answer about another video is never taken for the one asked for', async () => {
-    const platform = open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, 'player-android-ok');
+    const platform = await open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, 'player-android-ok');
     expect(end(await platform.readVideo('aaaaaaaaaaa', [], context()))).toBe('upstream_blocked');
   });
 
   it('a text comes under the language asked for, without markup', async () => {
-    const outcome = await open({ YOUTUBE_CLIENTS: ['VISIONOS'] }).readVideo('M4gD1WSo5mA', ['en'], context());
+    const outcome = await (await open({ YOUTUBE_CLIENTS: ['VISIONOS'] })).readVideo('M4gD1WSo5mA', ['en'], context());
     const segments = outcome.ok ? (outcome.transcript.get('en') ?? []) : [];
     expect(segments.length).toBeGreaterThan(0);
     expect(segments.map(({ text }) => text).join('')).not.toMatch(/[<>]|&lt;/);
   });
 
   it('WEB tells when a video was published', async () => {
-    const platform = open(
+    const platform = await open(
       { YOUTUBE_CLIENTS: ['ANDROID'], PUBLISH_DATES: 'exact' },
       'player-web-microformat-cclicensed',
     );
@@ -89,11 +89,11 @@ describe('recorded channels, read by the whole adapter', () => {
     ['user', 'creativecommons', 'UCTwECeGqMZee77BjdoYtI2Q'],
   ] as const)('the %s %s leads to its channel', async (kind, name, id) => {
     const reference = kind === 'handle' ? { kind, handle: name } : { kind, name };
-    await expect(open().resolveChannel(reference, context())).resolves.toBe(id);
+    await expect((await open()).resolveChannel(reference, context())).resolves.toBe(id);
   });
 
   it('an unknown handle, a terminated channel and an impossible ID are not found', async () => {
-    const platform = open();
+    const platform = await open();
     const handle = 'nonExistingHandleThatWillNeverExist15464';
     const notFound = { code: 'channel_not_found' };
     await expect(platform.resolveChannel({ kind: 'handle', handle }, context())).rejects.toMatchObject(notFound);
@@ -109,11 +109,11 @@ describe('recorded channels, read by the whole adapter', () => {
     // The gate shows a name only; the handle stands beside each upload.
     [AGE_GATED_CHANNEL, 'Laphroaig Whisky', '@laphroaig'],
   ])('%s is %s', async (id, name, handle) => {
-    await expect(open().readChannel(id, context())).resolves.toEqual({ id, name, handle });
+    await expect((await open()).readChannel(id, context())).resolves.toEqual({ id, name, handle });
   });
 
   it('uploads are listed over two pages, although the Shorts and the feed were not recorded', async () => {
-    const { uploads, complete } = await open().listUploads(AGE_GATED_CHANNEL, 1_000, context());
+    const { uploads, complete } = await (await open()).listUploads(AGE_GATED_CHANNEL, 1_000, context());
     expect(complete).toBe(true);
     expect(uploads.length).toBeGreaterThan(100);
     expect(new Set(uploads.map(({ videoId }) => videoId)).size).toBe(uploads.length);
@@ -122,12 +122,12 @@ describe('recorded channels, read by the whole adapter', () => {
   });
 
   it('one page is enough for as many as it has', async () => {
-    const { uploads, complete } = await open().listUploads(AGE_GATED_CHANNEL, 25, context());
+    const { uploads, complete } = await (await open()).listUploads(AGE_GATED_CHANNEL, 25, context());
     expect([uploads.length, complete]).toEqual([100, false]);
   });
 
   it('a list of videos for members says so before anything is asked for them', async () => {
-    const { uploads } = await open().listUploads(MEMBERS_CHANNEL, 25, context());
+    const { uploads } = await (await open()).listUploads(MEMBERS_CHANNEL, 25, context());
     expect(uploads.length).toBeGreaterThan(25);
     expect(uploads.every(({ failure }) => failure === 'video_members_only')).toBe(true);
   });

@@ -2,21 +2,22 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readHtmlKind } from '../../src/platform/youtube/classify.js';
-import { readCaptionXml } from '../../src/platform/youtube/caption-text.js';
-import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel-page.js';
+import { readHtmlKind } from '../../src/platform/youtube/egress/classify-response.js';
+import { readCaptionXml } from '../../src/platform/youtube/captions/caption-formats.js';
+import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
-import { asArray, asString, at } from '../../src/platform/youtube/json-reading.js';
-import { readListedUpload } from '../../src/platform/youtube/listed-upload.js';
+import { asArray, asString, at } from '../../src/platform/youtube/json-fields.js';
+import { readFeedDates } from '../../src/platform/youtube/channel/feed.js';
+import { readListedUpload } from '../../src/platform/youtube/channel/listed-upload.js';
 import {
   readMicroformat,
   readPlayer,
   readReel,
   type PlayerReading,
-} from '../../src/platform/youtube/player-response.js';
-import { chooseTracks } from '../../src/platform/youtube/track-choice.js';
-import { UnreadableError } from '../../src/platform/youtube/unreadable.js';
-import { readUploadsPage } from '../../src/platform/youtube/uploads-page.js';
+} from '../../src/platform/youtube/video/player-response.js';
+import { selectTracks } from '../../src/platform/youtube/video/track-selection.js';
+import { UnreadableError } from '../../src/platform/youtube/unreadable-error.js';
+import { readUploadsPage } from '../../src/platform/youtube/channel/uploads-page.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 
 const folder = process.env['RECORDINGS_DIR'];
@@ -81,7 +82,7 @@ const playlist = (count: number, shown: number, failures: unknown[], more: boole
 
 function player(reading: PlayerReading): unknown {
   if (reading.kind !== 'tracks') return reading.kind;
-  const choice = chooseTracks(reading.tracks, reading.defaults, []);
+  const choice = selectTracks(reading.tracks, reading.defaults, []);
   const chosen =
     'chosen' in choice
       ? choice.chosen.map(({ track }) => `${track.languageCode}${track.generated ? ' generated' : ''}`)
@@ -101,18 +102,27 @@ const channel: Reader = (body) => {
   if (page.kind === 'age-gated') return [page.kind, page.name !== null];
   return page.kind === 'channel' ? [page.kind, page.channel.handle?.startsWith('@')] : page.kind;
 };
+const feed: Reader = (body) => readFeedDates(text(body)).size;
+const visitorData: Reader = (body) => asString(at(body, 'responseContext', 'visitorData')) !== null;
 const resolved: Reader = (body) => readResolvedUrl(body) !== null;
 
 /** Every recording, what reads it, and what must come out. */
 const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'channel-age-restricted': [channel, '["age-gated",true]'],
   'channel-bad-browse-id': [channel, 'unreadable'],
+  // A topic channel of the platform has no handle.
+  'channel-carousel-header': [channel, '["channel",null]'],
+  'channel-gone-3': [channel, '"gone"'],
+  'channel-gone-4': [channel, '"gone"'],
+  'channel-gone-6': [channel, '"gone"'],
   'channel-livestreams': [channel, '["channel",true]'],
   'channel-terminated-1': [channel, '"gone"'],
   'channel-terminated-2': [channel, '"gone"'],
   'channel-videos-creativecommons': [channel, '["channel",true]'],
   'channel-videos-creativecommons-page2': [uploads, playlist(30, 30, [null], true)],
   'channel-videos-gronkh': [channel, '["channel",true]'],
+  'feed-kurzgesagt': [feed, '15'],
+  'feed-not-found': [feed, 'unreadable'],
   'html-consent-page': [(body) => readHtmlKind(text(body)), '"consent"'],
   'html-too-many-requests': [(body) => readHtmlKind(text(body)), '"captcha"'],
   'player-android-age-restricted': [playerReading, '"age-restricted"'],
@@ -120,21 +130,30 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'player-android-po-token-required': [playerReading, '[9,1,null,"en"]'],
   'player-android-reel-cclicensed': [reelReading, '[2,0,null,"en"]'],
   'player-android-reel-live': [reelReading, '"live"'],
+  'player-android-reel-made-for-kids': [reelReading, '[1,0,null,"en generated"]'],
+  'player-android-reel-music-premium': [reelReading, '"unplayable"'],
   'player-android-reel-nonexistent': [reelReading, '"unavailable"'],
   'player-android-reel-paid': [reelReading, '"members-only"'],
   'player-android-reel-private': [reelReading, '"private"'],
+  'player-android-reel-restricted': [reelReading, '"unplayable"'],
   'player-android-request-blocked': [playerReading, '"bot-check"'],
   'player-android-transcripts-disabled': [playerReading, '"no-captions"'],
   'player-visionos-audio-languages': [playerReading, '[19,0,"en","en"]'],
   'player-visionos-cclicensed': [playerReading, '[2,0,null,"en"]'],
   'player-visionos-live': [playerReading, '"live"'],
+  'player-visionos-made-for-kids-unplayable': [playerReading, '"unplayable"'],
   // The recorded date has an offset of -08:00.
   'player-web-microformat-cclicensed': [
     (body, name) => readMicroformat(body, videoIdOf(name)),
     '{"publishedAt":"2015-01-28T05:14:36Z","kind":"video"}',
   ],
+  'player-web-microformat-made-for-kids': [
+    (body, name) => readMicroformat(body, videoIdOf(name)),
+    '{"publishedAt":"2023-01-13T21:53:57Z","kind":"video"}',
+  ],
   'playlist-members-only-header': [uploads, 'unreadable'],
   'playlist-members-only-page1': [uploads, playlist(100, 0, ['video_members_only'], true)],
+  'playlist-shorts-none': [uploads, '"no-playlist"'],
   'playlist-unavailable': [uploads, '"no-playlist"'],
   'resolve-c-name-jeffgeerling': [resolved, 'true'],
   'resolve-handle-gronkh': [resolved, 'true'],
@@ -148,6 +167,9 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'uploads-playlist-header': [uploads, 'unreadable'],
   'uploads-playlist-page1': [uploads, playlist(100, 100, [null], true)],
   'uploads-playlist-page2': [uploads, playlist(50, 50, [null], false)],
+  'visitor-id-android': [visitorData, 'true'],
+  'visitor-id-visionos': [visitorData, 'true'],
+  'visitor-id-web': [visitorData, 'true'],
 };
 
 describe('the recorded traffic', () => {

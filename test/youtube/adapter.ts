@@ -1,8 +1,11 @@
 import { Logger, type LoggerService } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ConfigModule } from '../../src/config/config.module.js';
 import { Environment } from '../../src/config/environment.js';
 import type { Segment, VideoOutcome } from '../../src/domain/transcript.js';
 import type { ReadingContext } from '../../src/platform/video-platform.js';
 import { UpstreamEvents } from '../../src/platform/youtube/upstream-events.js';
+import { YoutubeModule } from '../../src/platform/youtube/youtube.module.js';
 import { YoutubePlatform } from '../../src/platform/youtube/youtube-platform.js';
 
 /** The adapter in front of a server, with what it logged and counted. */
@@ -15,20 +18,26 @@ export interface Adapter {
 }
 
 /** Opens the adapter with everything that it sends going to `url`. */
-export function openAdapter(url: string, choices: Partial<Environment> = {}): Adapter {
+export async function openAdapter(url: string, choices: Partial<Environment> = {}): Promise<Adapter> {
   const logged: Record<string, unknown>[] = [];
   const keep = (message: unknown) => void logged.push(typeof message === 'object' ? { ...message } : { message });
   const logger: LoggerService = { log: keep, warn: keep, error: keep };
-  Logger.overrideLogger(logger);
   const environment = Object.assign(new Environment(), { YOUTUBE_BASE_URL: url, UPSTREAM_RETRIES: 0 }, choices);
-  const events = new UpstreamEvents();
-  const platform = new YoutubePlatform(environment, events);
-  return { platform, events, logged, close: () => platform.onApplicationShutdown() };
+  const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(environment)] };
+  const app = await NestFactory.createApplicationContext(adapter, { logger: false });
+  Logger.overrideLogger(logger);
+  const [platform, events] = [app.get(YoutubePlatform), app.get(UpstreamEvents)];
+  return { platform, events, logged, close: () => app.close() };
 }
 
 /** A caller who waits for a minute, unless told otherwise. */
 export function context(choices: Partial<ReadingContext> = {}): ReadingContext {
-  return { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, lane: {}, ...choices };
+  return {
+    signal: new AbortController().signal,
+    deadlineAtMs: performance.now() + 60_000,
+    fairnessKey: {},
+    ...choices,
+  };
 }
 
 /** `ok`, or the code of the failure. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DomainError } from '../../src/domain/errors.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
-import { PLAYER_FIELDS } from '../../src/platform/youtube/partial-fields.js';
+import { PLAYER_FIELDS } from '../../src/platform/youtube/innertube/field-masks.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 import {
   captionTrack,
@@ -97,7 +97,7 @@ const changed = (page: unknown) => mutationsOf(page).map(json);
 
 async function reading(work: (adapter: Adapter) => Promise<void>): Promise<void> {
   // A new one each time: refusals of the runs before would shut it.
-  const adapter = openAdapter(url);
+  const adapter = await openAdapter(url);
   const begunAtMs = performance.now();
   try {
     await work(adapter);
@@ -143,7 +143,7 @@ describe('two languages, of which one needs a token on every client', () => {
       reel_item_watch: json({ playerResponse: reel }),
       timedtext: caption,
     };
-    const adapter = openAdapter(url);
+    const adapter = await openAdapter(url);
     try {
       return await adapter.platform.readVideo(VIDEO_ID, languages, context());
     } finally {
@@ -181,7 +181,7 @@ describe('a mask that is refused', () => {
       return fields === null ? dated : refusal;
     };
     given = { player: ofVideo, timedtext: caption };
-    const adapter = openAdapter(url, { PUBLISH_DATES: 'exact', YOUTUBE_CLIENTS: ['ANDROID_VR'] });
+    const adapter = await openAdapter(url, { PUBLISH_DATES: 'exact', YOUTUBE_CLIENTS: ['ANDROID_VR'] });
     for (let times = 0; times < 2; times += 1) {
       const { ok, details } = await adapter.platform.readVideo(VIDEO_ID, [], context());
       expect([ok, details.publishedAt]).toEqual([true, '2015-01-28T05:14:36Z']);
@@ -207,7 +207,7 @@ describe('an age-gated channel', () => {
         asked.searchParams.has('$fields') ? page : oldPage([playlistVideo('aaaaaaaaaaa', { shortBylineText: byline })]),
       );
     given = { browse };
-    const adapter = openAdapter(url);
+    const adapter = await openAdapter(url);
     await expect(adapter.platform.readChannel(CHANNEL_ID, context())).resolves.toEqual({
       id: CHANNEL_ID,
       name,

@@ -11,9 +11,9 @@ beforeAll(async () => {
   standIn = await startStandIn();
 });
 
-beforeEach(() => {
+beforeEach(async () => {
   standIn.reset();
-  adapter = openAdapter(standIn.url);
+  adapter = await openAdapter(standIn.url);
 });
 
 afterEach(async () => {
@@ -168,7 +168,7 @@ describe('a channel’s uploads', () => {
 
   it('a retry heals what passes', async () => {
     await adapter.close();
-    adapter = openAdapter(standIn.url, { UPSTREAM_RETRIES: 2 });
+    adapter = await openAdapter(standIn.url, { UPSTREAM_RETRIES: 2 });
     standIn.setFaults({ kind: '500', match: { kind: 'browse-uploads' }, times: 2 });
     expect((await list(HARBOUR_LIGHT.id)).uploads.length).toBeGreaterThan(20);
   });

@@ -28,7 +28,7 @@ const withToken = new Set(
 
 beforeAll(async () => {
   standIn = await startStandIn({ seed: 11 });
-  adapter = openAdapter(standIn.url);
+  adapter = await openAdapter(standIn.url);
   const { uploads } = await adapter.platform.listUploads(HARBOUR_LIGHT.id, 100, context());
   listed = uploads.map(({ videoId }) => videoId);
   truth = new Map(
@@ -59,10 +59,10 @@ async function within<T>(work: Promise<T>): Promise<T> {
   return result;
 }
 
-function begin(kind: FaultKind, rate: number): void {
+async function begin(kind: FaultKind, rate: number): Promise<void> {
   standIn.reset();
   standIn.setFaults({ kind, rate, retryAfterSeconds: 1 });
-  adapter = openAdapter(standIn.url, choicesFor(kind));
+  adapter = await openAdapter(standIn.url, choicesFor(kind));
 }
 
 // Megabytes a request: the rule is the same for three videos.
@@ -74,7 +74,7 @@ const idsFor = (kind: FaultKind) =>
  */
 describe.each(FAULT_KINDS.map((kind) => [kind, TOLD_AS[kind]] as const))('%s', (kind, code) => {
   it(`on every request: every video is ${code}`, async () => {
-    begin(kind, 1);
+    await begin(kind, 1);
     const outcomes = await within(readAll(idsFor(kind)));
     // Two bytes are soon there, also when they drip: what they say about a video that is gone is true.
     const dripped = kind === 'slow-drip' ? ['video_unavailable'] : [];
@@ -88,7 +88,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, TOLD_AS[kind]] as const))('%s', (
   });
 
   it('on a fifth of the requests: every video is what it is, or the fault, and no text is cut or missing', async () => {
-    begin(kind, 0.2);
+    await begin(kind, 0.2);
     const outcomes = await within(readAll(idsFor(kind)));
     const wrong = outcomes.filter(([id, outcome]) => {
       const told = end(outcome);
@@ -104,7 +104,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, TOLD_AS[kind]] as const))('%s', (
   it.each([1, 0.2])(
     'on %d of the requests: a channel is what it is, or the fault, within the deadline',
     async (rate) => {
-      begin(kind, rate);
+      await begin(kind, rate);
       const { platform } = adapter;
       const call = context({ deadlineAtMs: performance.now() + DEADLINE_SECONDS * 1_000 });
       const ends = await within(

@@ -71,7 +71,7 @@ afterAll(() => Promise.all([standIn.close(), refusing.close()]));
 
 async function openThrough(...targets: (string | null)[]): Promise<void> {
   proxies = await Promise.all(targets.map(startProxy));
-  adapter = openAdapter(standIn.url, { UPSTREAM_PROXY_URL: proxies.map(({ url }) => url) });
+  adapter = await openAdapter(standIn.url, { UPSTREAM_PROXY_URL: proxies.map(({ url }) => url) });
 }
 
 const read = (name: string) => adapter.platform.readVideo(videoId(name), [], context());
@@ -124,7 +124,7 @@ describe('a proxy that is down', () => {
   it('is left aside, and the work is done through another one', async () => {
     proxies = [await startProxy(null)];
     const urls = ['http://127.0.0.1:1', ...proxies.map(({ url }) => url)];
-    adapter = openAdapter(standIn.url, { UPSTREAM_PROXY_URL: urls });
+    adapter = await openAdapter(standIn.url, { UPSTREAM_PROXY_URL: urls });
     expect(end(await read('hl-island'))).toBe('ok');
     await expect(adapter.platform.resolveChannel({ kind: 'handle', handle: 'tidewater' }, context())).resolves.toMatch(
       /^UC/,

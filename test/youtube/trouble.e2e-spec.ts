@@ -15,9 +15,9 @@ beforeAll(async () => {
   standIn = await startStandIn();
 });
 
-beforeEach(() => {
+beforeEach(async () => {
   standIn.reset();
-  adapter = openAdapter(standIn.url);
+  adapter = await openAdapter(standIn.url);
 });
 
 afterEach(async () => {
@@ -42,7 +42,7 @@ function advancing() {
 
 async function reopen(choices: Parameters<typeof openAdapter>[1]): Promise<void> {
   await adapter.close();
-  adapter = openAdapter(standIn.url, choices);
+  adapter = await openAdapter(standIn.url, choices);
 }
 
 describe('trouble with the player', () => {

@@ -11,9 +11,9 @@ beforeAll(async () => {
   standIn = await startStandIn();
 });
 
-beforeEach(() => {
+beforeEach(async () => {
   standIn.reset();
-  adapter = openAdapter(standIn.url);
+  adapter = await openAdapter(standIn.url);
 });
 
 afterEach(async () => {
@@ -105,7 +105,7 @@ describe('one client after another', () => {
 
   it('the order of clients is configuration', async () => {
     await adapter.close();
-    adapter = openAdapter(standIn.url, { YOUTUBE_CLIENTS: ['ANDROID_VR', 'ANDROID'] });
+    adapter = await openAdapter(standIn.url, { YOUTUBE_CLIENTS: ['ANDROID_VR', 'ANDROID'] });
     expect(end(await read('hl-island'))).toBe('ok');
     expect(standIn.requests.list.map(({ client }) => client)).toEqual(['ANDROID_VR', 'ANDROID_VR', 'ANDROID_VR']);
   });
@@ -147,7 +147,7 @@ describe('languages', () => {
 describe('exact dates', () => {
   beforeEach(async () => {
     await adapter.close();
-    adapter = openAdapter(standIn.url, { PUBLISH_DATES: 'exact' });
+    adapter = await openAdapter(standIn.url, { PUBLISH_DATES: 'exact' });
   });
 
   it('come from one more request a video', async () => {

@@ -1,10 +1,8 @@
-/** Where the adapter tells an operator what it met: Nest's Logger, or anything with the same two methods. */
-export interface EventLog {
-  log(message: object): void;
-  warn(message: object): void;
-}
+import { Logger } from '@nestjs/common';
 
-/** The names of the events, so that an operator can search for them. */
+const logger = new Logger('YoutubePlatform');
+
+/** The events of the adapter, by the names that an operator searches the log for. */
 export type YoutubeEvent =
   | 'youtube_unknown_playability'
   | 'youtube_unreadable'
@@ -17,19 +15,14 @@ export type YoutubeEvent =
   | 'youtube_side_list_failed'
   | 'youtube_internal_error';
 
-/** Words of the platform are cut to this before they are logged. */
-const WORDS_LENGTH_MAX = 200;
+/** Longer texts are cut: they may come from the platform. */
+const TEXT_LENGTH_MAX = 200;
 
-/** Reports one event with its fields; texts are shortened. */
-export function report(
-  log: EventLog,
-  level: 'log' | 'warn',
-  event: YoutubeEvent,
-  fields: Readonly<Record<string, unknown>>,
-): void {
+/** Logs one event with its fields. */
+export function report(level: 'log' | 'warn', event: YoutubeEvent, fields: Readonly<Record<string, unknown>>): void {
   const shortened = Object.entries(fields).map(([name, value]) => [
     name,
-    typeof value === 'string' ? value.slice(0, WORDS_LENGTH_MAX) : value,
+    typeof value === 'string' ? value.slice(0, TEXT_LENGTH_MAX) : value,
   ]);
-  log[level]({ event, ...(Object.fromEntries(shortened) as Record<string, unknown>) });
+  logger[level]({ event, ...(Object.fromEntries(shortened) as Record<string, unknown>) });
 }

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import {
-  type ExitFinding,
+  type EgressResult,
   type UpstreamObserver,
   type UpstreamRequest,
   type UpstreamState,
   UpstreamTraffic,
 } from '../upstream-traffic.js';
 
-/** How often something happened between this process and the platform. */
+/** How often an event occurred between this process and the platform. */
 export interface UpstreamCount {
-  /** What was asked for: `player`, `uploads`, `captions`, … */
+  /** What was requested: `player`, `uploads`, `captions`, … */
   kind: string;
   /** The InnerTube client, or `-` where there is none. */
   client: string;
@@ -18,29 +18,29 @@ export interface UpstreamCount {
   count: number;
 }
 
-const NOTHING_YET: UpstreamState = { inFlight: 0, queued: 0, inFlightMax: 0, exits: [], findings: [] };
+const NOTHING_YET: UpstreamState = { inFlight: 0, queued: 0, inFlightMax: 0, egresses: [], verdicts: [] };
 
-/** Counts what happened with the platform, for the smoke test, and passes it on to observers. The words are a small, closed set. */
+/** Counts events for the smoke test and passes them on to observers. All labels come from small, closed sets. */
 @Injectable()
 export class UpstreamEvents extends UpstreamTraffic {
   private readonly counts = new Map<string, UpstreamCount>();
   private readonly observers: UpstreamObserver[] = [];
   private readState = (): UpstreamState => NOTHING_YET;
 
-  /** A request that has ended. */
+  /** A finished request. */
   request(request: UpstreamRequest): void {
     this.add(request.kind, request.client, request.outcome);
     for (const observer of this.observers) observer.request(request);
   }
 
-  /** Anything else that is worth counting. */
+  /** Any other event that is worth counting. */
   count(kind: string, client: string, outcome: string): void {
     this.add(kind, client, outcome);
-    for (const observer of this.observers) observer.noticed(kind, client, outcome);
+    for (const observer of this.observers) observer.observed(kind, client, outcome);
   }
 
-  exit(finding: ExitFinding): void {
-    for (const observer of this.observers) observer.exit(finding);
+  egress(verdict: EgressResult): void {
+    for (const observer of this.observers) observer.egress(verdict);
   }
 
   snapshot(): UpstreamCount[] {
@@ -55,7 +55,7 @@ export class UpstreamEvents extends UpstreamTraffic {
     return this.readState();
   }
 
-  /** Says where the state is to be read from. */
+  /** Sets the source of `state()`. */
   readStateFrom(read: () => UpstreamState): void {
     this.readState = read;
   }

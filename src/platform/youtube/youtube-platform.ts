@@ -1,29 +1,26 @@
 import { setMaxListeners } from 'node:events';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
 import { type ReadingContext, type UploadsList, VideoPlatform } from '../video-platform.js';
-import { ChannelTrouble } from './channel-errors.js';
-import { ChannelReader } from './channel-reader.js';
-import type { Admission } from './circuit-breaker.js';
-import { ClientStanding } from './client-standing.js';
+import { ChannelReadError } from './channel/channel-errors.js';
+import { ChannelReader } from './channel/channel-reader.js';
+import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
-import { type Attempt, FINDINGS, throughExits } from './exit-rotation.js';
-import { type Exit, Exits } from './exits.js';
-import { FairLimiter } from './fair-limiter.js';
-import { HttpRequests } from './http-request.js';
-import { InnertubeClient, type Work } from './innertube-client.js';
-import { loadInnertubeRequests } from './innertube-requests.js';
-import { PartialResponses } from './partial-responses.js';
-import { askMicroformat } from './player-requests.js';
-import { RetryBudget } from './retry.js';
-import { withSide } from './side-work.js';
-import { UploadsReader } from './uploads-list.js';
+import { type Attempt, ATTEMPT_VERDICTS, withProxyFailover } from './egress/proxy-failover.js';
+import { type Egress, EgressPool } from './egress/egress-pool.js';
+import { FairLimiter } from './egress/fair-limiter.js';
+import type { RequestScope } from './egress/request-pipeline.js';
+import { InnertubeClient } from './innertube/innertube-client.js';
+import { loadRequestTemplates } from './innertube/request-templates.js';
+import { requestMicroformat } from './video/player-requests.js';
+import { RetryBudget } from './egress/retry.js';
+import { withOptional } from './optional-work.js';
 import { UpstreamEvents } from './upstream-events.js';
-import { mergeDetails } from './video-details.js';
-import { VideoReader } from './video-reader.js';
+import { mergeDetails } from './video/video-details.js';
+import { VideoReader } from './video/video-reader.js';
 
 const WARM_UP_DELAY_MS = 500;
 
@@ -33,72 +30,56 @@ const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 
 /** YouTube, read through its InnerTube API. */
 @Injectable()
 export class YoutubePlatform extends VideoPlatform implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly log = new Logger('YoutubePlatform');
-  private readonly closing = new AbortController();
-  private readonly exits: Exits;
-  private readonly partial: PartialResponses;
-  private readonly innertube: InnertubeClient;
-  private readonly channels: ChannelReader;
-  private readonly videos: VideoReader;
   private warmUp: NodeJS.Timeout | undefined;
   private warming: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly environment: Environment,
     private readonly events: UpstreamEvents,
+    private readonly egresses: EgressPool,
+    private readonly innertube: InnertubeClient,
+    private readonly channels: ChannelReader,
+    private readonly videos: VideoReader,
+    limiter: FairLimiter,
   ) {
     super();
-    const timeoutMs = environment.UPSTREAM_TIMEOUT_SECONDS * 1000;
-    const limiter = new FairLimiter(environment.UPSTREAM_CONCURRENCY);
-    const baseUrl = environment.YOUTUBE_BASE_URL === undefined ? null : new URL(environment.YOUTUBE_BASE_URL);
-    this.partial = new PartialResponses((key) => report(this.log, 'warn', 'youtube_fields_not_honoured', { key }));
-    this.exits = this.openExits(timeoutMs);
-    this.innertube = new InnertubeClient(
-      new HttpRequests({ limiter, baseUrl, timeoutMs }),
-      events,
-      this.closing.signal,
-    );
-    const uploads = new UploadsReader(this.innertube, this.partial, events, this.log);
-    this.channels = new ChannelReader(this.innertube, this.partial, uploads, this.log);
-    this.videos = new VideoReader(this.innertube, this.partial, this.openStanding(), events, this.log);
     events.readStateFrom(() => ({
       inFlight: limiter.running,
       queued: limiter.queued,
       inFlightMax: environment.UPSTREAM_CONCURRENCY,
-      exits: this.exits.state(),
-      findings: FINDINGS,
+      egresses: this.egresses.state(),
+      verdicts: ATTEMPT_VERDICTS,
     }));
   }
 
   /**
-   * Does soon what the first call would otherwise wait for: nobody waits for it here, and a failure is the first call's.
-   * Not at once, since a quarter of a second of loading would hold up the start.
+   * Loads youtubei.js before the first call needs it, and after the start, which a quarter of a second of loading would
+   * delay. A failure to load is reported by the first call.
    */
   onApplicationBootstrap(): void {
     this.warmUp = setTimeout(() => {
-      this.warming = loadInnertubeRequests().catch(() => undefined);
+      this.warming = loadRequestTemplates().catch(() => undefined);
     }, WARM_UP_DELAY_MS);
   }
 
-  /** Closes every connection; what is still under way ends as a failure. */
+  /** Closes every connection; requests in flight end as failures. */
   async onApplicationShutdown(): Promise<void> {
     clearTimeout(this.warmUp);
-    this.closing.abort(new Error('The service is shutting down.'));
-    await Promise.all([this.exits.close(), this.warming]);
+    await Promise.all([this.egresses.close(), this.warming]);
   }
 
   override async resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string> {
     context.signal.throwIfAborted();
     if (reference.kind === 'id') return reference.id;
-    return this.readingChannel(JSON.stringify(reference), context, (work) => this.channels.resolve(reference, work));
+    return this.readingChannel(JSON.stringify(reference), context, (scope) => this.channels.resolve(reference, scope));
   }
 
   override readChannel(channelId: string, context: ReadingContext): Promise<Channel> {
-    return this.readingChannel(channelId, context, (work) => this.channels.read(channelId, work));
+    return this.readingChannel(channelId, context, (scope) => this.channels.read(channelId, scope));
   }
 
   override listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
-    return this.readingChannel(channelId, context, (work) => this.channels.listUploads(channelId, count, work));
+    return this.readingChannel(channelId, context, (scope) => this.channels.listUploads(channelId, count, scope));
   }
 
   override async readVideo(
@@ -106,105 +87,85 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
     languages: readonly string[],
     context: ReadingContext,
   ): Promise<VideoOutcome> {
-    const read = (exit: Exit, admission: Admission) =>
-      this.readVideoThrough(this.work(exit, admission, context), videoId, languages);
-    const outcome = (await throughExits(this.exits, 'video', videoId, context, read)) ?? BLOCKED;
+    const read = (egress: Egress, admission: Admission) =>
+      this.readVideoThrough(this.scope(egress, admission, context), videoId, languages);
+    const outcome = (await withProxyFailover(this.egresses, 'video', videoId, context, read)) ?? BLOCKED;
     this.events.count('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
     return outcome;
   }
 
   private async readVideoThrough(
-    work: Work,
+    scope: RequestScope,
     videoId: string,
     languages: readonly string[],
   ): Promise<Attempt<VideoOutcome>> {
     try {
-      const [attempt, dated] = await withSide(
-        work,
-        () => this.videos.read(videoId, languages, work),
-        (sideWork) => this.dates(videoId, sideWork),
+      const [attempt, dated] = await withOptional(
+        scope,
+        () => this.videos.read(videoId, languages, scope),
+        (optionalScope) => this.dates(videoId, optionalScope),
       );
       const { result } = attempt;
       return { ...attempt, result: { ...result, details: mergeDetails(result.details, dated ?? {}) } };
     } catch (error) {
-      if (work.context.signal.aborted) throw work.context.signal.reason;
-      // Trouble with one video must not become trouble of the call; a bug in here is one of its kinds.
-      report(this.log, 'warn', 'youtube_internal_error', { videoId, message: String(error) });
-      return { result: FAILED, finding: 'nothing', retryAfterSeconds: null };
+      if (scope.context.signal.aborted) throw scope.context.signal.reason;
+      // One video's failure must not fail the call, not even when its cause is a bug in here.
+      report('warn', 'youtube_internal_error', { videoId, message: String(error) });
+      return { result: FAILED, verdict: 'nothing', retryAfterSeconds: null };
     }
   }
 
-  /** What only WEB tells about a video, when the operator wants an exact date for each. */
-  private async dates(videoId: string, work: Work): Promise<{ publishedAt?: string | null }> {
-    if (this.environment.PUBLISH_DATES !== 'exact' || work.admission.probe) return {};
-    // Its kind is left out: it tells which videos could be Shorts, where the list of Shorts tells which are.
-    return { publishedAt: (await askMicroformat(this.innertube, this.partial, videoId, work))?.publishedAt ?? null };
+  /** The exact publish date, which only WEB returns, when the operator wants one for each video. */
+  private async dates(videoId: string, scope: RequestScope): Promise<{ publishedAt?: string | null }> {
+    if (this.environment.PUBLISH_DATES !== 'exact' || scope.admission.probe) return {};
+    // Without the kind: WEB says which videos are eligible as Shorts, the list of Shorts says which are.
+    return {
+      publishedAt: (await requestMicroformat(this.innertube, videoId, scope))?.publishedAt ?? null,
+    };
   }
 
   private async readingChannel<T>(
     subject: string,
     context: ReadingContext,
-    read: (work: Work) => Promise<T>,
+    read: (scope: RequestScope) => Promise<T>,
   ): Promise<T> {
-    const attempt = (exit: Exit, admission: Admission) =>
-      this.channelAttempt(this.work(exit, admission, context), read);
-    const end = await throughExits(this.exits, 'channel', subject, context, attempt);
-    if (end === null) throw new UpstreamError('upstream_blocked', new Error('Every exit is shut after refusals.'));
+    const attempt = (egress: Egress, admission: Admission) =>
+      this.channelAttempt(this.scope(egress, admission, context), read);
+    const end = await withProxyFailover(this.egresses, 'channel', subject, context, attempt);
+    if (end === null) throw new UpstreamError('upstream_blocked', new Error('Every egress is blocked after refusals.'));
     if ('error' in end) throw end.error;
     return end.value;
   }
 
-  /** What is thrown becomes a result here, so that another exit can be tried before anybody sees it. */
+  /** Turns an exception into a result, so that another egress can be tried first. */
   private async channelAttempt<T>(
-    work: Work,
-    read: (work: Work) => Promise<T>,
+    scope: RequestScope,
+    read: (scope: RequestScope) => Promise<T>,
   ): Promise<Attempt<{ value: T } | { error: Error }>> {
     try {
-      return { result: { value: await read(work) }, finding: 'answered', retryAfterSeconds: null };
+      return { result: { value: await read(scope) }, verdict: 'answered', retryAfterSeconds: null };
     } catch (error) {
-      if (work.context.signal.aborted) throw work.context.signal.reason;
+      if (scope.context.signal.aborted) throw scope.context.signal.reason;
       if (error instanceof ChannelNotFoundError) {
-        return { result: { error }, finding: 'answered', retryAfterSeconds: null };
+        return { result: { error }, verdict: 'answered', retryAfterSeconds: null };
       }
-      if (error instanceof UpstreamError && error.cause instanceof ChannelTrouble) {
-        const { finding, retryAfterSeconds } = error.cause;
-        return { result: { error }, finding, retryAfterSeconds };
+      if (error instanceof UpstreamError && error.cause instanceof ChannelReadError) {
+        const { verdict, retryAfterSeconds } = error.cause;
+        return { result: { error }, verdict, retryAfterSeconds };
       }
-      report(this.log, 'warn', 'youtube_internal_error', { message: String(error) });
+      report('warn', 'youtube_internal_error', { message: String(error) });
       return {
         result: { error: new UpstreamError('upstream_failure', error) },
-        finding: 'nothing',
+        verdict: 'nothing',
         retryAfterSeconds: null,
       };
     }
   }
 
-  private work(exit: Exit, admission: Admission, context: ReadingContext): Work {
-    // A hundred videos of one call watch its signal at once, and all let go of it: that is no leak to be warned of.
+  private scope(egress: Egress, admission: Admission, context: ReadingContext): RequestScope {
+    // A hundred videos of one call listen to its signal at once and stop listening when they end: no leak to warn of.
     setMaxListeners(0, context.signal);
     const retries = admission.probe ? 0 : this.environment.UPSTREAM_RETRIES;
-    return { exit, admission, context, budget: new RetryBudget(retries) };
-  }
-
-  private openStanding(): ClientStanding {
-    return new ClientStanding(this.environment.YOUTUBE_CLIENTS, ({ name: exit }, client, restMs) =>
-      restMs === null
-        ? report(this.log, 'log', 'youtube_client_back', { exit, client })
-        : report(this.log, 'warn', 'youtube_client_rested', { exit, client, restSeconds: restMs / 1000 }),
-    );
-  }
-
-  private openExits(connectTimeoutMs: number): Exits {
-    return new Exits({
-      proxyUrls: this.environment.UPSTREAM_PROXY_URL ?? [],
-      connectionsMax: this.environment.UPSTREAM_CONCURRENCY,
-      connectTimeoutMs,
-      onBreaker: (exit, use, openForMs) =>
-        openForMs === null
-          ? report(this.log, 'log', 'youtube_block_closed', { exit, use })
-          : report(this.log, 'warn', 'youtube_block_opened', { exit, use, openForSeconds: openForMs / 1000 }),
-      onRest: (exit, restMs) => report(this.log, 'log', 'youtube_exit_rested', { exit, restSeconds: restMs / 1000 }),
-      onFinding: (exit, use, finding) => this.events.exit({ exit, use, finding }),
-    });
+    return { egress, admission, context, budget: new RetryBudget(retries) };
   }
 }

@@ -1,0 +1,84 @@
+import type { Segment } from '../../../domain/transcript.js';
+import type { UpstreamResponse, FailedResponse } from '../egress/upstream-response.js';
+import { isEmptyBody, readCaptionJson3, readCaptionXml } from './caption-formats.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import type { InnertubeClient } from '../innertube/innertube-client.js';
+import type { InnertubeClientName } from '../innertube/request-templates.js';
+import { addressKind } from '../egress/platform-url.js';
+import type { PlayerTrack } from '../video/player-tracks.js';
+import { UnreadableError } from '../unreadable-error.js';
+
+export type CaptionText =
+  /** `[]` is a track without a word. */
+  | { kind: 'text'; segments: Segment[] }
+  /** 200 without content, in each format: the platform wants a PO token for it, whatever the URL says. */
+  | { kind: 'withheld' }
+  | FailedResponse;
+
+/**
+ * In the order in which they are asked for: a call for 100 videos of generated captions costs 1.8 times the CPU and 1.4
+ * times the time with json3 first (docs/decisions/0100-caption-format-order.md). Each is the other's fallback.
+ */
+const FORMATS: readonly { fmt: string | null; read: (body: string) => Segment[] }[] = [
+  { fmt: null, read: readCaptionXml },
+  { fmt: 'json3', read: readCaptionJson3 },
+];
+
+/** Largest caption body that is read, in bytes after decompression. One of a ten-hour video has about 2 MB. */
+export const CAPTION_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Fetches the text of a track, through the exit that was given its URL: the URL is signed with the exit's address. */
+export async function fetchCaption(
+  client: InnertubeClient,
+  clientName: InnertubeClientName,
+  track: PlayerTrack,
+  videoId: string,
+  scope: RequestScope,
+): Promise<CaptionText> {
+  const verdicts: CaptionText[] = [];
+  for (const { fmt, read } of FORMATS) {
+    const url = captionUrl(track.baseUrl, fmt, videoId);
+    if (!url) return { kind: 'unreadable', expected: "a caption URL of the platform's own for this video" };
+    const verdict = readText(await client.fetchText('captions', clientName, url, scope, CAPTION_BYTES_MAX), read);
+    if (verdict.kind === 'text' && verdict.segments.length > 0) return verdict;
+    verdicts.push(verdict);
+    // Another format helps where the body was the trouble; it does not where the request was.
+    if (verdict.kind !== 'text' && verdict.kind !== 'withheld' && verdict.kind !== 'unreadable') break;
+  }
+  return worst(verdicts);
+}
+
+/** A track's URL in a format, or null when it is not one to be fetched for this video. */
+export function captionUrl(baseUrl: string, fmt: string | null, videoId: string): URL | null {
+  if (!URL.canParse(baseUrl)) return null;
+  const url = new URL(baseUrl);
+  if (addressKind(url) !== 'allowed' || url.pathname !== '/api/timedtext') return null;
+  const urlVideoId = url.searchParams.get('v');
+  if (urlVideoId !== null && urlVideoId !== videoId) return null;
+  // ANDROID's URLs come with fmt=srv3 [recorded]: a second fmt would be ignored.
+  if (fmt === null) url.searchParams.delete('fmt');
+  else url.searchParams.set('fmt', fmt);
+  return url;
+}
+
+function readText(response: UpstreamResponse, read: (body: string) => Segment[]): CaptionText {
+  if (response.kind !== 'ok') return response;
+  if (isEmptyBody(response.body)) return { kind: 'withheld' };
+  if (response.media === 'html') return { kind: 'unreadable', expected: 'captions, not a page' };
+  try {
+    return { kind: 'text', segments: read(response.body) };
+  } catch (error) {
+    if (error instanceof UnreadableError) return { kind: 'unreadable', expected: error.expected };
+    throw error;
+  }
+}
+
+/** When no format brought words: a refusal of any kind outweighs trouble, and trouble outweighs silence. */
+function worst(verdicts: readonly CaptionText[]): CaptionText {
+  return (
+    verdicts.find(({ kind }) => kind === 'blocked') ??
+    verdicts.find(({ kind }) => kind === 'withheld') ??
+    verdicts.find(({ kind }) => kind !== 'text') ??
+    verdicts[0] ?? { kind: 'withheld' }
+  );
+}

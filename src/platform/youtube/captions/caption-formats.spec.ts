@@ -1,0 +1,403 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Segment } from '../../../domain/transcript.js';
+import { UnreadableError } from '../unreadable-error.js';
+import {
+  CAPTION_LENGTH_MAX,
+  isEmptyBody,
+  readCaptionDocument,
+  readCaptionJson3,
+  readCaptionXml,
+} from './caption-formats.js';
+import { CUE_LENGTH_MAX, plainText } from './plain-text.js';
+
+const legacy = (cues: string) => `<?xml version="1.0" encoding="utf-8" ?><transcript>${cues}</transcript>`;
+const srv3 = (body: string) =>
+  `<?xml version="1.0" encoding="utf-8" ?><timedtext format="3"><head><pen id="1" fc="#E5E5E5"/></head><body>${body}</body></timedtext>`;
+const json3 = (events: unknown) => JSON.stringify({ wireMagic: 'pb3', pens: [{}], events });
+const textsOf = (segments: Segment[]) => segments.map(({ text }) => text);
+const legacyText = (text: string) => textsOf(readCaptionXml(legacy(`<text start="1" dur="2">${text}</text>`)));
+
+describe('legacy XML', () => {
+  it('gives text, start and duration in seconds', () => {
+    const xml = legacy('<text start="0" dur="1.54">Good morning</text><text start="1.54" dur="4.16">everyone</text>');
+    expect(readCaptionXml(xml)).toEqual([
+      { text: 'Good morning', start: 0, duration: 1.54 },
+      { text: 'everyone', start: 1.54, duration: 4.16 },
+    ]);
+  });
+
+  it('takes a missing duration as 0 and leaves out cues without anything visible', () => {
+    const xml = legacy(
+      '<text start="1">a</text><text start="2" dur="1"></text><text start="3" dur="1"> \n&#8203;</text><text start="4"/>',
+    );
+    expect(readCaptionXml(xml)).toEqual([{ text: 'a', start: 1, duration: 0 }]);
+  });
+
+  it.each([
+    ['it&amp;#39;s', "it's"],
+    ['it&#39;s', "it's"],
+    ['Q&amp;amp;A', 'Q&A'],
+    ['I &amp;lt;3 you', 'I <3 you'],
+    ['this is &lt;i>not&lt;/i> it', 'this is not it'],
+    ['&lt;font color="#E5E5E5"&gt;grey&lt;/font&gt; &amp;lt;b&amp;gt;bold&amp;lt;/b&amp;gt;', 'grey bold'],
+    ['one&lt;br /&gt;two\r\nthree<br/>four', 'one two three four'],
+    ['&amp;quot;a&amp;nbsp;b&amp;quot;', '"a b"'],
+    ['&#128512; &#x1F600; &#55357;&#56832;', '😀 😀 😀'],
+    ['a&#0;b&#x110000;c&#9999999999;', 'a\ufffdb\ufffdc\ufffd'],
+    ['&copy; &; &#; &#x; AT&T', '&copy; &; &#; &#x; AT&T'],
+    ['&lt;laughs&gt; a', '<laughs> a'],
+    ['שלום עולם', 'שלום עולם'],
+    ['日本語\u3000字幕', '日本語\u3000字幕'],
+    ['lone \ud83d half', 'lone \ud83d half'],
+  ])('decodes %j', (written, read) => {
+    expect(legacyText(written)).toEqual([read]);
+  });
+
+  it('passes over comments, indentation and unknown elements between cues', () => {
+    const xml = `\ufeff<?xml version="1.0"?>\r\n<!DOCTYPE transcript>\n<transcript>\n <!-- <text> -->\n <text start='1' dur='2' >a<!-- x > -->b</text>\n <other/>\n</transcript>\n`;
+    expect(readCaptionXml(xml)).toEqual([{ text: 'ab', start: 1, duration: 2 }]);
+  });
+
+  it('puts cues in the order of their start and keeps the order of those that start together', () => {
+    const xml = legacy('<text start="5">c</text><text start="1">a</text><text start="1">b</text>');
+    expect(textsOf(readCaptionXml(xml))).toEqual(['a', 'b', 'c']);
+  });
+
+  it('reads a document without cues as one without a word', () => {
+    expect(readCaptionXml('<transcript/>')).toEqual([]);
+    expect(readCaptionXml(legacy(''))).toEqual([]);
+  });
+
+  it('never gives a negative time', () => {
+    expect(readCaptionXml(legacy('<text start="-1" dur="-2">a</text>'))).toEqual([
+      { text: 'a', start: 0, duration: 0 },
+    ]);
+  });
+});
+
+describe('srv3', () => {
+  it('joins the words of a paragraph, breaks lines and reads milliseconds', () => {
+    const body =
+      '<w t="0" id="1"/><p t="80" d="3200" w="1"><s ac="1">so</s><s t="240"> it&#39;s</s><s t="9"> fine</s></p><p t="900" w="1" a="1">\n</p><p t="4000">one<br/>two</p>';
+    expect(readCaptionXml(srv3(body))).toEqual([
+      { text: "so it's fine", start: 0.08, duration: 3.2 },
+      { text: 'one two', start: 4, duration: 0 },
+    ]);
+  });
+
+  it('decodes once, as it is escaped once', () => {
+    expect(textsOf(readCaptionXml(srv3('<p t="0" d="1">&amp;lt; is less</p>')))).toEqual(['&lt; is less']);
+  });
+
+  it('reads srv2, whose cues are <text t d>', () => {
+    const xml = '<timedtext><window t="0" id="1"/><text t="1540" d="4160" w="1">hello</text></timedtext>';
+    expect(readCaptionXml(xml)).toEqual([{ text: 'hello', start: 1.54, duration: 4.16 }]);
+  });
+});
+
+describe('json3', () => {
+  it('joins segments and leaves out windows, roll-up line breaks and empty events', () => {
+    const events = [
+      { tStartMs: 0, dDurationMs: 9000, id: 1, wpWinPosId: 1 },
+      {
+        tStartMs: '80',
+        dDurationMs: '3200',
+        segs: [{ utf8: 'so' }, { utf8: ' it', tOffsetMs: 240 }, {}, { utf8: '\nworks' }],
+      },
+      { tStartMs: 900, aAppend: 1, segs: [{ utf8: '\n' }] },
+      { tStartMs: 1000, segs: [{ utf8: 'then' }] },
+      { tStartMs: 1500, segs: [] },
+    ];
+    expect(readCaptionJson3(json3(events))).toEqual([
+      { text: 'so it works', start: 0.08, duration: 3.2 },
+      { text: 'then', start: 1, duration: 0 },
+    ]);
+  });
+
+  it('keeps words, should an appended event have any', () => {
+    expect(textsOf(readCaptionJson3(json3([{ tStartMs: 1, aAppend: 1, segs: [{ utf8: 'more' }] }])))).toEqual(['more']);
+  });
+
+  it.each([
+    '{}',
+    '[]',
+    'null',
+    '{"events":{}}',
+    '{"events":[1]}',
+    '{"events":[{"segs":{}}]}',
+    '{"events":[{"segs":[{"utf8":1}]}]}',
+    '{"events":[{"tStartMs":"x","segs":[{"utf8":"a"}]}]}',
+  ])('refuses %s', (body) => expect(() => readCaptionJson3(body)).toThrow(UnreadableError));
+});
+
+describe('every caption format', () => {
+  it.each([
+    '',
+    ' \n',
+    '<html><body><form action="x"></form></body></html>',
+    '{"error":{}}',
+    '<transcript>',
+    '<text start="0">a</text>',
+    '</transcript>',
+    '<transcript></transcript><transcript/>',
+    '<transcript></transcript>x',
+    'x<transcript/>',
+    '<transcript><text>a</text></transcript>',
+    '<transcript><text start="1e3">a</text></transcript>',
+    '<transcript><text start="0"><![CDATA[a]]></text></transcript>',
+    '<transcript><text start="0">a<text start="1">b</text></transcript>',
+    '<transcript><text start="0">a</transcript>',
+    '<transcript>< text></transcript>',
+  ])('refuses %j', (body) => {
+    expect(() => readCaptionXml(body)).toThrow(UnreadableError);
+    expect(() => readCaptionJson3(body)).toThrow(UnreadableError);
+  });
+
+  it('reads a cue and a body up to their bounds, and refuses longer ones', () => {
+    const bodiesOf = (length: number): string[] => {
+      const words = 'a'.repeat(length);
+      return [
+        legacy(`<text start="0" dur="1">${words}</text>`),
+        legacy(`<text dur="1" start="0">${words}</text>`),
+        srv3(`<p t="0"><s>${words}</s></p>`),
+        json3([{ segs: [{ utf8: words.slice(0, 9) }, { utf8: words.slice(9) }] }]),
+      ];
+    };
+    const read = (body: string) => (body.startsWith('{') ? readCaptionJson3(body) : readCaptionXml(body));
+    expect(bodiesOf(CUE_LENGTH_MAX).map((body) => read(body)[0]?.text.length)).toEqual(Array(4).fill(CUE_LENGTH_MAX));
+    for (const body of bodiesOf(CUE_LENGTH_MAX + 1)) expect(() => read(body)).toThrow('a cue of at most');
+
+    const cue = `<text start="0" dur="1">${'a'.repeat(1_000)}</text>`;
+    const room = CAPTION_LENGTH_MAX - legacy('').length;
+    const longest = legacy(`${cue.repeat(Math.floor(room / cue.length))}${' '.repeat(room % cue.length)}`);
+    expect(longest.length).toBe(CAPTION_LENGTH_MAX);
+    expect(readCaptionXml(longest)).toHaveLength(Math.floor(room / cue.length));
+    for (const each of [readCaptionXml, readCaptionDocument, readCaptionJson3]) {
+      expect(() => each(`${longest} `)).toThrow('captions of at most');
+    }
+  });
+
+  it('has its markup removed as a grammar of it says, in any text', () => {
+    // The grammar as one expression: what it says is right, but its time is quadratic.
+    const markup =
+      /<\/?(?:i|b|u|s|em|strong|span|font|ruby|rt|rp)(?:\s+[\w-]+\s*=[^<>]*)?\s*\/?>|<\/?c(?:\.[\w.#-]+)?>/gi;
+    const pieces = [
+      '<',
+      '</',
+      '>',
+      '/',
+      '/>',
+      ' ',
+      '\n',
+      'i',
+      'B',
+      'c',
+      'c.',
+      '.x#-',
+      'font',
+      'rubyx',
+      'a',
+      '-',
+      '=',
+      '"',
+    ];
+    const tag = fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((parts) => `x<${parts.join('')}>`);
+    const anyText = fc.array(fc.oneof(fc.constantFrom(...pieces), tag), { maxLength: 10 });
+    fc.assert(
+      fc.property(anyText, (parts) => {
+        const text = parts.join('');
+        expect(plainText(text)).toBe(
+          plainText(text.replace(markup, '').replaceAll('<', '\u2039')).replaceAll('\u2039', '<'),
+        );
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('tells an empty body apart', () => {
+    expect([isEmptyBody(''), isEmptyBody('\r\n'), isEmptyBody('<transcript/>')]).toEqual([true, true, false]);
+  });
+
+  it('gives the same segments for one track, whichever it comes in', () => {
+    fc.assert(
+      fc.property(fc.array(cue, { maxLength: 20 }), (cues) => {
+        const expected = segmentsOf(cues);
+        expect(readCaptionXml(writeLegacy(cues))).toEqual(expected);
+        expect(readCaptionXml(writeSrv3(cues))).toEqual(expected);
+        expect(readCaptionJson3(writeJson3(cues))).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('refuses a body that is cut anywhere, and never gives half a transcript', () => {
+    const cues = fc.array(cue, { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(cues, fc.nat(), (written, at) => {
+        for (const [body, read] of [
+          [writeLegacy(written), readCaptionXml],
+          [writeSrv3(written), readCaptionXml],
+          [writeJson3(written), readCaptionJson3],
+        ] as const) {
+          expect(() => read(body.slice(0, at % body.length))).toThrow(UnreadableError);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('gives valid segments or an UnreadableError for any text', () => {
+    const pieces = fc.constantFrom(
+      '<transcript>',
+      '</transcript>',
+      '<text start="1" dur="2">',
+      '</text>',
+      '<timedtext>',
+      '</timedtext>',
+      '<body>',
+      '<p t="1" d="2">',
+      '</p>',
+      '<s>',
+      '<br/>',
+      '"',
+      '&amp;',
+      '&#',
+      '<',
+      '>',
+      '{"events":[',
+      '{"segs":[{"utf8":"a"}]}',
+      ']}',
+    );
+    const anyText = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.array(fc.oneof(pieces, fc.string())).map((parts) => parts.join('')),
+    );
+    fc.assert(
+      fc.property(anyText, (body) => {
+        for (const read of [readCaptionXml, readCaptionJson3]) expectValidOrUnreadable(() => read(body));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('gives valid segments or an UnreadableError for any list of events', () => {
+    const time = fc.oneof(fc.double(), fc.string(), fc.integer(), fc.jsonValue());
+    const event = fc.record(
+      {
+        tStartMs: time,
+        dDurationMs: time,
+        aAppend: fc.jsonValue(),
+        segs: fc.oneof(fc.jsonValue(), fc.array(fc.record({ utf8: fc.string({ unit: 'binary' }) }))),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(event, fc.jsonValue())), (events) => {
+        expectValidOrUnreadable(() => readCaptionJson3(json3(events)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+interface Cue {
+  words: string[];
+  spaces: string[];
+  startMs: number;
+  durationMs: number;
+}
+
+const word = fc
+  .oneof(
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }),
+    fc.constantFrom(
+      '&',
+      '&amp;',
+      '&#39;',
+      '"',
+      "it's",
+      '<3',
+      '>>',
+      '<laughs>',
+      '😀',
+      'שלום',
+      '字幕',
+      'é',
+      '{"a":1}',
+      ']]>',
+    ),
+  )
+  .filter((text) => !/\s/.test(text) && !/<\/?(?:i|b|u|s|em|strong|span|font|ruby|rt|rp|c|br)\b/i.test(text));
+const cue: fc.Arbitrary<Cue> = fc.record({
+  words: fc
+    .array(word, { maxLength: 6 })
+    .filter((words) => words.length === 0 || /[^\s\u200b-\u200f\u2060\ufeff]/.test(words.join(''))),
+  spaces: fc.array(fc.constantFrom(' ', '\n', '\r\n', ' \n ', '\u00a0', '\t '), { minLength: 1 }),
+  startMs: fc.nat(40_000_000),
+  durationMs: fc.nat(100_000),
+});
+
+function segmentsOf(cues: Cue[]): Segment[] {
+  return cues
+    .filter(({ words }) => words.length > 0)
+    .map(({ words, startMs, durationMs }) => ({
+      text: words.join(' '),
+      start: startMs / 1000,
+      duration: durationMs / 1000,
+    }))
+    .sort((one, other) => one.start - other.start);
+}
+
+const spread = ({ words, spaces }: Cue) =>
+  words.map((each, index) => `${spaces[index % spaces.length] ?? ' '}${each}`).join('');
+const escape = (text: string) =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+
+function writeLegacy(cues: Cue[]): string {
+  return legacy(
+    cues
+      .map(
+        (each) =>
+          `<text start="${each.startMs / 1000}" dur="${each.durationMs / 1000}">${escape(escape(spread(each)))}</text>`,
+      )
+      .join(''),
+  );
+}
+
+function writeSrv3(cues: Cue[]): string {
+  return srv3(
+    cues.map((each) => `<p t="${each.startMs}" d="${each.durationMs}"><s>${escape(spread(each))}</s></p>\n`).join(''),
+  );
+}
+
+function writeJson3(cues: Cue[]): string {
+  return json3(
+    cues.map((each) => ({
+      tStartMs: each.startMs,
+      dDurationMs: String(each.durationMs),
+      segs: [{ utf8: spread(each) }, { utf8: '\n' }],
+    })),
+  );
+}
+
+function expectValidOrUnreadable(read: () => Segment[]): void {
+  let segments: Segment[] = [];
+  try {
+    segments = read();
+  } catch (error) {
+    expect(error).toBeInstanceOf(UnreadableError);
+  }
+  let previous = 0;
+  for (const { text, start, duration } of segments) {
+    expect(text.trim()).not.toBe('');
+    expect(start).toBeGreaterThanOrEqual(previous);
+    expect([Number.isFinite(start), Number.isFinite(duration), duration >= 0]).toEqual([true, true, true]);
+    previous = start;
+  }
+}

@@ -1,0 +1,47 @@
+import { UpstreamError } from '../../../domain/errors.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
+
+/** Why a channel could not be read, for the log, and what that says about the egress. */
+export class ChannelReadError extends Error {
+  constructor(
+    message: string,
+    readonly verdict: 'refused' | 'unreached' | 'nothing',
+    readonly retryAfterSeconds: number | null = null,
+    cause?: unknown,
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'ChannelTrouble';
+  }
+}
+
+/** The error of a call whose channel could not be read: the code, with the private cause for the log. */
+export function upstreamError(
+  response: FailedResponse | { kind: 'unparsable'; expected: string },
+  subject: string,
+): UpstreamError {
+  switch (response.kind) {
+    case 'blocked':
+      return new UpstreamError(
+        'upstream_blocked',
+        new ChannelReadError(`${subject}: ${response.reason}`, 'refused', response.retryAfterSeconds),
+      );
+    case 'timeout':
+      return new UpstreamError('upstream_timeout', new ChannelReadError(`${subject}: no answer in time`, 'nothing'));
+    case 'http-error':
+      return new UpstreamError(
+        'upstream_failure',
+        new ChannelReadError(`${subject}: HTTP ${response.status}`, 'nothing'),
+      );
+    case 'network':
+      return new UpstreamError(
+        'upstream_failure',
+        new ChannelReadError(`${subject}: connection failed`, 'unreached', null, response.cause),
+      );
+    case 'unreadable':
+    case 'unparsable':
+      return new UpstreamError(
+        'upstream_failure',
+        new ChannelReadError(`${subject}: expected ${response.expected}`, 'nothing'),
+      );
+  }
+}

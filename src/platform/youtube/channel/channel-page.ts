@@ -1,0 +1,87 @@
+import type { Channel } from '../../../domain/transcript.js';
+import { asArray, asString, at, isObject, textOf } from '../json-fields.js';
+import { hasErrorAlert } from './page-alerts.js';
+import { UnreadableError } from '../unreadable-error.js';
+
+export type ChannelPage =
+  | { kind: 'channel'; channel: Channel }
+  /** The page hides all but (at times) the name; the uploads playlist reads well all the same. */
+  | { kind: 'age-gated'; name: string | null }
+  /** Terminated or nonexistent. */
+  | { kind: 'gone' };
+
+const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
+// "This channel was removed because it violated our Community Guidelines." (seen), "This channel does not exist.",
+// "This account has been terminated …", "This channel is not available." An alert such as "Something went wrong" is none.
+const REMOVED =
+  /does(?:n't| not) exist|terminated|removed|suspended|deleted|closed|not available|isn't available|unavailable/;
+
+/**
+ * Reads the answer to `browse` of a channel ID.
+ *
+ * @throws UnreadableError
+ */
+export function readChannelPage(page: unknown): ChannelPage {
+  const metadata = at(page, 'metadata', 'channelMetadataRenderer');
+  if (metadata !== undefined) return { kind: 'channel', channel: readChannel(metadata) };
+  if (hasErrorAlert(page, REMOVED)) return { kind: 'gone' };
+  const topic = topicChannel(page);
+  if (topic) return { kind: 'channel', channel: topic };
+  const gate = ageGate(page);
+  if (gate === undefined) throw new UnreadableError('a channel, a topic channel, an age gate or an alert');
+  return { kind: 'age-gated', name: asString(at(gate, 'channelTitle')) };
+}
+
+function readChannel(metadata: unknown): Channel {
+  const id = asString(at(metadata, 'externalId'));
+  const name = asString(at(metadata, 'title'));
+  if (id === null || !CHANNEL_ID.test(id)) throw new UnreadableError('the ID of a channel');
+  if (name === null) throw new UnreadableError('the name of a channel');
+  const urls = [at(metadata, 'vanityChannelUrl'), ...asArray(at(metadata, 'ownerUrls'))];
+  return { id, name, handle: urls.map(readHandle).find((handle) => handle !== null) ?? null };
+}
+
+/** The handle in `http://www.youtube.com/@name`, percent-decoded and NFC; null for an address without one. */
+export function readHandle(url: unknown): string | null {
+  const [, handle] = /^https?:\/\/(?:www\.)?youtube\.com\/(@[^/?#]{1,300})$/.exec(asString(url) ?? '') ?? [];
+  if (handle === undefined) return null;
+  try {
+    return decodeURIComponent(handle).normalize('NFC');
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The platform's own topic channels (Sports, Gaming, …) have no metadata: only the carousel in their header names them
+ * (recorded in January 2026). They have no handle.
+ */
+function topicChannel(page: unknown): Channel | undefined {
+  for (const item of asArray(at(page, 'header', 'carouselHeaderRenderer', 'contents'))) {
+    const details = at(item, 'topicChannelDetailsRenderer');
+    const id = asString(at(details, 'subscribeButton', 'subscribeButtonRenderer', 'channelId'));
+    const name = textOf(at(details, 'title'));
+    if (id !== null && CHANNEL_ID.test(id) && name !== null) return { id, name, handle: null };
+  }
+  return undefined;
+}
+
+function ageGate(page: unknown): unknown {
+  return asArray(at(page, 'contents', 'twoColumnBrowseResultsRenderer', 'tabs'))
+    .flatMap((tab) => asArray(at(tab, 'tabRenderer', 'content', 'sectionListRenderer', 'contents')))
+    .map((section) => at(section, 'channelAgeGateRenderer'))
+    .find(isObject);
+}
+
+/**
+ * The channel ID in an answer (HTTP 200) of `resolve_url`, or null when the address leads to something else, such as a
+ * video or a page of the platform itself.
+ *
+ * @throws UnreadableError
+ */
+export function readResolvedUrl(page: unknown): string | null {
+  const endpoint = at(page, 'endpoint');
+  if (!isObject(endpoint) || Object.keys(endpoint).length === 0) throw new UnreadableError('an endpoint');
+  const id = asString(at(endpoint, 'browseEndpoint', 'browseId'));
+  return id !== null && CHANNEL_ID.test(id) ? id : null;
+}

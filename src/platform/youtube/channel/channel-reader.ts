@@ -1,0 +1,94 @@
+import { Injectable } from '@nestjs/common';
+import type { ChannelReference } from '../../../domain/channel-reference.js';
+import { ChannelNotFoundError } from '../../../domain/errors.js';
+import type { Channel } from '../../../domain/transcript.js';
+import type { UploadsList } from '../../video-platform.js';
+import { upstreamError } from './channel-errors.js';
+import type { ChannelPage } from './channel-page.js';
+import { requestChannelPage, requestPlaylistOwner, requestChannelId } from './channel-requests.js';
+import { report } from '../event-log.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
+import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { UploadsReader } from './uploads-reader.js';
+
+type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
+
+/** Reads channels through one egress. Its methods throw `ChannelNotFoundError` and `UpstreamError`. */
+@Injectable()
+export class ChannelReader {
+  constructor(
+    private readonly innertube: InnertubeClient,
+    private readonly uploads: UploadsReader,
+  ) {}
+
+  async resolve(reference: NamedReference, scope: RequestScope): Promise<string> {
+    const url = addressOf(reference);
+    const channelId = this.valueOf(await requestChannelId(this.innertube, url, scope), url);
+    if (channelId === null) throw new ChannelNotFoundError(new Error(`${url} leads to something else`));
+    return channelId;
+  }
+
+  async read(channelId: string, scope: RequestScope): Promise<Channel> {
+    const page = await this.page(channelId, scope);
+    switch (page.kind) {
+      case 'channel':
+        return page.channel;
+      case 'age-gated':
+        return this.behindGate(channelId, page.name, scope);
+      case 'gone':
+        throw channelNotFound(channelId);
+    }
+  }
+
+  /** A channel without an uploads playlist has no uploads or does not exist: its page says which. */
+  async listUploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsList> {
+    const list = await this.uploads.list(channelId, count, scope);
+    if (list !== null) return list;
+    if ((await this.page(channelId, scope)).kind === 'gone') throw channelNotFound(channelId);
+    return { uploads: [], complete: true };
+  }
+
+  /** The gate hides the handle, and at times the name; the list of uploads has both beside each video. */
+  private async behindGate(channelId: string, name: string | null, scope: RequestScope): Promise<Channel> {
+    const owner = await requestPlaylistOwner(this.innertube, channelId, scope);
+    return { id: channelId, name: name ?? owner?.name ?? owner?.handle ?? '', handle: owner?.handle ?? null };
+  }
+
+  private async page(channelId: string, scope: RequestScope): Promise<ChannelPage> {
+    return this.valueOf(await requestChannelPage(this.innertube, channelId, scope), channelId);
+  }
+
+  private valueOf<T>(response: ParsedResponse<T>, subject: string): T {
+    if (response.kind === 'parsed') return response.value;
+    // Recorded: 404 for an unknown handle, 400 for an ID that cannot be one, both as JSON. A page that says so is that of
+    // a gateway, or of another server than the one that knows.
+    if (
+      response.kind === 'http-error' &&
+      response.media === 'json' &&
+      (response.status === 404 || response.status === 400)
+    ) {
+      throw new ChannelNotFoundError(new Error(`${subject}: HTTP ${response.status}`));
+    }
+    if (response.kind === 'unparsable') report('warn', 'youtube_unreadable', { subject, expected: response.expected });
+    throw upstreamError(response, subject);
+  }
+}
+
+function channelNotFound(channelId: string): ChannelNotFoundError {
+  return new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
+}
+
+/** The address as the platform writes it; names of any script are percent-encoded. */
+export function addressOf(reference: NamedReference): string {
+  switch (reference.kind) {
+    case 'handle':
+      return `${YOUTUBE_ORIGIN}/@${encodeURIComponent(reference.handle)}`;
+    case 'custom':
+      return `${YOUTUBE_ORIGIN}/c/${encodeURIComponent(reference.name)}`;
+    case 'user':
+      return `${YOUTUBE_ORIGIN}/user/${encodeURIComponent(reference.name)}`;
+    case 'vanity':
+      return `${YOUTUBE_ORIGIN}/${encodeURIComponent(reference.name)}`;
+  }
+}

@@ -1,0 +1,81 @@
+import { type ChannelPage, readChannelPage, readResolvedUrl } from './channel-page.js';
+import { readFeedDates } from './feed.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import {
+  parsed,
+  type InnertubeCall,
+  type InnertubeClient,
+  type ParsedResponse,
+} from '../innertube/innertube-client.js';
+import { type PlaylistOwner, readPlaylistOwner } from './playlist-owner.js';
+import { CHANNEL_FIELDS, UPLOADS_FIELDS } from '../innertube/field-masks.js';
+import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { readUploadsPage, type UploadsPage } from './uploads-page.js';
+
+/** Requests the ID of the channel that a URL leads to; null when it leads elsewhere. 404 when it leads nowhere. */
+export function requestChannelId(
+  innertube: InnertubeClient,
+  url: string,
+  scope: RequestScope,
+): Promise<ParsedResponse<string | null>> {
+  const call: InnertubeCall = {
+    ...{ kind: 'resolve', client: 'WEB', path: 'navigation/resolve_url' },
+    ...{ payload: { url }, fields: null },
+  };
+  return innertube.query(call, readResolvedUrl, scope);
+}
+
+/** Requests the channel's own page. */
+export function requestChannelPage(
+  innertube: InnertubeClient,
+  channelId: string,
+  scope: RequestScope,
+): Promise<ParsedResponse<ChannelPage>> {
+  const call = browse('channel', { browseId: channelId }, CHANNEL_FIELDS);
+  return innertube.query(call, readChannelPage, scope);
+}
+
+/** A list of a channel's uploads, as the metrics name it: all of them, or the Shorts. */
+export type ListKind = 'uploads' | 'shorts';
+
+/**
+ * Requests a page of a playlist.
+ *
+ * @param from the playlist's ID for its first page, or the token of a later one
+ */
+export function requestPlaylistPage(
+  innertube: InnertubeClient,
+  kind: ListKind,
+  from: { playlistId: string } | { continuation: string },
+  scope: RequestScope,
+): Promise<ParsedResponse<UploadsPage>> {
+  const payload = 'playlistId' in from ? { browseId: `VL${from.playlistId}` } : { continuation: from.continuation };
+  return innertube.query(browse(kind, payload, UPLOADS_FIELDS), readUploadsPage, scope);
+}
+
+/** Requests the owner that the uploads playlist names; null when it names none. Without a mask, as none selects the owner. */
+export async function requestPlaylistOwner(
+  innertube: InnertubeClient,
+  channelId: string,
+  scope: RequestScope,
+): Promise<PlaylistOwner | null> {
+  const call = browse('owner', { browseId: `VLUU${channelId.slice(2)}` }, null);
+  const owner = await innertube.query(call, (response) => readPlaylistOwner(response, channelId), scope);
+  return owner.kind === 'parsed' ? owner.value : null;
+}
+
+/** Requests the channel's feed, which has the exact dates of the newest 15 uploads. */
+export async function requestFeed(
+  innertube: InnertubeClient,
+  channelId: string,
+  scope: RequestScope,
+): Promise<ParsedResponse<Map<string, string>>> {
+  const url = new URL('/feeds/videos.xml', YOUTUBE_ORIGIN);
+  url.searchParams.set('channel_id', channelId);
+  const response = await innertube.fetchText('feed', 'WEB', url, scope);
+  return response.kind === 'ok' ? parsed(() => readFeedDates(response.body)) : response;
+}
+
+function browse(kind: string, payload: InnertubeCall['payload'], fields: string | null): InnertubeCall {
+  return { kind, client: 'WEB', path: 'browse', payload, fields };
+}

@@ -1,0 +1,116 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  isAnnouncementText,
+  isPublishedText,
+  readDurationSeconds,
+  readInstant,
+  readViewCount,
+} from './displayed-values.js';
+
+describe('view counts', () => {
+  it.each([
+    ['No views', 0],
+    ['1 view', 1],
+    ['950 views', 950],
+    ['1,234 views', 1234],
+    ['12,345,678 views', 12_345_678],
+    ['106k views', 106_000],
+    ['1.1k views', 1100],
+    ['1.2M views', 1_200_000],
+    ['2.1m views', 2_100_000],
+    ['1.05B views', 1_050_000_000],
+  ])('reads %s', (text, count) => {
+    expect(readViewCount(text)).toBe(count);
+  });
+
+  it.each([
+    '',
+    'views',
+    '1984',
+    '106k',
+    '1,23,456 views',
+    '12,34 views',
+    '1.234 views',
+    '1.2L views',
+    '1.2 lakh views',
+    '88 watching',
+    '1 234 views',
+    '-1 views',
+    '9'.repeat(30) + ' views',
+    '4 months ago',
+  ])('does not guess at %j', (text) => {
+    expect(readViewCount(text)).toBeNull();
+  });
+
+  it('reads back every count that is written out', () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), (count) => {
+        fc.pre(count !== 1 && count < 1e15);
+        expect(readViewCount(`${count.toLocaleString('en-US')} views`)).toBe(count);
+      }),
+    );
+  });
+});
+
+describe('durations', () => {
+  it.each([
+    ['0:45', 45],
+    ['12:05', 725],
+    ['1:02:03', 3723],
+    ['123:00:00', 442_800],
+  ])('reads %s', (text, seconds) => {
+    expect(readDurationSeconds(text)).toBe(seconds);
+  });
+
+  it.each(['', '45', '1:2', '1:60', '61:00', '1:2:03', '1:60:00', 'LIVE', ':30', '-0:45', '1:00:00:00'])(
+    'does not guess at %j',
+    (text) => {
+      expect(readDurationSeconds(text)).toBeNull();
+    },
+  );
+});
+
+describe('dates', () => {
+  it('tells when something was published from what is announced', () => {
+    const published = [
+      '4 months ago',
+      '1 day ago',
+      '17 hours ago',
+      'Streamed 6 months ago',
+      'Premiered 2 years ago',
+      'Premiered May 21, 2026',
+    ];
+    const announced = ['Premieres 6/1/26, 8:00 PM', 'Scheduled for 6/1/26', 'Upcoming'];
+    expect(published.map(isPublishedText)).toEqual(published.map(() => true));
+    expect(announced.map(isAnnouncementText)).toEqual(announced.map(() => true));
+    expect([...announced, '43k views', ' • ', 'a long time ago in a galaxy'].some(isPublishedText)).toBe(false);
+    expect([...published, '43k views', 'Upcoming artists'].some(isAnnouncementText)).toBe(false);
+  });
+
+  it.each([
+    ['2015-01-27T21:14:36-08:00', '2015-01-28T05:14:36Z'],
+    ['2026-05-21T11:22:05+00:00', '2026-05-21T11:22:05Z'],
+    ['2026-05-21T11:22:05.999Z', '2026-05-21T11:22:05Z'],
+  ])('turns %s into UTC', (text, utc) => {
+    expect(readInstant(text)).toBe(utc);
+  });
+
+  it.each(['2015-01-27', '2015-01-27T21:14:36', '2015-13-27T21:14:36Z', 'May 21, 2026', '', '+275760-09-13T00:00:00Z'])(
+    'takes %j for no exact time',
+    (text) => {
+      expect(readInstant(text)).toBeNull();
+    },
+  );
+});
+
+it('no reader of shown values throws or gives a value that is no value, for any text', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      for (const number of [readViewCount(text), readDurationSeconds(text)]) {
+        expect(number === null || (Number.isSafeInteger(number) && number >= 0)).toBe(true);
+      }
+      expect(() => [readInstant(text), isPublishedText(text), isAnnouncementText(text)]).not.toThrow();
+    }),
+  );
+});

@@ -1,0 +1,166 @@
+import type { Upload, VideoFailureCode, VideoKind } from '../../../domain/transcript.js';
+import { asArray, asCount, asString, at, textOf } from '../json-fields.js';
+import { isAnnouncementText, isPublishedText, readDurationSeconds, readViewCount } from './displayed-values.js';
+
+const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
+
+/** What an item shows, gathered from whichever of the shapes it has. */
+interface ShownItem {
+  videoId: unknown;
+  title: string | null;
+  /** Texts of the line below the title: views, date, and in some lists the channel's name. */
+  texts: readonly (string | null)[];
+  /** Styles and labels of all badges, on the thumbnail too. */
+  badges: readonly unknown[];
+  durationSeconds: number | null;
+  thumbnails: readonly unknown[];
+  /** What the item's type alone tells. */
+  kind: VideoKind | null;
+}
+
+/**
+ * Reads one item of a playlist in any of the shapes seen or reported: `playlistVideoRenderer` (until May 2026),
+ * `lockupViewModel` (since June 2026), and the two of Shorts lists. Null for an item that names no video.
+ */
+export function readListedUpload(item: unknown): Upload | null {
+  const shown = readItem(at(item, 'richItemRenderer', 'content') ?? item);
+  if (typeof shown?.videoId !== 'string' || !VIDEO_ID.test(shown.videoId)) return null;
+  const kind = shown.kind ?? kindOf(shown);
+  return {
+    videoId: shown.videoId,
+    title: shown.title,
+    url: `https://www.youtube.com/watch?v=${shown.videoId}`,
+    publishedAt: null,
+    publishedText: shown.texts.find((text) => text !== null && isPublishedText(text)) ?? null,
+    durationSeconds: kind === 'live' || kind === 'upcoming' ? null : shown.durationSeconds,
+    viewCount: first(shown.texts, readViewCount),
+    thumbnailUrl: largestThumbnail(shown.thumbnails),
+    kind,
+    failure: failureOf(shown, kind),
+  };
+}
+
+function readItem(item: unknown): ShownItem | null {
+  const playlistVideo = at(item, 'playlistVideoRenderer');
+  if (playlistVideo !== undefined) return readPlaylistVideo(playlistVideo);
+  const lockup = at(item, 'lockupViewModel');
+  if (lockup !== undefined) return readLockup(lockup);
+  const short = at(item, 'shortsLockupViewModel');
+  if (short !== undefined) return readShortsLockup(short);
+  const reel = at(item, 'reelItemRenderer');
+  return reel === undefined ? null : readReelItem(reel);
+}
+
+function readPlaylistVideo(video: unknown): ShownItem {
+  const overlays = asArray(at(video, 'thumbnailOverlays')).map((overlay) =>
+    at(overlay, 'thumbnailOverlayTimeStatusRenderer', 'style'),
+  );
+  const badges = asArray(at(video, 'badges')).map((badge) => at(badge, 'metadataBadgeRenderer', 'style'));
+  const length = textOf(at(video, 'lengthText'));
+  const seconds = asCount(at(video, 'lengthSeconds')) ?? (length === null ? null : readDurationSeconds(length));
+  return {
+    videoId: at(video, 'videoId'),
+    title: textOf(at(video, 'title')),
+    texts: asArray(at(video, 'videoInfo', 'runs')).map((run) => asString(at(run, 'text'))),
+    badges: [...badges, ...overlays],
+    durationSeconds: seconds !== null && seconds > 0 ? seconds : null,
+    thumbnails: asArray(at(video, 'thumbnail', 'thumbnails')),
+    kind: at(video, 'upcomingEventData') === undefined ? null : 'upcoming',
+  };
+}
+
+function readLockup(lockup: unknown): ShownItem {
+  const metadata = at(lockup, 'metadata', 'lockupMetadataViewModel');
+  const rows = asArray(at(metadata, 'metadata', 'contentMetadataViewModel', 'metadataRows'));
+  const image = at(lockup, 'contentImage', 'thumbnailViewModel');
+  const overlays = asArray(at(image, 'overlays')).flatMap((overlay) => [
+    ...asArray(at(overlay, 'thumbnailBottomOverlayViewModel', 'badges')),
+    ...asArray(at(overlay, 'thumbnailOverlayBadgeViewModel', 'thumbnailBadges')),
+  ]);
+  const shown = overlays.map((badge) => at(badge, 'thumbnailBadgeViewModel'));
+  const badges = rows.flatMap((row) => asArray(at(row, 'badges'))).map((badge) => at(badge, 'badgeViewModel'));
+  return {
+    videoId: at(lockup, 'contentId'),
+    title: textOf(at(metadata, 'title')),
+    texts: rows.flatMap((row) => asArray(at(row, 'metadataParts'))).map((part) => textOf(at(part, 'text'))),
+    badges: [...shown, ...badges].flatMap((badge) => [at(badge, 'badgeStyle'), at(badge, 'text')]),
+    durationSeconds: first(
+      shown.map((badge) => asString(at(badge, 'text'))),
+      readDurationSeconds,
+    ),
+    thumbnails: asArray(at(image, 'image', 'sources')),
+    kind: null,
+  };
+}
+
+function readShortsLockup(short: unknown): ShownItem {
+  return {
+    videoId: at(short, 'onTap', 'innertubeCommand', 'reelWatchEndpoint', 'videoId'),
+    title: textOf(at(short, 'overlayMetadata', 'primaryText')),
+    texts: [textOf(at(short, 'overlayMetadata', 'secondaryText'))],
+    badges: [],
+    durationSeconds: null,
+    thumbnails: asArray(at(short, 'thumbnail', 'sources')),
+    kind: 'short',
+  };
+}
+
+function readReelItem(reel: unknown): ShownItem {
+  return {
+    videoId: at(reel, 'videoId'),
+    title: textOf(at(reel, 'headline')),
+    texts: [textOf(at(reel, 'viewCountText'))],
+    badges: [],
+    durationSeconds: null,
+    thumbnails: asArray(at(reel, 'thumbnail', 'thumbnails')),
+    kind: 'short',
+  };
+}
+
+const LIVE = new Set<unknown>(['LIVE', 'BADGE_STYLE_TYPE_LIVE_NOW', 'THUMBNAIL_OVERLAY_BADGE_STYLE_LIVE']);
+const UPCOMING = new Set<unknown>([
+  'UPCOMING',
+  'Upcoming',
+  'PREMIERE',
+  'Premiere',
+  'THUMBNAIL_OVERLAY_BADGE_STYLE_UPCOMING',
+]);
+const SHORT = new Set<unknown>(['SHORTS', 'THUMBNAIL_OVERLAY_BADGE_STYLE_SHORTS']);
+const MEMBERS_ONLY = new Set<unknown>(['BADGE_STYLE_TYPE_MEMBERS_ONLY', 'BADGE_MEMBERS_ONLY']);
+
+function kindOf({ badges, texts }: ShownItem): VideoKind | null {
+  if (badges.some((badge) => LIVE.has(badge))) return 'live';
+  const announced = texts.some((text) => text !== null && isAnnouncementText(text));
+  if (announced || badges.some((badge) => UPCOMING.has(badge))) return 'upcoming';
+  return badges.some((badge) => SHORT.has(badge)) ? 'short' : null;
+}
+
+/** Only what the list tells for certain; an item that is merely not playable here may have a text all the same. */
+function failureOf({ badges, title }: ShownItem, kind: VideoKind | null): VideoFailureCode | null {
+  if (title === '[Private video]') return 'video_private';
+  if (title === '[Deleted video]') return 'video_unavailable';
+  if (badges.some((badge) => MEMBERS_ONLY.has(badge))) return 'video_members_only';
+  if (kind === 'live') return 'video_live';
+  return kind === 'upcoming' ? 'video_not_live_yet' : null;
+}
+
+function first<T>(texts: readonly (string | null)[], read: (text: string) => T | null): T | null {
+  for (const text of texts) {
+    const value = text === null ? null : read(text);
+    if (value !== null) return value;
+  }
+  return null;
+}
+
+function largestThumbnail(thumbnails: readonly unknown[]): string | null {
+  let url: string | null = null;
+  let widest = -1;
+  for (const thumbnail of thumbnails) {
+    const candidate = asString(at(thumbnail, 'url'));
+    const width = asCount(at(thumbnail, 'width')) ?? 0;
+    if (candidate === null || !/^(?:https:)?\/\//.test(candidate) || width <= widest) continue;
+    url = candidate.startsWith('//') ? `https:${candidate}` : candidate;
+    widest = width;
+  }
+  return url;
+}

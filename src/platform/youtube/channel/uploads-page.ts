@@ -1,0 +1,129 @@
+import type { Upload } from '../../../domain/transcript.js';
+import { asArray, asString, at, isObject, textOf } from '../json-fields.js';
+import { readListedUpload } from './listed-upload.js';
+import { alertsOf, hasErrorAlert } from './page-alerts.js';
+import { UnreadableError } from '../unreadable-error.js';
+
+/**
+ * One page of an uploads playlist, newest first, without duplicates within the page. `publishedAt` of each upload is
+ * null (the feed has it) and `kind` is null unless the list tells it. `unreadableItems` counts entries of the list
+ * that named no video; `shape` is the form of its entries (`new` since June 2026).
+ */
+export type UploadsPage =
+  | { kind: 'page'; uploads: Upload[]; continuation: string | null; unreadableItems: number; shape: PlaylistShape }
+  /** The platform says that there is no such playlist: the channel has no uploads, or there is no such channel. */
+  | { kind: 'no-playlist' };
+
+export type PlaylistShape = 'old' | 'new' | 'none';
+
+/**
+ * Reads a first page or a continuation page of a playlist (`UU…`, `UUSH…`).
+ *
+ * @throws UnreadableError for a page without a list, whose entries all are unreadable, or that is empty without saying
+ *   why: none of them is an empty channel
+ */
+export function readUploadsPage(page: unknown): UploadsPage {
+  const continued = continuedItems(page);
+  if (continued !== null) return readItems(continued);
+  const items = firstItems(page);
+  if (items === null) {
+    if (hasErrorAlert(page, NO_PLAYLIST)) return { kind: 'no-playlist' };
+    throw new UnreadableError('a list of uploads');
+  }
+  const read = readItems(items);
+  if (read.uploads.length === 0 && !saysEmpty(page, items)) throw new UnreadableError('uploads in the list');
+  return read;
+}
+
+/** The entries of a first page or of a continuation page; none when it has no list. */
+export function listItems(page: unknown): readonly unknown[] {
+  return continuedItems(page) ?? firstItems(page) ?? [];
+}
+
+// "The playlist does not exist.", "This playlist type is unviewable." (both seen), "This playlist is private."
+const NO_PLAYLIST = /does(?:n't| not) exist|unviewable|is private|not available|unavailable/;
+
+/** The items of a continuation page; null when the page is none. */
+function continuedItems(page: unknown): readonly unknown[] | null {
+  let lists: (readonly unknown[])[] | null = null;
+  for (const action of asArray(at(page, 'onResponseReceivedActions'))) {
+    const append = at(action, 'appendContinuationItemsAction');
+    const reload = at(action, 'reloadContinuationItemsCommand');
+    // The header is reloaded by a command of its own.
+    if (at(reload, 'slot') === 'RELOAD_CONTINUATION_SLOT_HEADER') continue;
+    const found = at(append, 'continuationItems') ?? at(reload, 'continuationItems');
+    if (Array.isArray(found)) (lists ??= []).push(found as readonly unknown[]);
+    // A last page can come without items; an action of neither kind says nothing about the list.
+    else if (isObject(append) && found === undefined) lists ??= [];
+  }
+  return lists?.flat() ?? null;
+}
+
+/** The items of a first page: those of its first section, as the ones after it hold recommendations. */
+function firstItems(page: unknown): readonly unknown[] | null {
+  for (const tab of asArray(at(page, 'contents', 'twoColumnBrowseResultsRenderer', 'tabs'))) {
+    const content = at(tab, 'tabRenderer', 'content');
+    const grid = at(content, 'richGridRenderer', 'contents');
+    if (Array.isArray(grid)) return grid as readonly unknown[];
+    const sections = asArray(at(content, 'sectionListRenderer', 'contents'));
+    const section = sections
+      .map((each) => at(each, 'itemSectionRenderer', 'contents'))
+      .find((each): each is unknown[] => Array.isArray(each));
+    if (section === undefined) continue;
+    return section.flatMap((item) => {
+      const list = at(item, 'playlistVideoListRenderer', 'contents') ?? at(item, 'richGridRenderer', 'contents');
+      return Array.isArray(list) ? (list as readonly unknown[]) : [item];
+    });
+  }
+  return null;
+}
+
+function readItems(items: readonly unknown[]): UploadsPage & { kind: 'page' } {
+  const uploads = new Map<string, Upload>();
+  let continuation: string | null = null;
+  let unreadableItems = 0;
+  for (const item of items) {
+    const token = readToken(item);
+    const upload = readListedUpload(item);
+    if (token !== null) continuation = token;
+    else if (upload === null) unreadableItems += isNotice(item) ? 0 : 1;
+    else if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
+  }
+  if (uploads.size === 0 && unreadableItems > 0) throw new UnreadableError('one readable upload in the list');
+  return { kind: 'page', uploads: [...uploads.values()], continuation, unreadableItems, shape: shapeOf(items) };
+}
+
+function shapeOf(items: readonly unknown[]): PlaylistShape {
+  if (items.some((item) => at(item, 'lockupViewModel') !== undefined)) return 'new';
+  return items.some((item) => at(item, 'playlistVideoRenderer') !== undefined) ? 'old' : 'none';
+}
+
+/** The token for the next page, which is the last entry of the list. */
+function readToken(item: unknown): string | null {
+  const command =
+    at(item, 'continuationItemRenderer', 'continuationEndpoint') ??
+    at(item, 'continuationItemViewModel', 'continuationCommand', 'innertubeCommand');
+  const commands = [command, ...asArray(at(command, 'commandExecutorCommand', 'commands'))];
+  const tokens = commands.map((each) => asString(at(each, 'continuationCommand', 'token')));
+  return tokens.find((token) => token !== null) ?? null;
+}
+
+function isNotice(item: unknown): boolean {
+  return ['messageRenderer', 'continuationItemRenderer', 'continuationItemViewModel'].some(
+    (name) => at(item, name) !== undefined,
+  );
+}
+
+/** Whether the page itself says that it has nothing to list: a message, a count of none, or a notice of hidden videos. */
+function saysEmpty(page: unknown, items: readonly unknown[]): boolean {
+  const header = at(page, 'header', 'playlistHeaderRenderer', 'numVideosText');
+  const texts = [
+    textOf(header),
+    ...items.map((item) => textOf(at(item, 'messageRenderer', 'text'))),
+    ...alertsOf(page).map(({ text }) => text),
+  ];
+  return texts.some(
+    (text) =>
+      text !== null && /^(?:no|0) videos|no videos in this playlist|unavailable videos? (?:is|are) hidden/i.test(text),
+  );
+}

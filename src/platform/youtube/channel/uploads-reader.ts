@@ -1,0 +1,116 @@
+import { Injectable } from '@nestjs/common';
+import type { Upload } from '../../../domain/transcript.js';
+import type { UploadsList } from '../../video-platform.js';
+import { upstreamError } from './channel-errors.js';
+import { requestFeed, requestPlaylistPage, type ListKind } from './channel-requests.js';
+import { report } from '../event-log.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
+import { withOptional } from '../optional-work.js';
+import { type ShortsList, withDates, withKinds } from './upload-kinds.js';
+import type { UploadsPage } from './uploads-page.js';
+import { UpstreamEvents } from '../upstream-events.js';
+
+/** Pages of a playlist have up to 100 entries; fewer than 20 on each, ten times over, is not a list that goes on. */
+const ENTRIES_PER_PAGE_MIN = 20;
+const PAGES_EXTRA = 3;
+
+/** Reads a channel's newest uploads, with what the list of Shorts and the feed say about them. */
+@Injectable()
+export class UploadsReader {
+  constructor(
+    private readonly innertube: InnertubeClient,
+    private readonly events: UpstreamEvents,
+  ) {}
+
+  /**
+   * At least `count` uploads, or all; null when there is no such playlist. A list of Shorts or a feed that fails leaves
+   * kinds and dates unknown.
+   *
+   * @throws UpstreamError when the uploads themselves cannot be read to that length
+   */
+  async list(channelId: string, count: number, scope: RequestScope): Promise<UploadsList | null> {
+    const [pages, additions] = await withOptional(
+      scope,
+      () => this.pages('uploads', `UU${channelId.slice(2)}`, count, scope),
+      (optionalScope) =>
+        Promise.all([
+          this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, count, optionalScope)),
+          this.optional('feed', channelId, optionalScope, () => this.dates(channelId, optionalScope)),
+        ]),
+    );
+    if (!pages) return null;
+    const [shorts, dates] = additions ?? [null, null];
+    return { uploads: withDates(withKinds(pages.uploads, shorts), dates), complete: pages.complete };
+  }
+
+  /** Null when there is no such playlist. */
+  private async pages(
+    kind: ListKind,
+    playlistId: string,
+    count: number,
+    scope: RequestScope,
+  ): Promise<UploadsList | null> {
+    const uploads = new Map<string, Upload>();
+    const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
+    let from: { playlistId: string } | { continuation: string } = { playlistId };
+    for (let page = 1; page <= pagesMax; page += 1) {
+      const response = await requestPlaylistPage(this.innertube, kind, from, scope);
+      this.recordVerdict(kind, playlistId, response);
+      const value = valueOf(response, playlistId);
+      // A list that ends here after it has begun elsewhere was changed meanwhile: what it had is what there is.
+      if (value.kind === 'no-playlist') return page === 1 ? null : { uploads: [...uploads.values()], complete: true };
+      for (const upload of value.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
+      if (value.continuation === null) return { uploads: [...uploads.values()], complete: true };
+      if (uploads.size >= count) return { uploads: [...uploads.values()], complete: false };
+      from = { continuation: value.continuation };
+    }
+    // Fewer than requested, and no end of the list: returning them would be a silently truncated result.
+    throw upstreamError(
+      { kind: 'unparsable', expected: `${count} uploads or an end within ${pagesMax} pages` },
+      playlistId,
+    );
+  }
+
+  /** A new page shape is the first sign of responses that will not be readable. */
+  private recordVerdict(kind: ListKind, playlistId: string, response: ParsedResponse<UploadsPage>): void {
+    if (response.kind === 'parsed' && response.value.kind === 'page')
+      this.events.count('shape', kind, response.value.shape);
+    if (response.kind !== 'unparsable') return;
+    this.events.count('shape', kind, 'unreadable');
+    report('warn', 'youtube_unreadable', { kind, playlistId, expected: response.expected });
+  }
+
+  private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ShortsList> {
+    const pages = await this.pages('shorts', `UUSH${channelId.slice(2)}`, count, scope);
+    if (!pages) return { ids: [], complete: true };
+    return { ids: pages.uploads.map(({ videoId }) => videoId), complete: pages.complete };
+  }
+
+  private async dates(channelId: string, scope: RequestScope): Promise<Map<string, string>> {
+    return valueOf(await requestFeed(this.innertube, channelId, scope), 'feed');
+  }
+
+  /** Additions to the list: a failure is logged and gives null. Never rejects. */
+  private async optional<T>(
+    kind: string,
+    channelId: string,
+    scope: RequestScope,
+    read: () => Promise<T>,
+  ): Promise<T | null> {
+    try {
+      return await read();
+    } catch (error) {
+      if (scope.context.signal.aborted) this.events.count(kind, 'WEB', 'given-up');
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+      const message = cause instanceof Error ? cause.message : String(cause);
+      report('log', 'youtube_side_list_failed', { kind, channelId, message });
+      return null;
+    }
+  }
+}
+
+function valueOf<T>(response: ParsedResponse<T>, subject: string): T {
+  if (response.kind === 'parsed') return response.value;
+  throw upstreamError(response, subject);
+}

@@ -1,0 +1,124 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { CircuitBreaker } from './circuit-breaker.js';
+
+function breakerAt() {
+  const clock = { nowMs: 0 };
+  const changes: (number | null)[] = [];
+  const breaker = new CircuitBreaker(
+    () => clock.nowMs,
+    (openForMs) => changes.push(openForMs),
+  );
+  const block = (...subjects: string[]) => subjects.forEach((subject) => breaker.admit()?.blocked(subject));
+  return { breaker, clock, changes, block };
+}
+
+describe('CircuitBreaker', () => {
+  it('opens after five refusals of different videos in a row', () => {
+    const { breaker, block, changes } = breakerAt();
+    block('a', 'b', 'c', 'd');
+    expect(breaker.open).toBe(false);
+    block('e');
+    expect(breaker.open).toBe(true);
+    expect(breaker.admit()).toBeNull();
+    expect(changes).toEqual([30_000]);
+  });
+
+  it('tells work that it had let through before, and a probe that it is one', () => {
+    const { breaker, block, clock } = breakerAt();
+    const earlier = breaker.admit();
+    expect([earlier?.probe, earlier?.isObsolete()]).toEqual([false, false]);
+    block('a', 'b', 'c', 'd', 'e');
+    expect([earlier?.isObsolete(), breaker.blocked]).toEqual([true, true]);
+    clock.nowMs += 30_000;
+    expect(breaker.blocked).toBe(false);
+    const probe = breaker.admit();
+    expect([probe?.probe, probe?.isObsolete(), breaker.blocked]).toEqual([true, false, true]);
+    probe?.succeeded();
+    expect([earlier?.isObsolete(), breaker.blocked]).toEqual([false, false]);
+  });
+
+  it('the same video refused again and again opens nothing', () => {
+    const { breaker, block } = breakerAt();
+    block(...Array.from({ length: 50 }, () => 'a'));
+    expect(breaker.open).toBe(false);
+  });
+
+  it('an answer between starts the count again', () => {
+    const { breaker, block } = breakerAt();
+    block('a', 'b', 'c', 'd');
+    breaker.admit()?.succeeded();
+    block('e', 'f', 'g', 'h');
+    expect(breaker.open).toBe(false);
+  });
+
+  it('lets one probe through after the pause, and closes when it is answered', () => {
+    const { breaker, clock, block, changes } = breakerAt();
+    block('a', 'b', 'c', 'd', 'e');
+    clock.nowMs = 29_999;
+    expect(breaker.admit()).toBeNull();
+    clock.nowMs = 30_000;
+    const probe = breaker.admit();
+    expect(probe).not.toBeNull();
+    expect(breaker.admit()).toBeNull();
+    probe?.succeeded();
+    expect(breaker.open).toBe(false);
+    expect(changes).toEqual([30_000, null]);
+  });
+
+  it('doubles the pause with each refused probe, up to ten minutes', () => {
+    const { clock, block, changes } = breakerAt();
+    block('a', 'b', 'c', 'd', 'e');
+    for (let probes = 0; probes < 6; probes += 1) {
+      clock.nowMs += changes.at(-1) ?? 0;
+      block('a');
+    }
+    expect(changes).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000]);
+  });
+
+  it('a probe that learns nothing makes room for the next one', () => {
+    const { breaker, clock, block } = breakerAt();
+    block('a', 'b', 'c', 'd', 'e');
+    clock.nowMs = 30_000;
+    breaker.admit()?.abandoned();
+    expect(breaker.admit()).not.toBeNull();
+  });
+
+  it('what was under way when it opened does not make the pause longer, but an answer to it closes it', () => {
+    const { breaker, block, changes } = breakerAt();
+    const [late, later] = [breaker.admit(), breaker.admit()];
+    block('a', 'b', 'c', 'd', 'e');
+    late?.blocked('f');
+    expect(changes).toEqual([30_000]);
+    later?.succeeded();
+    expect(breaker.open).toBe(false);
+  });
+
+  it('never stays shut for good and never lets two probes through, in any order of events', () => {
+    const event = fc.constantFrom('admit', 'answered', 'blocked', 'left', 'wait');
+    fc.assert(
+      fc.property(fc.array(fc.tuple(event, fc.nat(7)), { maxLength: 200 }), (events) => {
+        const { breaker, clock } = breakerAt();
+        const cached: (NonNullable<ReturnType<CircuitBreaker['admit']>> & { probe: boolean })[] = [];
+        for (const [name, n] of events) {
+          if (name === 'wait') clock.nowMs += n * 20_000;
+          else if (name === 'admit') {
+            const probe = breaker.open;
+            const admission = breaker.admit();
+            if (admission) cached.push({ ...admission, probe });
+            if (breaker.open) expect(cached.filter((one) => one.probe).length).toBeLessThanOrEqual(1);
+          } else {
+            const [one] = cached.splice(n % Math.max(1, cached.length), 1);
+            if (name === 'blocked') one?.blocked(`video ${n}`);
+            else if (name === 'answered') one?.succeeded();
+            else one?.abandoned();
+            if (!breaker.open) cached.forEach((other) => (other.probe = false));
+          }
+        }
+        cached.forEach((one) => one.abandoned());
+        clock.nowMs += 600_000;
+        expect(breaker.admit()).not.toBeNull();
+      }),
+    );
+  });
+});

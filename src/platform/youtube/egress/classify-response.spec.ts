@@ -1,0 +1,101 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { classifyResponse, readHtmlKind, readRetryAfter } from './classify-response.js';
+
+const CAPTCHA =
+  '<!DOCTYPE html><html><body><form><div class="g-recaptcha" data-sitekey="x"></div></form></body></html>';
+const CONSENT = '<html><body><form action="https://consent.youtube.com/s" method="POST"></form></body></html>';
+const NOW = Date.UTC(2026, 8, 1, 12, 0, 0);
+
+describe('classify', () => {
+  it.each([200, 403, 429, 500])('a captcha page is a block at status %i', (status) => {
+    expect(classifyResponse(status, { 'content-type': 'text/html' }, CAPTCHA)).toMatchObject({ kind: 'blocked' });
+  });
+
+  it('a consent page is a block, whatever type it says it has', () => {
+    for (const type of ['text/html; charset=utf-8', 'application/json', undefined]) {
+      expect(classifyResponse(200, { 'content-type': type }, CONSENT)).toMatchObject({
+        kind: 'blocked',
+        reason: 'consent',
+      });
+    }
+  });
+
+  it('any 429 is a block, with the time that it names', () => {
+    expect(classifyResponse(429, { 'content-type': 'application/json', 'retry-after': '7' }, '{}')).toEqual({
+      ...{ kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
+    });
+  });
+
+  it('tells what a 2xx answer is', () => {
+    expect(classifyResponse(200, { 'content-type': 'application/json; charset=UTF-8' }, '{}')).toMatchObject({
+      kind: 'ok',
+      media: 'json',
+    });
+    expect(classifyResponse(200, { 'content-type': 'text/xml' }, '<transcript/>')).toMatchObject({
+      kind: 'ok',
+      media: 'xml',
+    });
+    expect(classifyResponse(200, { 'content-type': 'text/xml' }, ' \n ')).toMatchObject({ kind: 'ok', media: 'empty' });
+    expect(classifyResponse(200, {}, '<!doctype HTML><p>')).toMatchObject({ kind: 'ok', media: 'html' });
+  });
+
+  it('another status is an error with that status', () => {
+    expect(classifyResponse(404, { 'content-type': 'application/json' }, '{}')).toEqual({
+      ...{ kind: 'http-error', status: 404, media: 'json' },
+    });
+    expect(classifyResponse(503, { 'content-type': 'text/html' }, '<html>busy</html>')).toEqual({
+      kind: 'http-error',
+      status: 503,
+      media: 'html',
+    });
+  });
+});
+
+describe('Retry-After', () => {
+  it('is read as seconds and as a date', () => {
+    expect(readRetryAfter('120', NOW)).toBe(120);
+    expect(readRetryAfter('Tue, 01 Sep 2026 12:00:30 GMT', NOW)).toBe(30);
+    expect(readRetryAfter('Tue, 01 Sep 2026 11:00:00 GMT', NOW)).toBe(0);
+  });
+
+  it('is never anything but a whole number of seconds from 0, or unknown', () => {
+    expect(['', '-1', '1.5', 'soon', '1e3'].map((text) => readRetryAfter(text, NOW))).toEqual(Array(5).fill(null));
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const seconds = readRetryAfter(text, NOW);
+        expect(seconds === null || (Number.isSafeInteger(seconds) && seconds >= 0)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('HTML where an answer was expected', () => {
+  it.each([
+    [
+      'captcha',
+      '<!DOCTYPE html><html><form action="/das_captcha?fw=1"><div class="g-recaptcha" data-sitekey="x"></div></form>',
+    ],
+    ['captcha', "<div  class='g-recaptcha'>"],
+    ['captcha', '<form id="captcha-form" action="/sorry/index" method="post">'],
+    ['consent', '<html><form action="https://consent.youtube.com/s" method="POST"><input type="hidden"></form>'],
+    ['consent', '<form action="https://consent.google.com/save">'],
+    ['other', '<html><style>.g-recaptcha { display: block }</style><p>503</p></html>'],
+    ['other', '<a href="https://consent.youtube.com/s">privacy</a>'],
+    ['other', ''],
+  ])('is told as %s', (kind, body) => {
+    expect(readHtmlKind(body)).toBe(kind);
+  });
+
+  it('never throws and takes no longer for a hostile body', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (body) =>
+        expect(['captcha', 'consent', 'other']).toContain(readHtmlKind(body)),
+      ),
+    );
+    const before = performance.now();
+    for (const part of ['class', 'action ', 'class=', ' ', 'action="https://consent.'])
+      readHtmlKind(part.repeat(2_000_000));
+    expect(performance.now() - before).toBeLessThan(1_000);
+  });
+});

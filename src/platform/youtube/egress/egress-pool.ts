@@ -1,0 +1,123 @@
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import type { EgressState } from '../../upstream-traffic.js';
+import { type Admission, CircuitBreaker } from './circuit-breaker.js';
+
+/** What an egress is used for. The platform may refuse one use and not the other, so each has a breaker of its own. */
+export type EgressUse = 'channel' | 'video';
+
+/** How long an egress is skipped after a refusal while others are available, unless the platform sends `Retry-After`. */
+const COOLDOWN_MS = 60_000;
+const COOLDOWN_MAX_MS = 600_000;
+
+/** A network path to the platform: this machine's own address, or a proxy. Visitor data belongs to one egress. */
+export interface Egress {
+  /** For logs: never the proxy's URL, which can hold a password. */
+  readonly name: string;
+  readonly dispatcher: Dispatcher;
+}
+
+interface ManagedEgress extends Egress {
+  readonly breakers: Readonly<Record<EgressUse, CircuitBreaker>>;
+  coolingDownUntilMs: number;
+}
+
+export interface EgressPoolOptions {
+  /** Empty: one direct egress. */
+  proxyUrls: readonly string[];
+  /** Of each egress. */
+  connectionsMax: number;
+  connectTimeoutMs: number;
+  now?: () => number;
+  /** Called when a breaker opens (with the pause in milliseconds) or closes (with null). */
+  onBreaker?: (egress: string, use: EgressUse, openForMs: number | null) => void;
+  onCooldown?: (egress: string, restMs: number) => void;
+  /** Called with the verdict of each attempt. */
+  onVerdict?: (egress: string, use: EgressUse, verdict: string) => void;
+}
+
+/** The egresses, in turn. One that was refused cools down while others take over. */
+export class EgressPool {
+  private readonly egresses: readonly ManagedEgress[];
+  private readonly now: () => number;
+  private turn = 0;
+
+  constructor(private readonly options: EgressPoolOptions) {
+    this.now = options.now ?? (() => performance.now());
+    const proxies: readonly (string | null)[] = options.proxyUrls.length > 0 ? options.proxyUrls : [null];
+    this.egresses = proxies.map((proxyUrl, index) => this.manage(proxyUrl, index));
+  }
+
+  get count(): number {
+    return this.egresses.length;
+  }
+
+  /**
+   * The next egress, and the admission whose result the caller must report. Null when every egress that is not in
+   * `excluded` is blocked.
+   */
+  take(use: EgressUse, excluded: ReadonlySet<Egress> = new Set()): { egress: Egress; admission: Admission } | null {
+    const nowMs = this.now();
+    const inTurn = this.egresses.map((_, index) => this.egresses[(this.turn + index) % this.egresses.length]);
+    const candidates = inTurn.flatMap((egress) => (egress && !excluded.has(egress) ? [egress] : []));
+    const rested = candidates.filter((egress) => egress.coolingDownUntilMs <= nowMs);
+    const coolingDown = candidates.filter((egress) => egress.coolingDownUntilMs > nowMs);
+    // An egress that cools down is better than none, but not for a second attempt at the same subject.
+    coolingDown.sort((one, other) => one.coolingDownUntilMs - other.coolingDownUntilMs);
+    for (const egress of excluded.size > 0 ? rested : [...rested, ...coolingDown]) {
+      const admission = egress.breakers[use].admit();
+      if (!admission) continue;
+      this.turn = (this.egresses.indexOf(egress) + 1) % this.egresses.length;
+      return { egress, admission };
+    }
+    return null;
+  }
+
+  /** Skips an egress for a while. With a single egress there is nothing to switch to. */
+  cooldown(egress: Egress, retryAfterSeconds: number | null): void {
+    const managed = this.egresses.find((candidate) => candidate === egress);
+    if (!managed || this.egresses.length === 1) return;
+    const restMs = Math.min(COOLDOWN_MAX_MS, retryAfterSeconds === null ? COOLDOWN_MS : retryAfterSeconds * 1000);
+    const nowMs = this.now();
+    // All requests in flight through it come back refused: one cooldown, reported once.
+    const coolingDown = managed.coolingDownUntilMs > nowMs;
+    managed.coolingDownUntilMs = Math.max(managed.coolingDownUntilMs, nowMs + restMs);
+    if (!coolingDown) this.options.onCooldown?.(egress.name, restMs);
+  }
+
+  /** Reports the verdict of an attempt. */
+  recordVerdict(egress: Egress, use: EgressUse, verdict: string): void {
+    this.options.onVerdict?.(egress.name, use, verdict);
+  }
+
+  /** The current state of each egress. */
+  state(): EgressState[] {
+    const nowMs = this.now();
+    return this.egresses.map(({ name, coolingDownUntilMs, breakers: { channel, video } }) => ({
+      name,
+      coolingDown: coolingDownUntilMs > nowMs,
+      blocked: { channel: channel.open, video: video.open },
+    }));
+  }
+
+  /** Closes every connection, in use or not. */
+  async close(): Promise<void> {
+    await Promise.all(this.egresses.map((egress) => egress.dispatcher.destroy()));
+  }
+
+  private manage(proxyUrl: string | null, index: number): ManagedEgress {
+    const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
+    const { connectionsMax: connections, connectTimeoutMs: timeout } = this.options;
+    const shared = { connections, pipelining: 1, connect: { timeout } };
+    const breaker = (use: EgressUse) =>
+      new CircuitBreaker(this.now, (openForMs) => this.options.onBreaker?.(name, use, openForMs));
+    return {
+      name,
+      dispatcher:
+        proxyUrl === null
+          ? new Agent(shared)
+          : new ProxyAgent({ ...shared, uri: proxyUrl, requestTls: { timeout }, proxyTls: { timeout } }),
+      breakers: { channel: breaker('channel'), video: breaker('video') },
+      coolingDownUntilMs: 0,
+    };
+  }
+}

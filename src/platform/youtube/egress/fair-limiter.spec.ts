@@ -1,0 +1,143 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { FairLimiter } from './fair-limiter.js';
+
+const NEVER = new AbortController().signal;
+
+/** A task that the test ends by hand. */
+function pending() {
+  let resolve!: () => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<void>((onResolve, onReject) => ([resolve, reject] = [onResolve, onReject]));
+  return { task: () => promise, resolve, reject };
+}
+
+const turns = async () => {
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+};
+
+describe('FairLimiter', () => {
+  it('takes turns between lanes and keeps the order within one', async () => {
+    const limiter = new FairLimiter(1);
+    const [large, small] = [{}, {}];
+    const order: string[] = [];
+    const first = pending();
+    const run = (fairnessKey: object, name: string) =>
+      limiter.run(fairnessKey, NEVER, () => Promise.resolve(void order.push(name)));
+    const done = [
+      limiter.run(large, NEVER, first.task),
+      run(large, 'large 1'),
+      run(large, 'large 2'),
+      run(large, 'large 3'),
+    ];
+    done.push(run(small, 'small 1'), run(small, 'small 2'));
+    first.resolve();
+    await Promise.all(done);
+    expect(order).toEqual(['large 1', 'small 1', 'large 2', 'small 2', 'large 3']);
+  });
+
+  it('gives the next free place to a lane that has none before those that have several', async () => {
+    const limiter = new FairLimiter(4);
+    const order: string[] = [];
+    const large = [{}, {}];
+    const running = large.flatMap((fairnessKey) => [pending(), pending()].map((job) => ({ fairnessKey, job })));
+    const done = running.map(({ fairnessKey, job }) => limiter.run(fairnessKey, NEVER, job.task));
+    const queue = (fairnessKey: object, name: string) =>
+      done.push(limiter.run(fairnessKey, NEVER, () => Promise.resolve(void order.push(name))));
+    large.forEach((fairnessKey, index) => queue(fairnessKey, `large ${index}`));
+    queue({}, 'small');
+    running[0]?.job.resolve();
+    await turns();
+    expect(order[0]).toBe('small');
+    running.forEach(({ job }) => job.resolve());
+    await Promise.all(done);
+    expect(order).toHaveLength(3);
+  });
+
+  it('one who leaves the queue rejects with the reason, runs nothing and keeps no place', async () => {
+    const limiter = new FairLimiter(1);
+    const first = pending();
+    const running = limiter.run({}, NEVER, first.task);
+    const leaving = new AbortController();
+    let ran = false;
+    const abandoned = limiter.run({}, leaving.signal, () => Promise.resolve(void (ran = true)));
+    leaving.abort(new Error('left'));
+    await expect(abandoned).rejects.toThrow('left');
+    expect(limiter.queued).toBe(0);
+    first.resolve();
+    await running;
+    await expect(limiter.run({}, NEVER, () => Promise.resolve('next'))).resolves.toBe('next');
+    expect(ran).toBe(false);
+  });
+
+  it('one who has left already gets no place', async () => {
+    const limiter = new FairLimiter(1);
+    await expect(limiter.run({}, AbortSignal.abort(new Error('gone')), () => Promise.resolve())).rejects.toThrow(
+      'gone',
+    );
+    expect(limiter.running).toBe(0);
+  });
+
+  it('a task that fails, even at once, gives its place back', async () => {
+    const limiter = new FairLimiter(1);
+    const failing = limiter.run({}, NEVER, () => {
+      throw new Error('at once');
+    });
+    await expect(failing).rejects.toThrow('at once');
+    await expect(limiter.run({}, NEVER, () => Promise.resolve(1))).resolves.toBe(1);
+  });
+
+  it('never runs more than allowed, starves nobody and ends empty, whatever comes, ends, fails or leaves', async () => {
+    const step = fc.oneof(
+      fc.record({ do: fc.constant('come' as const), lane: fc.nat(3) }),
+      fc.record({ do: fc.constantFrom('end' as const, 'fail' as const, 'leave' as const), which: fc.nat(40) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), async (max, steps) => {
+        const limiter = new FairLimiter(max);
+        const waitingByKey = [{}, {}, {}, {}];
+        const jobs: {
+          end: ReturnType<typeof pending>;
+          leave: AbortController;
+          started: boolean;
+          settled: Promise<unknown>;
+        }[] = [];
+        let running = 0;
+        let mostRunning = 0;
+        for (const step of steps) {
+          if (step.do === 'come') {
+            const job = {
+              end: pending(),
+              leave: new AbortController(),
+              started: false,
+              settled: Promise.resolve<unknown>(null),
+            };
+            job.settled = limiter
+              .run(waitingByKey[step.lane] ?? {}, job.leave.signal, async () => {
+                job.started = true;
+                mostRunning = Math.max(mostRunning, ++running);
+                await job.end.task().finally(() => (running -= 1));
+              })
+              .catch(() => null);
+            jobs.push(job);
+          } else {
+            const job = jobs[step.which % Math.max(1, jobs.length)];
+            if (step.do === 'end') job?.end.resolve();
+            else if (step.do === 'fail') job?.end.reject(new Error('failed'));
+            else job?.leave.abort(new Error('left'));
+            job?.end.task().catch(() => null);
+          }
+          await turns();
+          expect(limiter.running).toBeLessThanOrEqual(max);
+          // Nobody waits while there is room.
+          if (limiter.queued > 0) expect(limiter.running).toBe(max);
+        }
+        for (const job of jobs) job.end.resolve();
+        await Promise.all(jobs.map((job) => job.settled));
+        expect(mostRunning).toBeLessThanOrEqual(max);
+        expect(jobs.every((job) => job.started || job.leave.signal.aborted)).toBe(true);
+        expect([limiter.running, limiter.queued]).toEqual([0, 0]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,126 @@
+import { promisify } from 'node:util';
+import { brotliDecompress, brotliDecompressSync, gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
+import { type Dispatcher, request as sendRequest } from 'undici';
+import { contactedUrl } from './platform-url.js';
+
+/** Largest body that is read, in bytes after decompression. A recorded playlist page has 0.5 MB, 10,000 cues 5 MB. */
+export const BODY_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Declines consent in advance; without it a European address gets a consent page instead of a response. */
+const CONSENT_COOKIE = 'SOCS=CAE=';
+
+interface Decoder {
+  /** Off the main thread. */
+  beside: (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+  atOnce: (body: Buffer, options: { maxOutputLength: number }) => Buffer;
+}
+
+const GZIP: Decoder = { beside: promisify(gunzip), atOnce: gunzipSync };
+const DECODERS: Readonly<Record<string, Decoder>> = {
+  gzip: GZIP,
+  'x-gzip': GZIP,
+  deflate: { beside: promisify(inflate), atOnce: inflateSync },
+  br: { beside: promisify(brotliDecompress), atOnce: brotliDecompressSync },
+};
+
+/**
+ * Bodies up to this size, compressed and decompressed, are decompressed synchronously: at most about 2 ms, less than the
+ * overhead of the asynchronous call. A long transcript or a page of a list is larger.
+ */
+const AT_ONCE_PACKED_MAX = 64 * 1024;
+const AT_ONCE_BYTES_MAX = 512 * 1024;
+
+export interface OutgoingRequest {
+  /** An address of the platform, also when `YOUTUBE_BASE_URL` receives the request. */
+  url: URL;
+  headers: Readonly<Record<string, string>>;
+  /** A POST when it is there, else a GET. */
+  body?: string;
+  /** Largest response body, in bytes after decompression; `BODY_BYTES_MAX` by default. */
+  bodyBytesMax?: number;
+}
+
+/** A response as it came, its body decoded; not judged yet. */
+export interface RawResponse {
+  kind: 'raw';
+  status: number;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  body: string;
+}
+
+/** The body cannot be read: too large, cut short, an unknown encoding, or not UTF-8. The message names what was expected. */
+export class UnreadableBodyError extends Error {}
+
+/**
+ * Puts one request on the wire and reads its response under a size limit.
+ *
+ * @param options `bodyBytesMax` applies to requests that set none of their own
+ * @throws UnreadableBodyError, or undici's error for a connection that failed
+ */
+export async function transfer(
+  request: OutgoingRequest,
+  dispatcher: Dispatcher,
+  signal: AbortSignal,
+  { baseUrl, ...options }: { baseUrl: URL | null; bodyBytesMax: number },
+): Promise<RawResponse> {
+  const { url, headers, body, bodyBytesMax = options.bodyBytesMax } = request;
+  const response = await sendRequest(contactedUrl(url, baseUrl), {
+    dispatcher,
+    signal,
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { ...headers, 'accept-encoding': 'gzip, br', cookie: CONSENT_COOKIE },
+    body: body ?? null,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const packed = await collect(response.body, bodyBytesMax);
+  const bytes = await decompress(packed, response.headers['content-encoding'], bodyBytesMax);
+  return { kind: 'raw', status: response.statusCode, headers: response.headers, body: decodeUtf8(bytes) };
+}
+
+async function collect(body: Dispatcher.ResponseData['body'], bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Leaving the loop early destroys the stream and its connection, so the rest of the body is not read.
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > bytesMax) throw new UnreadableBodyError(`a body of at most ${bytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+}
+
+async function decompress(body: Buffer, encoding: string | string[] | undefined, bytesMax: number): Promise<Buffer> {
+  const name = (Array.isArray(encoding) ? encoding.join() : (encoding ?? '')).trim().toLowerCase();
+  if (name === '' || name === 'identity' || body.length === 0) return body;
+  const decode = Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined;
+  if (!decode) throw new UnreadableBodyError('a content encoding that was asked for');
+  try {
+    return unpackedAtOnce(decode, body, bytesMax) ?? (await decode.beside(body, { maxOutputLength: bytesMax }));
+  } catch (error) {
+    throw new UnreadableBodyError(`a whole body of at most ${bytesMax} bytes`, { cause: error });
+  }
+}
+
+function unpackedAtOnce(decode: Decoder, body: Buffer, bytesMax: number): Buffer | undefined {
+  if (body.length > AT_ONCE_PACKED_MAX) return undefined;
+  try {
+    return decode.atOnce(body, { maxOutputLength: Math.min(bytesMax, AT_ONCE_BYTES_MAX) });
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function decodeUtf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new UnreadableBodyError('text in UTF-8', { cause: error });
+  }
+}
+
+/** Whether undici gave up waiting for a connection. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^(UND_ERR_.*TIMEOUT|ETIMEDOUT)$/.test(String(error.code));
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals';
+import { type AttemptVerdict, withProxyFailover } from './proxy-failover.js';
+import { EgressPool } from './egress-pool.js';
+
+/** Works through a pool whose exits find this, by name; says where it went and what came of it. */
+async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdicts.length)) {
+  const path: string[] = [];
+  const result = await withProxyFailover(egresses, 'video', 'a video', context(), (egress) => {
+    path.push(egress.name);
+    const verdict = verdicts[Number(egress.name.replace('proxy-', '')) - 1] ?? 'nothing';
+    return Promise.resolve({ result: `${verdict} by ${egress.name}`, verdict, retryAfterSeconds: null });
+  });
+  return { path, result };
+}
+
+const context = () => ({ signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} });
+
+function pool(count: number): EgressPool {
+  const proxyUrls = Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}`);
+  return new EgressPool({ proxyUrls, connectionsMax: 1, connectTimeoutMs: 1_000 });
+}
+
+describe('throughExits', () => {
+  it.each<AttemptVerdict>(['answered', 'nothing'])('%s is final', async (verdict) => {
+    expect(await scope([verdict, 'answered'])).toEqual({ path: ['proxy-1'], result: `${verdict} by proxy-1` });
+  });
+
+  it.each<AttemptVerdict>(['refused', 'unreached'])(
+    '%s leads to the next exit, and this one rests',
+    async (verdict) => {
+      const egresses = pool(2);
+      expect(await scope([verdict, 'answered'], egresses)).toEqual({
+        path: ['proxy-1', 'proxy-2'],
+        result: 'answered by proxy-2',
+      });
+      expect((await scope([verdict, 'answered'], egresses)).path).toEqual(['proxy-2']);
+    },
+  );
+
+  it('withheld texts end the work and leave the exit in use, until they are one video after another', async () => {
+    const egresses = pool(1);
+    const withheld = (video: string) =>
+      withProxyFailover(egresses, 'video', video, context(), () =>
+        Promise.resolve({ result: 'withheld', verdict: 'withheld', retryAfterSeconds: null } as const),
+      );
+    for (const video of ['a', 'b', 'c', 'd', 'd', 'd']) expect(await withheld(video)).toBe('withheld');
+    expect(await withheld('e')).toBe('withheld');
+    expect(await withheld('f')).toBeNull();
+  });
+
+  it('a refusal at one exit is not covered up by another one that nothing gets through', async () => {
+    expect((await scope(['refused', 'unreached'])).result).toBe('refused by proxy-1');
+    expect((await scope(['unreached', 'refused'])).result).toBe('refused by proxy-2');
+  });
+
+  it('three exits are tried and no more', async () => {
+    expect((await scope(['refused', 'refused', 'refused', 'answered'])).path).toEqual([
+      'proxy-1',
+      'proxy-2',
+      'proxy-3',
+    ]);
+  });
+
+  it('with every exit shut there is no result and no try', async () => {
+    const egresses = pool(1);
+    for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);
+    expect(await scope(['answered'], egresses)).toEqual({ path: [], result: null });
+  });
+
+  it('one who leaves, and a bug, end the try and let the next one probe', async () => {
+    const egresses = pool(1);
+    const failing = withProxyFailover(egresses, 'video', 'v', context(), () => Promise.reject(new Error('bug')));
+    await expect(failing).rejects.toThrow('bug');
+    expect((await scope(['answered'], egresses)).path).toEqual(['proxy-1']);
+  });
+});

@@ -1,0 +1,237 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Agent } from 'undici';
+import { FairLimiter } from './fair-limiter.js';
+import { RequestPipeline, type PipelineOptions } from './request-pipeline.js';
+import { RetryBudget } from './retry.js';
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const PLATFORM = 'https://www.youtube.com';
+
+let server: Server;
+let handler: Handler;
+let seen: { url: string; headers: IncomingMessage['headers']; body: string }[];
+let agent: Agent;
+let limiter: FairLimiter;
+let origin: string;
+
+beforeEach(async () => {
+  seen = [];
+  server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => (body += String(chunk)));
+    request.on('end', () => {
+      seen.push({ url: request.url ?? '', headers: request.headers, body });
+      handler(request, response);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  agent = new Agent({ connections: 2, pipelining: 1 });
+  limiter = new FairLimiter(2);
+});
+
+afterEach(async () => {
+  // Every place is given back, whatever became of the request.
+  expect([limiter.running, limiter.queued]).toEqual([0, 0]);
+  await agent.destroy();
+  server.closeAllConnections();
+  server.close();
+});
+
+function send(
+  path = '/youtubei/v1/player',
+  options: Partial<PipelineOptions> & { signal?: AbortSignal; body?: string } = {},
+) {
+  const { signal = new AbortController().signal, body, ...rest } = options;
+  const url = new URL(path, PLATFORM);
+  return sendTo(url, { signal, ...(body === undefined ? {} : { body }) }, rest);
+}
+
+function sendTo(
+  url: URL,
+  { signal, body }: { signal: AbortSignal; body?: string },
+  rest: Partial<PipelineOptions> = {},
+) {
+  const events = { request: () => undefined };
+  const defaults = { limiter, baseUrl: new URL(origin), timeoutMs: 5_000, bodyBytesMax: 16 * 1024 * 1024, events };
+  const context = { signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
+  const scope = { egress: { name: 'direct', dispatcher: agent }, context, budget: new RetryBudget(0) };
+  const outgoing = { url, headers: { 'x-test': '1' }, ...(body === undefined ? {} : { body }) };
+  const pending = { kind: 'player', client: 'WEB', scope, outgoing, isObsolete: () => false };
+  return new RequestPipeline({ ...defaults, ...rest }).text(pending);
+}
+
+const response =
+  (status: number, headers: Record<string, string>, body: string | Buffer = ''): Handler =>
+  (_request, response) =>
+    response.writeHead(status, headers).end(body);
+
+describe('RequestPipeline', () => {
+  it('sends a body as POST and nothing as GET, with the cookie that avoids the consent page', async () => {
+    handler = response(200, JSON_TYPE, '{"a":1}');
+    await expect(send('/youtubei/v1/player', { body: '{}' })).resolves.toEqual({
+      kind: 'ok',
+      media: 'json',
+      body: '{"a":1}',
+    });
+    expect(seen[0]).toMatchObject({ body: '{}', headers: { cookie: 'SOCS=CAE=', 'x-test': '1' } });
+  });
+
+  it.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+  ] as const)('unpacks %s', async (encoding, pack) => {
+    handler = response(200, { ...JSON_TYPE, 'content-encoding': encoding }, pack('{"text":"Möwe 🐦"}'));
+    await expect(send()).resolves.toMatchObject({ kind: 'ok', body: '{"text":"Möwe 🐦"}' });
+  });
+
+  it('a base URL keeps its path in front', async () => {
+    handler = response(200, JSON_TYPE, '{}');
+    await send('/api/timedtext?v=x', { baseUrl: new URL(`${origin}/egress/`) });
+    expect(seen[0]?.url).toBe('/egress/api/timedtext?v=x');
+  });
+
+  it('text that is no UTF-8 is unreadable, not mangled', async () => {
+    handler = response(200, JSON_TYPE, Buffer.from('{"a":"caf\xe9"}', 'latin1'));
+    await expect(send()).resolves.toMatchObject({ kind: 'unreadable' });
+  });
+
+  it('a body cut short is trouble, packed or not', async () => {
+    const whole = gzipSync('x'.repeat(10_000));
+    handler = response(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }, whole.subarray(0, 20));
+    await expect(send()).resolves.toMatchObject({ kind: 'unreadable' });
+    handler = (_request, response) => {
+      response.writeHead(200, { ...JSON_TYPE, 'content-length': '100' });
+      response.write('{"a":', () => response.destroy());
+    };
+    await expect(send()).resolves.toMatchObject({ kind: 'network' });
+  });
+
+  it('a body over the limit is not read to its end, nor one that unpacks to more', async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    handler = (_request, response) => {
+      closed = once(response, 'close');
+      const pour = () => {
+        while (!response.destroyed && response.write('x'.repeat(10_000)));
+      };
+      response.writeHead(200, JSON_TYPE).on('drain', pour);
+      pour();
+    };
+    await expect(send('/x', { bodyBytesMax: 50_000 })).resolves.toMatchObject({ kind: 'unreadable' });
+    await closed;
+    handler = response(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }, gzipSync('x'.repeat(60_000)));
+    await expect(send('/x', { bodyBytesMax: 50_000 })).resolves.toMatchObject({ kind: 'unreadable' });
+  });
+
+  it('a reset is a broken connection, and so is a port where nobody listens', async () => {
+    handler = (request) => request.socket.destroy();
+    await expect(send()).resolves.toMatchObject({ kind: 'network' });
+    await expect(send('/x', { baseUrl: new URL('http://127.0.0.1:1') })).resolves.toMatchObject({ kind: 'network' });
+  });
+
+  it('an answer that does not come, or drips without an end, ends as a timeout', async () => {
+    handler = () => undefined;
+    await expect(send('/x', { timeoutMs: 60 })).resolves.toEqual({ kind: 'timeout' });
+    let timer: NodeJS.Timeout | undefined;
+    handler = (_request, response) => {
+      response.writeHead(200, JSON_TYPE);
+      timer = setInterval(() => response.write(' '), 10);
+    };
+    await expect(send('/x', { timeoutMs: 100 })).resolves.toEqual({ kind: 'timeout' });
+    clearInterval(timer);
+  });
+
+  it('one who leaves gets the reason, and the connection is closed', async () => {
+    const leaving = new AbortController();
+    const closed = new Promise<void>((resolve) => {
+      handler = (_request, response) => {
+        response.on('close', () => resolve());
+        leaving.abort(new Error('left'));
+      };
+    });
+    await expect(send('/x', { signal: leaving.signal })).rejects.toThrow('left');
+    await closed;
+  });
+
+  it('one who leaves while the body comes gets the reason', async () => {
+    const leaving = new AbortController();
+    handler = (_request, response) => {
+      response.writeHead(200, JSON_TYPE).write('{"a":', () => leaving.abort(new Error('left')));
+    };
+    await expect(send('/x', { signal: leaving.signal })).rejects.toThrow('left');
+  });
+
+  it('one who has left sends nothing', async () => {
+    await expect(send('/x', { signal: AbortSignal.abort(new Error('left')) })).rejects.toThrow('left');
+    expect(seen).toEqual([]);
+  });
+
+  it('follows redirects within the platform, three at most', async () => {
+    handler = (request, response) => {
+      const hop = Number(new URL(request.url ?? '', PLATFORM).searchParams.get('hop') ?? 0);
+      if (hop < 3) response.writeHead(302, { location: `https://m.youtube.com/x?hop=${hop + 1}` }).end();
+      else response.writeHead(200, JSON_TYPE).end('{}');
+    };
+    await expect(send('/x')).resolves.toMatchObject({ kind: 'ok' });
+    handler = response(302, { location: '/again' });
+    await expect(send('/x')).resolves.toMatchObject({ kind: 'unreadable' });
+    expect(seen).toHaveLength(8);
+  });
+
+  it.each([
+    'http://127.0.0.1:1/x',
+    'https://example.org/',
+    'http://www.youtube.com/',
+    'file:///etc/passwd',
+    'http://[',
+  ])('does not follow a redirect to %s', async (location) => {
+    handler = response(302, { location });
+    await expect(send('/x')).resolves.toMatchObject({ kind: 'unreadable' });
+    expect(seen).toHaveLength(1);
+  });
+
+  it('knows a refusal by where it is redirected to, and does not go there', async () => {
+    handler = response(302, { location: 'https://consent.youtube.com/m?continue=x' });
+    await expect(send('/x')).resolves.toMatchObject({ kind: 'blocked', reason: 'consent' });
+    handler = response(302, { location: 'https://www.google.com/sorry/index?continue=x' });
+    await expect(send('/x')).resolves.toMatchObject({ kind: 'blocked', reason: 'captcha' });
+    expect(seen).toHaveLength(2);
+  });
+
+  it('contacts nobody for a URL that is not the platform’s own', async () => {
+    handler = response(200, JSON_TYPE, '{}');
+    for (const url of [
+      'https://example.org/api/timedtext',
+      'http://www.youtube.com/',
+      'https://www.youtube.com:444/',
+    ]) {
+      await expect(sendTo(new URL(url), { signal: new AbortController().signal })).resolves.toMatchObject({
+        kind: 'unreadable',
+      });
+    }
+    expect(seen).toEqual([]);
+  });
+
+  it('a hundred requests of one caller stay within the limit', async () => {
+    let open = 0;
+    let most = 0;
+    handler = (_request, response) => {
+      most = Math.max(most, ++open);
+      setImmediate(() => {
+        open -= 1;
+        response.writeHead(200, JSON_TYPE).end('{}');
+      });
+    };
+    const { signal } = new AbortController();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => send('/x', { signal })));
+    expect(answers.every(({ kind }) => kind === 'ok')).toBe(true);
+    expect(most).toBeLessThanOrEqual(2);
+  });
+});

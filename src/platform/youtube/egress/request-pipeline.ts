@@ -1,0 +1,200 @@
+import type { ReadingContext } from '../../video-platform.js';
+import type { UpstreamEvents } from '../upstream-events.js';
+import type { Admission } from './circuit-breaker.js';
+import { classifyResponse } from './classify-response.js';
+import type { Egress } from './egress-pool.js';
+import type { FairLimiter } from './fair-limiter.js';
+import { isTimeout, transfer, UnreadableBodyError, type OutgoingRequest, type RawResponse } from './http-transport.js';
+import { addressKind, redirectTarget } from './platform-url.js';
+import { withRetries, type RetryBudget } from './retry.js';
+import { outcomeOf, parseJson, type JsonResponse, type UpstreamResponse } from './upstream-response.js';
+
+const REDIRECTS_MAX = 3;
+
+/** On whose behalf and through which egress requests are sent, and the retries that they share. */
+export interface RequestScope {
+  readonly egress: Egress;
+  readonly admission: Pick<Admission, 'probe' | 'isObsolete'>;
+  readonly context: ReadingContext;
+  readonly budget: RetryBudget;
+}
+
+/** One request on its way to the platform. */
+export interface PendingRequest {
+  /** Metric label: `player`, `uploads`, `captions`, … */
+  readonly kind: string;
+  /** Metric label: the InnerTube client that the request is sent as. */
+  readonly client: string;
+  readonly expects: 'json' | 'text';
+  readonly outgoing: OutgoingRequest;
+  readonly scope: Pick<RequestScope, 'egress' | 'context' | 'budget'>;
+  /** Whether the egress was found to be blocked while the request waited for its turn. */
+  readonly isObsolete: () => boolean;
+}
+
+export interface PipelineOptions {
+  readonly limiter: FairLimiter;
+  /** Receives every request instead of the platform; null for the platform itself. */
+  readonly baseUrl: URL | null;
+  /** For one exchange, from the turn of the request to the last byte of the body. */
+  readonly timeoutMs: number;
+  readonly bodyBytesMax: number;
+  readonly events: Pick<UpstreamEvents, 'request'>;
+}
+
+/** A request inside the pipeline. */
+interface Attempt extends PendingRequest {
+  readonly options: PipelineOptions;
+  /** Ends the exchange: aborted when the caller leaves and when the time is up. */
+  readonly signal: AbortSignal;
+  /** `startedAtMs` is set when the turn comes, in milliseconds of `performance.now()`. */
+  readonly timing: { startedAtMs?: number };
+}
+
+type Result = RawResponse | UpstreamResponse | JsonResponse;
+type Next = (attempt: Attempt) => Promise<Result>;
+type Step = (attempt: Attempt, next: Next) => Promise<Result>;
+
+/** What every request passes, outermost first; its response passes them in the opposite order. */
+const STEPS: readonly Step[] = [
+  retryTransientFailures,
+  recordOutcome,
+  parseExpectedJson,
+  classify,
+  followRedirects,
+  waitForTurn,
+  dropObsolete,
+  limitDuration,
+  send,
+];
+
+/**
+ * The only way to the platform. A failure is a response, never an exception: sending rejects only when the caller's
+ * signal is aborted, with its reason.
+ */
+export class RequestPipeline {
+  constructor(private readonly options: PipelineOptions) {}
+
+  /** @returns the parsed JSON, or why there is none */
+  async json(request: Omit<PendingRequest, 'expects'>): Promise<JsonResponse> {
+    const result = classified(await this.run({ ...request, expects: 'json' }));
+    return result.kind === 'ok' ? { kind: 'unreadable', expected: 'JSON' } : result;
+  }
+
+  /** @returns the body as text, or why there is none */
+  async text(request: Omit<PendingRequest, 'expects'>): Promise<UpstreamResponse> {
+    const result = classified(await this.run({ ...request, expects: 'text' }));
+    return result.kind === 'json' ? { kind: 'unreadable', expected: 'text' } : result;
+  }
+
+  private run(request: PendingRequest): Promise<Result> {
+    const { options } = this;
+    return runFrom(0, { ...request, options, signal: request.scope.context.signal, timing: {} });
+  }
+}
+
+function runFrom(index: number, attempt: Attempt): Promise<Result> {
+  const step = STEPS[index];
+  if (!step) throw new Error('The last step of the pipeline does not call the next one.');
+  return step(attempt, (passedOn) => runFrom(index + 1, passedOn));
+}
+
+/** Steps outside `classify` see no raw response; anything else is an error in the order of the steps. */
+function classified(result: Result): Exclude<Result, RawResponse> {
+  if (result.kind === 'raw') throw new Error('A response left the pipeline unclassified.');
+  return result;
+}
+
+function retryTransientFailures(attempt: Attempt, next: Next): Promise<Result> {
+  const { budget, context } = attempt.scope;
+  return withRetries(async () => classified(await next({ ...attempt, timing: {} })), budget, context);
+}
+
+/** Counts the request when it has ended. Its duration starts with its turn: waiting for it says nothing of the platform. */
+async function recordOutcome(attempt: Attempt, next: Next): Promise<Result> {
+  const { kind, client, scope, timing, options } = attempt;
+  const record = (outcome: string): void => {
+    const nowMs = performance.now();
+    const seconds = (nowMs - (timing.startedAtMs ?? nowMs)) / 1000;
+    options.events.request({ kind, client, egress: scope.egress.name, outcome, seconds });
+  };
+  try {
+    const result = await next(attempt);
+    record(outcomeOf(classified(result)));
+    return result;
+  } catch (error) {
+    // The caller left. A request that was never sent is not counted.
+    if (timing.startedAtMs !== undefined) record('aborted');
+    throw error;
+  }
+}
+
+async function parseExpectedJson(attempt: Attempt, next: Next): Promise<Result> {
+  const result = await next(attempt);
+  return attempt.expects === 'json' && result.kind === 'ok' ? parseJson(result) : result;
+}
+
+async function classify(attempt: Attempt, next: Next): Promise<Result> {
+  const result = await next(attempt);
+  return result.kind === 'raw' ? classifyResponse(result.status, result.headers, result.body) : result;
+}
+
+/** Sends nothing to a host that is not the platform's, whoever named it. */
+async function followRedirects(attempt: Attempt, next: Next): Promise<Result> {
+  let current = attempt;
+  for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
+    const { url } = current.outgoing;
+    if (addressKind(url) !== 'allowed') return { kind: 'unreadable', expected: "a URL of the platform's own" };
+    const result = await next(current);
+    const target = result.kind === 'raw' ? redirectTarget(result, url, attempt.options.baseUrl) : null;
+    if (!target) return result;
+    const kind = addressKind(target);
+    if (kind === 'captcha' || kind === 'consent') return { kind: 'blocked', reason: kind, retryAfterSeconds: null };
+    if (kind === 'foreign') return { kind: 'unreadable', expected: "a redirect within the platform's own hosts" };
+    current = { ...current, outgoing: { ...current.outgoing, url: target } };
+  }
+  return { kind: 'unreadable', expected: `at most ${REDIRECTS_MAX} redirects` };
+}
+
+function waitForTurn(attempt: Attempt, next: Next): Promise<Result> {
+  const { fairnessKey, signal } = attempt.scope.context;
+  return attempt.options.limiter.run(fairnessKey, signal, () => {
+    attempt.timing.startedAtMs ??= performance.now();
+    return next(attempt);
+  });
+}
+
+/** More requests through a blocked egress make the block last longer. */
+function dropObsolete(attempt: Attempt, next: Next): Promise<Result> {
+  if (!attempt.isObsolete()) return next(attempt);
+  return Promise.resolve({ kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: null });
+}
+
+/** One timer over the whole exchange: a response that sends a byte a second would reset a timer between bytes. */
+async function limitDuration(attempt: Attempt, next: Next): Promise<Result> {
+  const { signal } = attempt;
+  signal.throwIfAborted();
+  const exchange = new AbortController();
+  const onAbort = () => exchange.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    exchange.abort();
+  }, attempt.options.timeoutMs);
+  try {
+    return await next({ ...attempt, signal: exchange.signal });
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (timedOut || isTimeout(error)) return { kind: 'timeout' };
+    if (error instanceof UnreadableBodyError) return { kind: 'unreadable', expected: error.message };
+    return { kind: 'network', cause: error };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function send({ outgoing, scope, signal, options }: Attempt): Promise<RawResponse> {
+  return transfer(outgoing, scope.egress.dispatcher, signal, options);
+}

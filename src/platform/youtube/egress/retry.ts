@@ -1,0 +1,82 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ReadingContext } from '../../video-platform.js';
+import type { UpstreamResponse, JsonResponse } from './upstream-response.js';
+
+/** Full jitter: the n-th wait is anything from 0 to this times 2^n. */
+const DELAY_BASE_MS = 250;
+const DELAY_MAX_MS = 4_000;
+
+/** The retries that all requests for one video or one list share. */
+export class RetryBudget {
+  constructor(private remaining: number) {}
+
+  /** Uses one retry; false when none remains. */
+  take(): boolean {
+    if (this.remaining <= 0) return false;
+    this.remaining -= 1;
+    return true;
+  }
+}
+
+/** What a retry takes from the outside world, so that a test needs neither chance nor time. */
+export interface RetryEnvironment {
+  /** From 0 to 1. */
+  random(): number;
+  /** Milliseconds as in `performance.now()`. */
+  now(): number;
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const REAL_RETRY_ENVIRONMENT: RetryEnvironment = {
+  random: Math.random,
+  now: () => performance.now(),
+  sleep: async (ms, signal) => {
+    try {
+      await wait(ms, undefined, { signal });
+    } catch {
+      throw signal.reason;
+    }
+  },
+};
+
+/**
+ * Repeats a request while its failure may pass by itself: a 5xx, a broken connection, a timeout, a truncated response, or
+ * a 429 with `Retry-After`. What is final is returned at once, and so is everything when the
+ * wait would end after the deadline.
+ */
+export async function withRetries<A extends UpstreamResponse | JsonResponse>(
+  attempt: () => Promise<A>,
+  budget: RetryBudget,
+  context: ReadingContext,
+  environment: RetryEnvironment = REAL_RETRY_ENVIRONMENT,
+): Promise<A> {
+  for (let retries = 0; ; retries += 1) {
+    const response = await attempt();
+    const jitterMs = environment.random() * Math.min(DELAY_MAX_MS, DELAY_BASE_MS * 2 ** retries);
+    const waitMs = waitBefore(response, jitterMs);
+    if (waitMs === null || environment.now() + waitMs >= context.deadlineAtMs || !budget.take()) return response;
+    await environment.sleep(waitMs, context.signal);
+  }
+}
+
+/** Milliseconds to wait before the next try, or null when there is no point in one. */
+function waitBefore(response: UpstreamResponse | JsonResponse, jitterMs: number): number | null {
+  switch (response.kind) {
+    case 'ok':
+    case 'json':
+      return null;
+    case 'blocked':
+      if (response.reason === 'empty-body') return jitterMs;
+      // A 429 without `Retry-After` gets no further requests.
+      if (response.reason !== 'too-many-requests' || response.retryAfterSeconds === null) return null;
+      // The jitter spreads requests that were all given the same second.
+      return response.retryAfterSeconds * 1000 + jitterMs;
+    case 'http-error':
+      return response.status >= 500 || response.status === 408 ? jitterMs : null;
+    case 'timeout':
+    case 'network':
+    case 'unreadable':
+      return jitterMs;
+  }
+}

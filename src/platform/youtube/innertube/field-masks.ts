@@ -1,0 +1,99 @@
+/*
+ * `$fields` masks, a partial response for each kind of request: every field that the parsers read, in the notation of
+ * Google's APIs (`a/b` and `a(b,c)`, arrays not named). A field that the platform does not know makes it refuse the whole
+ * mask, so only names that were recorded, or that maintained clients read, are listed here.
+ */
+
+/** Only top-level fields, as recorded for other clients: without streams and ads the rest is small. */
+export const PLAYER_FIELDS = 'playabilityStatus,videoDetails,captions';
+
+/** Streams are most of an ANDROID response. */
+export const REEL_FIELDS = `playerResponse(${PLAYER_FIELDS})`;
+
+export const MICROFORMAT_FIELDS =
+  'videoDetails(videoId,isLive,isUpcoming),' +
+  'microformat/playerMicroformatRenderer(externalVideoId,publishDate,uploadDate,isShortsEligible,liveBroadcastDetails)';
+
+const TABS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
+
+/** Only the gate is taken from `contents`, as an age-gated channel has nothing else. */
+export const CHANNEL_FIELDS =
+  'alerts,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
+  'header/carouselHeaderRenderer/contents/topicChannelDetailsRenderer' +
+  '(title,subscribeButton/subscribeButtonRenderer/channelId),' +
+  `${TABS}/sectionListRenderer/contents/channelAgeGateRenderer/channelTitle`;
+
+const PLAYLIST_VIDEO =
+  'playlistVideoRenderer(videoId,title,lengthSeconds,lengthText,videoInfo,badges,upcomingEventData,thumbnail,' +
+  'thumbnailOverlays/thumbnailOverlayTimeStatusRenderer/style)';
+
+const LOCKUP =
+  'lockupViewModel(contentId,contentImage/thumbnailViewModel(image,overlays(thumbnailBottomOverlayViewModel,' +
+  'thumbnailOverlayBadgeViewModel)),metadata/lockupMetadataViewModel(title,metadata/contentMetadataViewModel))';
+
+const SHORTS =
+  'shortsLockupViewModel(onTap/innertubeCommand/reelWatchEndpoint/videoId,overlayMetadata,thumbnail),' +
+  'reelItemRenderer(videoId,headline,viewCountText,thumbnail)';
+
+const ITEM =
+  `${PLAYLIST_VIDEO},${LOCKUP},${SHORTS},messageRenderer/text,continuationItemRenderer/continuationEndpoint,` +
+  'continuationItemViewModel/continuationCommand';
+
+/**
+ * A first page in both shapes. What is rare is taken whole, as the mask travels in the request's address: grids, which
+ * lists of Shorts have, and continuation pages, which only a list with unreadable or repeated entries needs.
+ */
+export const UPLOADS_FIELDS =
+  'alerts,onResponseReceivedActions,header/playlistHeaderRenderer/numVideosText,' +
+  `${TABS}(richGridRenderer,sectionListRenderer/contents/itemSectionRenderer/contents(${ITEM},richGridRenderer,` +
+  `playlistVideoListRenderer/contents(${ITEM})))`;
+
+/**
+ * How a response to a masked request looks. `proof`: the mask lets the important part through. `ignored`: the complete
+ * response came all the same. `doubtful`: the mask may have cut away what is missing. `failed`: nothing to judge.
+ */
+export type MaskVerdict = 'proof' | 'fine' | 'ignored' | 'doubtful' | 'failed';
+
+/**
+ * Decides which kinds of request are sent with a mask. `$fields` is recorded for WEB and ANDROID and unproved for the other
+ * clients, so a doubtful response is checked once without the mask. A client that returns more without it, or ignores it,
+ * gets requests without a mask from then on.
+ */
+export class FieldMaskSupport {
+  private readonly unsupported = new Set<string>();
+  private readonly proved = new Set<string>();
+
+  /** @param onUnsupported called once for each key whose client does not honour a mask */
+  constructor(private readonly onUnsupported: (key: string) => void = () => undefined) {}
+
+  /**
+   * @param key the client and the kind of request, which the verdict applies to
+   * @param query sends the request, with or without the mask
+   */
+  async query<R>(
+    key: string,
+    query: (masked: boolean) => Promise<R>,
+    judge: (response: R, masked: boolean) => MaskVerdict,
+  ): Promise<R> {
+    if (this.unsupported.has(key)) return query(false);
+    const masked = await query(true);
+    const verdict = judge(masked, true);
+    if (verdict === 'proof') this.proved.add(key);
+    if (verdict === 'ignored') this.markUnsupported(key);
+    if (verdict !== 'doubtful') return masked;
+    const complete = await query(false);
+    if (['proof', 'fine'].includes(judge(complete, false))) this.markUnsupported(key);
+    return complete;
+  }
+
+  /** Whether a mask was seen to let the important part through. */
+  isProved(key: string): boolean {
+    return this.proved.has(key);
+  }
+
+  private markUnsupported(key: string): void {
+    if (this.unsupported.has(key)) return;
+    this.unsupported.add(key);
+    this.onUnsupported(key);
+  }
+}

@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import { EgressPool } from './egress/egress-pool.js';
+import type { RequestScope } from './egress/request-pipeline.js';
+import { RetryBudget } from './egress/retry.js';
+import { withOptional } from './optional-work.js';
+
+function scope(signal = new AbortController().signal): RequestScope {
+  const taken = new EgressPool({ proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 }).take('channel');
+  if (!taken) throw new Error('no exit');
+  return { ...taken, budget: new RetryBudget(0), context: { signal, deadlineAtMs: 1, fairnessKey: {} } };
+}
+
+/** Ends only when it is told to stop, as everything that watches its signal does. */
+const untilStopped = ({ context }: RequestScope) =>
+  new Promise<never>((_resolve, reject) => {
+    context.signal.addEventListener('abort', () => reject(context.signal.reason as Error));
+  });
+
+describe('withSide', () => {
+  const main = () => Promise.resolve('main');
+
+  it('gives both results', async () => {
+    await expect(withOptional(scope(), main, () => Promise.resolve('side'))).resolves.toEqual(['main', 'side']);
+  });
+
+  it('a side that fails leaves the main result as it is', async () => {
+    await expect(withOptional(scope(), main, () => Promise.reject(new Error('side')))).resolves.toEqual(['main', null]);
+  });
+
+  it('a side that takes too long is stopped', async () => {
+    await expect(withOptional(scope(), main, untilStopped, 5)).resolves.toEqual(['main', null]);
+  });
+
+  it('a main that fails stops the side and rejects with its own error', async () => {
+    let stopped = false;
+    const side = (optionalScope: RequestScope) => untilStopped(optionalScope).finally(() => (stopped = true));
+    await expect(withOptional(scope(), () => Promise.reject(new Error('main')), side)).rejects.toThrow('main');
+    await new Promise(setImmediate);
+    expect(stopped).toBe(true);
+  });
+
+  it('one who leaves while only the side is missing gets the reason', async () => {
+    const leaving = new AbortController();
+    const done = withOptional(scope(leaving.signal), main, untilStopped, 60_000);
+    setImmediate(() => leaving.abort(new Error('left')));
+    await expect(done).rejects.toThrow('left');
+  });
+});

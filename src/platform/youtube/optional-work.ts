@@ -1,0 +1,53 @@
+import type { RequestScope } from './egress/request-pipeline.js';
+import { RetryBudget } from './egress/retry.js';
+
+/** How long the finished main work waits for the optional work, which started at the same time. */
+const GRACE_MS = 2_000;
+const RETRIES = 1;
+
+/**
+ * Runs the main work and, concurrently, optional work that adds to its result. The optional work never fails the main work and
+ * delays it by the grace period at most. Null when the optional work failed or was not done in time.
+ */
+export async function withOptional<M, S>(
+  scope: RequestScope,
+  main: () => Promise<M>,
+  side: (optionalScope: RequestScope) => Promise<S>,
+  graceMs = GRACE_MS,
+): Promise<[M, S | null]> {
+  const { context } = scope;
+  const controller = new AbortController();
+  const stop = () => controller.abort(context.signal.reason);
+  context.signal.addEventListener('abort', stop, { once: true });
+  // A budget of its own: optional work must not use up the retries of the main work.
+  const optionalScope: RequestScope = {
+    egress: scope.egress,
+    admission: scope.admission,
+    budget: new RetryBudget(RETRIES),
+    context: optionalContext(scope, controller.signal),
+  };
+  let timer: NodeJS.Timeout | undefined;
+  const optionalDone = side(optionalScope).catch(() => null);
+  try {
+    const result = await main();
+    timer = setTimeout(() => controller.abort(new Error('It took longer than what it adds to.')), graceMs);
+    const addition = await optionalDone;
+    context.signal.throwIfAborted();
+    return [result, addition];
+  } finally {
+    clearTimeout(timer);
+    context.signal.removeEventListener('abort', stop);
+    controller.abort(new Error('It is not needed any more.'));
+  }
+}
+
+/** The same caller with a signal of its own; the deadline is read from the caller's context, because it can move. */
+function optionalContext({ context }: RequestScope, signal: AbortSignal): RequestScope['context'] {
+  return {
+    signal,
+    fairnessKey: context.fairnessKey,
+    get deadlineAtMs() {
+      return context.deadlineAtMs;
+    },
+  };
+}

@@ -1,0 +1,353 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { mutationsOf } from '../../../../test/pages/page-mutations.js';
+import { captionTrack, microformatResponse, playerResponse, VIDEO_ID } from '../../../../test/pages/youtube-pages.js';
+import { NO_DETAILS } from '../../../domain/transcript.js';
+import { at } from '../json-fields.js';
+import { readMicroformat, readPlayer, readReel, type PlayerReading } from './player-response.js';
+import { UnreadableError } from '../unreadable-error.js';
+
+const read = (response: unknown) => readPlayer(response, VIDEO_ID);
+const refused = (playability: object, video: object | null = {}) => {
+  const response = playerResponse({ playability, video: video ?? {} });
+  return read(video === null ? { ...response, videoDetails: undefined } : response);
+};
+const DETAILS = { ...NO_DETAILS, durationSeconds: 316, viewCount: 1_856_109 };
+
+function readTracks(captions: object): PlayerReading & { kind: 'tracks' } {
+  const reading = read(playerResponse({ captions }));
+  if (reading.kind !== 'tracks') throw new Error(`no tracks but ${reading.kind}`);
+  return reading;
+}
+
+describe('a video with captions', () => {
+  const captionTracks = [
+    captionTrack('de'),
+    captionTrack('en', { query: '&exp=xpe' }),
+    captionTrack('en', { generated: true, name: 'English (auto-generated)' }),
+  ];
+
+  it('lists its tracks, with what each needs', () => {
+    const reading = readTracks({ captionTracks });
+    expect(reading.tracks.map(({ track, needsToken }) => [track.languageCode, track.generated, needsToken])).toEqual([
+      ['de', false, false],
+      ['en', false, true],
+      ['en', true, false],
+    ]);
+    expect(reading.details).toEqual({
+      ...DETAILS,
+      captionTracks: [
+        { languageCode: 'de', name: 'Name of de', generated: false },
+        { languageCode: 'en', name: 'Name of en', generated: false },
+        { languageCode: 'en', name: 'English (auto-generated)', generated: true },
+      ],
+    });
+  });
+
+  it.each(['&exp=xpv', '&exp=xpv,xpe', '&x=1&exp=a,xpe&y=2'])('needs a token for a URL with %s', (query) => {
+    expect(readTracks({ captionTracks: [captionTrack('en', { query })] }).tracks[0]?.needsToken).toBe(true);
+  });
+
+  it.each(['&expire=xpe', '&exp=abc', '&q=xpe', ''])('needs none for a URL with %j', (query) => {
+    expect(readTracks({ captionTracks: [captionTrack('en', { query })] }).tracks[0]?.needsToken).toBe(false);
+  });
+
+  it('gives absolute addresses', () => {
+    const track = { ...captionTrack('en'), baseUrl: '/api/timedtext?v=x' };
+    expect(readTracks({ captionTracks: [track] }).tracks[0]?.baseUrl).toBe('https://www.youtube.com/api/timedtext?v=x');
+  });
+
+  it("knows the platform's default track, also when an unreadable one stands before it", () => {
+    const audioTracks = [{ defaultCaptionTrackIndex: 2, captionTrackIndices: [0, 1, 2] }];
+    const { tracks, defaults } = readTracks({
+      captionTracks: [{}, ...captionTracks],
+      audioTracks,
+      defaultAudioTrackIndex: 0,
+    });
+    expect(defaults).toEqual({ defaultTrack: tracks[1], audioLanguage: null });
+  });
+
+  it('knows the original among dubbed audio tracks', () => {
+    const audioTracks = [
+      { audioTrackId: 'fr.3', defaultCaptionTrackIndex: 0 },
+      { audioTrackId: 'en-US.4', defaultCaptionTrackIndex: 1 },
+      { audioTrackId: 'es.10', defaultCaptionTrackIndex: 0 },
+    ];
+    const { tracks, defaults } = readTracks({ captionTracks, audioTracks, defaultAudioTrackIndex: 0 });
+    expect(defaults).toEqual({ defaultTrack: tracks[1], audioLanguage: 'en-US' });
+  });
+
+  it('never lists a machine translation', () => {
+    const reading = readTracks({ captionTracks: [captionTrack('fr', { query: '&tlang=fr' }), captionTrack('en')] });
+    expect(reading.tracks.map(({ track }) => track.languageCode)).toEqual(['en']);
+  });
+});
+
+describe('a playable video', () => {
+  it('without captions has none', () => {
+    const none = { kind: 'no-captions', details: { ...DETAILS, captionTracks: [] } };
+    expect(read(playerResponse())).toEqual(none);
+    expect(read(playerResponse({ captions: {} }))).toEqual(none);
+    expect(read(playerResponse({ captions: { captionTracks: [] } }))).toEqual(none);
+  });
+
+  it.each([
+    ['tracks none of which can be read', { captions: { captionTracks: [{}, { baseUrl: 'x' }] } }],
+    ['tracks that only its audio names', { captions: { audioTracks: [{ captionTrackIndices: [0] }] } }],
+    ['tracks that are null', { captions: { captionTracks: null } }],
+    ['tracks that are no list', { captions: { captionTracks: { 0: {} } } }],
+  ])('is never told as one without captions for %s', (_, fields) => {
+    expect(() => read(playerResponse(fields))).toThrow(UnreadableError);
+  });
+
+  it.each([
+    { ...playerResponse(), captions: { otherTracklistRenderer: {} } },
+    { ...playerResponse(), captions: null },
+    { ...playerResponse(), videoDetails: undefined },
+  ])('is never told as one without captions when the answer is cut or new', (response) => {
+    expect(() => read(response)).toThrow(UnreadableError);
+  });
+
+  it('is live while its length is open, whatever captions it has', () => {
+    const video = { isLive: true, lengthSeconds: '0' };
+    expect(read(playerResponse({ video, captions: { captionTracks: [captionTrack('en')] } }))).toMatchObject({
+      kind: 'live',
+      details: { kind: 'live', durationSeconds: null },
+    });
+  });
+
+  it('is upcoming when it says so', () => {
+    const offlineSlate = { liveStreamOfflineSlateRenderer: { scheduledStartTime: '1780000000' } };
+    const slate = { liveStreamability: { liveStreamabilityRenderer: { offlineSlate } } };
+    expect(read(playerResponse({ video: { isUpcoming: true } }))).toMatchObject({
+      kind: 'upcoming',
+      details: { kind: 'upcoming' },
+    });
+    expect(read(playerResponse({ playability: slate }))).toMatchObject({ kind: 'upcoming' });
+  });
+
+  it('that is not the one asked for is told as that, whatever its status, and nothing of it is given', () => {
+    for (const status of ['OK', 'ERROR']) {
+      const response = playerResponse({
+        playability: { status },
+        video: { videoId: 'zzzzzzzzzzz' },
+        captions: { captionTracks: [captionTrack('en')] },
+      });
+      expect(read(response)).toEqual({ kind: 'other-video' });
+    }
+  });
+});
+
+describe('a refusal', () => {
+  const curly = 'Sign in to confirm you’re not a bot';
+  const screen = {
+    errorScreen: {
+      playerErrorMessageRenderer: {
+        subreason: { simpleText: 'The uploader removed it. This video has been removed by the uploader' },
+      },
+    },
+  };
+
+  it.each([
+    ['bot-check', { status: 'LOGIN_REQUIRED', reason: curly }, null],
+    ['bot-check', { status: 'LOGIN_REQUIRED', reason: "Sign in to confirm you're not a bot" }, null],
+    ['bot-check', { status: 'LOGIN_REQUIRED', reason: 'Please sign in' }, {}],
+    ['bot-check', { status: 'LOGIN_REQUIRED' }, null],
+    ['bot-check', { status: 'LOGIN_REQUIRED', reason: 'Words in no known language' }, null],
+    ['unknown-status', { status: 'LOGIN_REQUIRED', reason: 'Words in no known language' }, {}],
+    ['bot-check', { status: 'UNPLAYABLE', reason: 'This content isn’t available, try again later.' }, {}],
+    [
+      'bot-check',
+      {
+        status: 'ERROR',
+        reason: 'Video unavailable',
+        errorScreen: {
+          playerErrorMessageRenderer: {
+            subreason: { runs: [{ text: "This content isn't available, try again later." }] },
+          },
+        },
+      },
+      null,
+    ],
+    [
+      'age-restricted',
+      { status: 'LOGIN_REQUIRED', reason: 'Words in no known language', desktopLegacyAgeGateReason: 1 },
+      {},
+    ],
+    ['age-restricted', { status: 'LOGIN_REQUIRED', reason: 'This video may be inappropriate for some users.' }, {}],
+    ['age-restricted', { status: 'LOGIN_REQUIRED', reason: 'Sign in to confirm your age' }, {}],
+    ['age-restricted', { status: 'AGE_VERIFICATION_REQUIRED' }, {}],
+    [
+      'private',
+      {
+        status: 'LOGIN_REQUIRED',
+        reason: 'This video is private',
+        messages: ['This is a private video. Please sign in to verify that you may see it.'],
+      },
+      null,
+    ],
+    ['private', { status: 'LOGIN_REQUIRED', messages: ['This is a private video.'] }, null],
+    ['private', { status: 'UNPLAYABLE' }, { isPrivate: true }],
+    [
+      'members-only',
+      {
+        status: 'UNPLAYABLE',
+        reason: "This video is available to this channel's members on level: Gold (or any higher level).",
+      },
+      {},
+    ],
+    ['members-only', { status: 'UNPLAYABLE', reason: 'This video is available to this channel’s members' }, {}],
+    [
+      'members-only',
+      { status: 'UNPLAYABLE', reason: 'Join this channel to get access to members-only content like this video' },
+      {},
+    ],
+    ['unavailable', { status: 'ERROR', reason: 'This video is unavailable' }, null],
+    ['unavailable', { status: 'ERROR' }, null],
+    ['unavailable', { status: 'UNPLAYABLE', ...screen }, {}],
+    ['unavailable', { status: 'LIVE_STREAM_OFFLINE', reason: 'This live stream recording is not available.' }, {}],
+    [
+      'upcoming',
+      { status: 'LIVE_STREAM_OFFLINE', reason: 'This live event will begin in 3 days.' },
+      { isUpcoming: true },
+    ],
+    ['upcoming', { status: 'LIVE_STREAM_OFFLINE', reason: 'Premieres in 3 hours' }, {}],
+    ['upcoming', { status: 'UNPLAYABLE', reason: 'x' }, { isUpcoming: true }],
+    ['live', { status: 'LIVE_STREAM_OFFLINE', reason: 'This live event has ended.' }, {}],
+    ['unplayable', { status: 'UNPLAYABLE', reason: 'This video is not available' }, {}],
+    ['unplayable', { status: 'UNPLAYABLE', reason: 'This video is only available to Music Premium members' }, {}],
+    [
+      'unplayable',
+      { status: 'UNPLAYABLE', reason: 'The uploader has not made this video available in your country' },
+      {},
+    ],
+    ['unplayable', { status: 'UNPLAYABLE', reason: 'This video requires payment to watch' }, {}],
+    ['unplayable', { status: 'CONTENT_CHECK_REQUIRED' }, {}],
+    ['unknown-status', { status: 'ERROR', reason: 'An error occurred. Please try again later.' }, null],
+    ['unknown-status', { status: 'UNPLAYABLE', reason: 'Something went wrong' }, {}],
+    ['unknown-status', { status: 'SOMETHING_NEW', reason: 'x' }, {}],
+  ])('is told as %s for %j', (kind, playability, video) => {
+    expect(refused(playability, video).kind).toBe(kind);
+  });
+
+  it('gives what it tells about the video all the same, but says nothing of tracks', () => {
+    expect(refused({ status: 'UNPLAYABLE', reason: 'Blocked here' })).toEqual({
+      kind: 'unplayable',
+      reason: 'Blocked here',
+      details: DETAILS,
+    });
+    expect(refused({ status: 'NEW', reason: 'x' }, null)).toEqual({
+      kind: 'unknown-status',
+      status: 'NEW',
+      reason: 'x',
+      details: NO_DETAILS,
+    });
+  });
+
+  it('is never a reading when there is no status', () => {
+    for (const response of [{}, null, [], { error: {} }, { playabilityStatus: {} }])
+      expect(() => read(response)).toThrow(UnreadableError);
+  });
+});
+
+describe('a reel', () => {
+  it('is a player response', () => {
+    expect(readReel({ playerResponse: playerResponse() }, VIDEO_ID).kind).toBe('no-captions');
+    expect(readReel({ playerResponse: playerResponse({ video: { videoId: 'zzzzzzzzzzz' } }) }, VIDEO_ID).kind).toBe(
+      'other-video',
+    );
+  });
+
+  it('without anything is that of a video that is gone', () => {
+    expect(readReel({}, VIDEO_ID)).toEqual({ kind: 'unavailable', details: NO_DETAILS });
+    expect(readReel({ responseContext: {} }, VIDEO_ID).kind).toBe('unavailable');
+  });
+
+  it.each([null, [], 'x', { overlay: {} }, { playerResponse: {} }])('is unreadable as %j', (response) => {
+    expect(() => readReel(response, VIDEO_ID)).toThrow(UnreadableError);
+  });
+});
+
+describe('a microformat', () => {
+  it('gives the exact date in UTC and tells a Short', () => {
+    expect(readMicroformat(microformatResponse(), VIDEO_ID)).toEqual({
+      publishedAt: '2015-01-28T05:14:36Z',
+      kind: 'video',
+    });
+    expect(readMicroformat(microformatResponse({ isShortsEligible: true }), VIDEO_ID).kind).toBe('short');
+    expect(readMicroformat(microformatResponse({ isShortsEligible: undefined }), VIDEO_ID).kind).toBeNull();
+    expect(readMicroformat(microformatResponse({ liveBroadcastDetails: { isLiveNow: true } }), VIDEO_ID).kind).toBe(
+      'live',
+    );
+    expect(readMicroformat(microformatResponse({}, { isUpcoming: true }), VIDEO_ID).kind).toBe('upcoming');
+  });
+
+  it('gives no date that is not exact', () => {
+    const dates = { publishDate: '2015-01-27', uploadDate: '2015-01-26T21:14:36Z' };
+    expect(readMicroformat(microformatResponse(dates), VIDEO_ID).publishedAt).toBe('2015-01-26T21:14:36Z');
+    expect(
+      readMicroformat(microformatResponse({ publishDate: '2015-01-27', uploadDate: undefined }), VIDEO_ID).publishedAt,
+    ).toBeNull();
+  });
+
+  it('is refused when it is absent or that of another video', () => {
+    expect(() => readMicroformat({}, VIDEO_ID)).toThrow(UnreadableError);
+    expect(() => readMicroformat(microformatResponse({}, { videoId: 'zzzzzzzzzzz' }), VIDEO_ID)).toThrow(
+      UnreadableError,
+    );
+  });
+});
+
+describe('any player response', () => {
+  const whole = playerResponse({
+    playability: {
+      reason: 'x',
+      messages: ['x'],
+      errorScreen: { playerErrorMessageRenderer: { reason: { simpleText: 'x' } } },
+    },
+    captions: {
+      captionTracks: [captionTrack('de'), captionTrack('en', { generated: true })],
+      audioTracks: [{ audioTrackId: 'en.4', defaultCaptionTrackIndex: 0 }],
+      defaultAudioTrackIndex: 0,
+    },
+  });
+
+  it('gives a valid reading or an UnreadableError', () => {
+    const responses = fc.oneof(
+      fc.jsonValue(),
+      mutationsOf(whole),
+      mutationsOf({ playerResponse: whole }),
+      mutationsOf(microformatResponse()),
+    );
+    fc.assert(
+      fc.property(responses, (response) => {
+        for (const reader of [readPlayer, readReel, readMicroformat]) {
+          try {
+            const reading = reader(response, VIDEO_ID);
+            if ('tracks' in reading) expect(reading.tracks.length).toBeGreaterThan(0);
+          } catch (error) {
+            expect(error).toBeInstanceOf(UnreadableError);
+          }
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('has captions as long as its list of tracks is there: no other change makes it one without', () => {
+    fc.assert(
+      fc.property(mutationsOf(whole.captions), (captions) => {
+        fc.pre(captions !== undefined);
+        let kind: string | undefined;
+        try {
+          kind = read({ ...whole, captions }).kind;
+        } catch (error) {
+          expect(error).toBeInstanceOf(UnreadableError);
+        }
+        const list = at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks');
+        if (kind === 'no-captions') expect(list ?? []).toEqual([]);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

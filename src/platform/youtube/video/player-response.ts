@@ -1,0 +1,142 @@
+import { NO_DETAILS, type VideoDetails, type VideoKind } from '../../../domain/transcript.js';
+import { asCount, asString, at, isObject } from '../json-fields.js';
+import { readPlayabilityProblem, type PlayabilityProblem } from './playability.js';
+import { readTracks, type PlayerTrack, type TrackDefaults } from './player-tracks.js';
+import { readInstant } from '../channel/displayed-values.js';
+import { UnreadableError } from '../unreadable-error.js';
+
+/** What a player response says about a video. Everything but `tracks` is a reason for having no text. */
+export type PlayerReading =
+  /** `tracks` is never empty; `details.captionTracks` lists the same. */
+  | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
+  /** Playable and without captions: a fact about the video, not a refusal. */
+  | { kind: 'no-captions'; details: VideoDetails }
+  /** The caller is refused, not the video: back off, change the exit. */
+  | { kind: 'bot-check' }
+  /** The answer is about another video, which is how some refusals look: try the next client, tell it as a block. */
+  | { kind: 'other-video' }
+  | {
+      kind: 'age-restricted' | 'private' | 'members-only' | 'unavailable' | 'live' | 'upcoming';
+      details: VideoDetails;
+    }
+  /**
+   * Not playable on this client, while another one may do: also what needs Premium or a purchase or is blocked in this
+   * country. No field tells these apart, and none of them is a membership of the channel; when no client plays the
+   * video it is one that is not available.
+   */
+  | { kind: 'unplayable'; reason: string; details: VideoDetails }
+  | { kind: 'unknown-status'; status: string; reason: string; details: VideoDetails };
+
+/**
+ * Reads an answer of `/youtubei/v1/player`.
+ *
+ * @param videoId the video that was asked for
+ * @throws UnreadableError
+ */
+export function readPlayer(response: unknown, videoId: string): PlayerReading {
+  const playability = at(response, 'playabilityStatus');
+  const status = asString(at(playability, 'status'));
+  if (status === null) throw new UnreadableError('a playability status');
+  const video = at(response, 'videoDetails');
+  const succeeded = asString(at(video, 'videoId'));
+  if (succeeded !== null && succeeded !== videoId) return { kind: 'other-video' };
+
+  if (status !== 'OK') return withDetails(readPlayabilityProblem(status, playability, video), video);
+  // Without them the answer is cut, and absent captions would mean nothing.
+  if (succeeded === null) throw new UnreadableError('the details of a video');
+  if (isUpcoming(video, playability)) return withDetails({ kind: 'upcoming' }, video);
+  if (at(video, 'isLive') === true) return withDetails({ kind: 'live' }, video);
+  return readCaptions(at(response, 'captions'), video);
+}
+
+/**
+ * Reads an answer of `/youtubei/v1/reel/reel_item_watch`. An empty object is how it says that a video is gone (seen
+ * June 2026).
+ *
+ * @param videoId the video that was asked for
+ * @throws UnreadableError
+ */
+export function readReel(response: unknown, videoId: string): PlayerReading {
+  if (isObject(response) && Object.keys(response).every((key) => key === 'responseContext')) {
+    return { kind: 'unavailable', details: NO_DETAILS };
+  }
+  return readPlayer(at(response, 'playerResponse'), videoId);
+}
+
+function readCaptions(captions: unknown, video: unknown): PlayerReading {
+  const details = readDetails(video);
+  if (captions === undefined) return { kind: 'no-captions', details: { ...details, captionTracks: [] } };
+  const { tracks, defaults } = readTracks(captions);
+  const captionTracks = tracks.map(({ track }) => track);
+  if (tracks.length === 0) return { kind: 'no-captions', details: { ...details, captionTracks } };
+  return { kind: 'tracks', details: { ...details, captionTracks }, tracks, defaults };
+}
+
+function isUpcoming(video: unknown, playability: unknown): boolean {
+  const slate = at(playability, 'liveStreamability', 'liveStreamabilityRenderer', 'offlineSlate');
+  return (
+    at(video, 'isUpcoming') === true || at(slate, 'liveStreamOfflineSlateRenderer', 'scheduledStartTime') !== undefined
+  );
+}
+
+function withDetails(refusal: PlayabilityProblem, video: unknown): PlayerReading {
+  const details = readDetails(video);
+  switch (refusal.kind) {
+    case 'bot-check':
+      return refusal;
+    case 'live':
+    case 'upcoming':
+      return { kind: refusal.kind, details: { ...details, kind: refusal.kind, durationSeconds: null } };
+    case 'unplayable':
+    case 'unknown-status':
+      return { ...refusal, details };
+    case 'age-restricted':
+    case 'private':
+    case 'members-only':
+    case 'unavailable':
+      return { ...refusal, details };
+  }
+}
+
+/** A length of 0 is that of a stream without an end. */
+function readDetails(video: unknown): VideoDetails {
+  const seconds = asCount(at(video, 'lengthSeconds'));
+  return {
+    ...NO_DETAILS,
+    durationSeconds: seconds === 0 ? null : seconds,
+    viewCount: asCount(at(video, 'viewCount')),
+    kind: at(video, 'isLive') === true ? 'live' : null,
+  };
+}
+
+/** What only the WEB client's player response has. */
+export interface Microformat {
+  /** Exact, ISO 8601 in UTC. */
+  publishedAt: string | null;
+  kind: VideoKind | null;
+}
+
+/**
+ * Reads the microformat of a WEB `/youtubei/v1/player` answer, whatever its playability.
+ *
+ * @param videoId the video that was asked for
+ * @throws UnreadableError when there is none, or it is that of another video
+ */
+export function readMicroformat(response: unknown, videoId: string): Microformat {
+  const microformat = at(response, 'microformat', 'playerMicroformatRenderer');
+  if (!isObject(microformat)) throw new UnreadableError('a microformat');
+  const video = at(response, 'videoDetails');
+  const succeeded = asString(at(video, 'videoId')) ?? asString(at(microformat, 'externalVideoId'));
+  if (succeeded !== null && succeeded !== videoId) throw new UnreadableError('the microformat of the video asked for');
+  const times = [at(microformat, 'publishDate'), at(microformat, 'uploadDate')];
+  const publishedAt = times.map((time) => readInstant(asString(time) ?? '')).find((time) => time !== null) ?? null;
+  return { publishedAt, kind: readKind(video, microformat) };
+}
+
+function readKind(video: unknown, microformat: unknown): VideoKind | null {
+  if (at(video, 'isUpcoming') === true) return 'upcoming';
+  if (at(video, 'isLive') === true || at(microformat, 'liveBroadcastDetails', 'isLiveNow') === true) return 'live';
+  const eligible = at(microformat, 'isShortsEligible');
+  if (typeof eligible !== 'boolean') return null;
+  return eligible ? 'short' : 'video';
+}

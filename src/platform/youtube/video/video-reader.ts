@@ -1,0 +1,178 @@
+import { Injectable } from '@nestjs/common';
+import type { YoutubeClient } from '../../../config/environment.js';
+import {
+  NO_DETAILS,
+  type Segment,
+  VIDEO_FAILURES,
+  type VideoDetails,
+  type VideoFailureCode,
+  type VideoOutcome,
+} from '../../../domain/transcript.js';
+import { type CaptionText, fetchCaption } from '../captions/caption-fetch.js';
+import {
+  concludeFailure,
+  type Evidence,
+  evidenceOf,
+  verdictOf,
+  hasSeenTracks,
+  isRefusal,
+  stepAfter,
+} from './client-fallback.js';
+import { type ClientCandidate, ClientHealth } from './client-health.js';
+import { report } from '../event-log.js';
+import type { Attempt } from '../egress/proxy-failover.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { InnertubeClient } from '../innertube/innertube-client.js';
+import { requestPlayer } from './player-requests.js';
+import type { PlayerReading } from './player-response.js';
+import type { PlayerTrack } from './player-tracks.js';
+import { selectTracks } from './track-selection.js';
+import { UpstreamEvents } from '../upstream-events.js';
+import { mergeDetails } from './video-details.js';
+
+/** What one attempt over the clients has found so far. */
+interface Pass {
+  readonly videoId: string;
+  readonly languages: readonly string[];
+  readonly scope: RequestScope;
+  readonly evidence: Evidence[];
+  /** Texts by track: what one client returned is not fetched again from the next. */
+  readonly texts: Map<string, readonly Segment[]>;
+  details: VideoDetails;
+  succeeded: boolean;
+  retryAfterSeconds: number | null;
+}
+
+/** Reads one video through one egress: client after client, until one returns the text or a final reason for having none. */
+@Injectable()
+export class VideoReader {
+  constructor(
+    private readonly innertube: InnertubeClient,
+    private readonly clientHealth: ClientHealth,
+    private readonly events: UpstreamEvents,
+  ) {}
+
+  /** Rejects only when the scope's signal is aborted. */
+  async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
+    const pass: Pass = {
+      ...{ videoId, languages, scope, evidence: [], texts: new Map(), details: NO_DETAILS },
+      ...{ succeeded: false, retryAfterSeconds: null },
+    };
+    for (const candidate of this.clientHealth.candidates(scope.egress)) {
+      const outcome = await this.tryCandidate(candidate, pass);
+      if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
+      if (pass.evidence.includes('exit-refused')) break;
+      // A probe sends as little as possible. The next probe tries another client, because this one cools down then.
+      if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
+    }
+    return this.concludeFailure(pass);
+  }
+
+  private async tryCandidate({ client, admission }: ClientCandidate, pass: Pass): Promise<VideoOutcome | null> {
+    const before = pass.evidence.length;
+    try {
+      // Read afresh for each client: the deadline moves when a later caller joins.
+      if (performance.now() >= pass.scope.context.deadlineAtMs) {
+        pass.evidence.push('timeout');
+        return null;
+      }
+      const outcome = await this.tryClient(client, pass);
+      if (outcome) admission?.succeeded();
+      else if (pass.evidence.slice(before).some(isRefusal)) admission?.blocked(pass.videoId);
+      return outcome;
+    } finally {
+      admission?.abandoned();
+    }
+  }
+
+  private async tryClient(client: YoutubeClient, pass: Pass): Promise<VideoOutcome | null> {
+    const response = await requestPlayer(this.innertube, client, pass.videoId, pass.scope);
+    if (response.kind === 'parsed') return this.follow(client, response.value, pass);
+    if (response.kind === 'unparsable' || response.kind === 'unreadable')
+      this.reportUnreadable(client, pass, response.expected);
+    if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
+    pass.evidence.push(response.kind === 'unparsable' ? 'failure' : evidenceOf(response));
+    return null;
+  }
+
+  private async follow(client: YoutubeClient, reading: PlayerReading, pass: Pass): Promise<VideoOutcome | null> {
+    this.events.count('playability', client, reading.kind);
+    if ('details' in reading) {
+      pass.details = mergeDetails(pass.details, reading.details);
+      pass.succeeded = true;
+    }
+    if (reading.kind === 'tracks') return this.readTracks(client, reading, pass);
+    if (reading.kind === 'bot-check') this.innertube.renewVisitorData(pass.scope.egress, client);
+    if (reading.kind === 'unknown-status') {
+      const { status, reason } = reading;
+      report('warn', 'youtube_unknown_playability', { client, videoId: pass.videoId, status, reason });
+    }
+    const step = stepAfter(reading, pass.evidence);
+    if (step.go === 'next') pass.evidence.push(step.evidence);
+    return step.go === 'stop' ? failure(pass, step.code) : null;
+  }
+
+  private async readTracks(
+    client: YoutubeClient,
+    reading: Extract<PlayerReading, { kind: 'tracks' }>,
+    pass: Pass,
+  ): Promise<VideoOutcome | null> {
+    const selection = selectTracks(reading.tracks, reading.defaults, pass.languages);
+    if ('none' in selection) {
+      // An earlier client has listed what this one does not: what is withheld there is not missing.
+      if (hasSeenTracks(pass.evidence)) return null;
+      const message = `This video has no captions in the languages asked for; it has ${selection.available.join(', ')}.`;
+      return failure(pass, selection.none, message);
+    }
+    const missing = selection.chosen.filter((chosen) => !pass.texts.has(trackKey(chosen)));
+    await Promise.all(missing.map((chosen) => this.fetchTrack(client, chosen, pass)));
+    // A withheld track is never replaced by one that was not requested: the next client may return all of them.
+    if (selection.chosen.some((chosen) => !pass.texts.has(trackKey(chosen)))) return null;
+    const texts = selection.chosen.map(
+      (chosen) => [chosen.track.languageCode, pass.texts.get(trackKey(chosen)) ?? []] as const,
+    );
+    const transcript = new Map(texts.filter(([, segments]) => segments.length > 0));
+    return transcript.size > 0
+      ? { ok: true, details: pass.details, transcript }
+      : failure(pass, 'transcript_unavailable', 'The captions of this video have no words.');
+  }
+
+  private async fetchTrack(client: YoutubeClient, chosen: PlayerTrack, pass: Pass): Promise<void> {
+    // The URL requires a PO token: a request would only return an empty body.
+    if (chosen.needsToken) {
+      pass.evidence.push('gated');
+      return;
+    }
+    const text: CaptionText = await fetchCaption(this.innertube, client, chosen, pass.videoId, pass.scope);
+    if (text.kind === 'text') {
+      pass.texts.set(trackKey(chosen), text.segments);
+      return;
+    }
+    if (text.kind === 'unreadable') this.reportUnreadable(client, pass, text.expected);
+    if (text.kind === 'blocked') pass.retryAfterSeconds ??= text.retryAfterSeconds;
+    pass.evidence.push(text.kind === 'withheld' ? 'enforced' : evidenceOf(text));
+  }
+
+  private concludeFailure(pass: Pass): Attempt<VideoOutcome> {
+    const { evidence, succeeded, texts, retryAfterSeconds } = pass;
+    const code = concludeFailure(evidence);
+    // When several languages were requested, a withheld one does not hide that others are available.
+    const readable = [...texts].filter(([, segments]) => segments.length > 0).map(([key]) => key.split('\n', 1)[0]);
+    const message = `${VIDEO_FAILURES[code].message} Not all of the languages asked for can be read; ask for ${readable.join(', ')} alone.`;
+    const result = readable.length > 0 ? failure(pass, code, message) : failure(pass, code);
+    return { result, verdict: verdictOf(evidence, succeeded), retryAfterSeconds };
+  }
+
+  private reportUnreadable(client: YoutubeClient, pass: Pass, expected: string): void {
+    report('warn', 'youtube_unreadable', { client, videoId: pass.videoId, expected });
+  }
+}
+
+/** The same track has another URL on each client; its language and kind are what it is known by. */
+function trackKey({ track }: PlayerTrack): string {
+  return `${track.languageCode}\n${track.generated}\n${track.name}`;
+}
+
+function failure(pass: Pass, code: VideoFailureCode, message?: string): VideoOutcome {
+  return { ok: false, details: pass.details, failure: message === undefined ? { code } : { code, message } };
+}
