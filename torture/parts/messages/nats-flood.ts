@@ -17,7 +17,7 @@ const BATCH = 1_000;
 const HEAP_GROWTH_MB_MAX = 16;
 const LOG_KB_MAX = 200;
 /** A message behind a flood can be refused with 503 for a moment. */
-const ANSWERED_SECONDS_MAX = 5;
+const ANSWERED_SECONDS_MAX = 15;
 
 export interface FloodEnd {
   rows: (string | number)[][];
