@@ -195,12 +195,11 @@ class Field {
       Array.from({ length: UNFINISHED_PER_ADDRESS }, () => new Caller(this.port, address).read().send(UNFINISHED)),
     );
     const startedAtMs = performance.now();
-    const pid = this.service.program.child.pid ?? 0;
     // The kernel has taken all, and the service has read or refused all.
     await until('All have been sent', () => guests.every(({ closed, socket }) => closed || socket.bytesWritten > 0));
     const well = await this.ask();
     const during = await this.look();
-    const held = (await callersOf(pid, this.port))?.size ?? 0;
+    const held = await this.connected();
     if (!this.short) {
       await until('They are closed', () => guests.every(({ closed }) => closed), CLOSED_SECONDS_MAX * 2_000).catch(
         () => undefined,
@@ -245,13 +244,14 @@ class Field {
     const sending = setInterval(() => readers.forEach((reader) => reader.send(' ')), 1_000);
     const startedAtMs = performance.now();
     const well = await this.ask();
-    const pid = this.service.program.child.pid ?? 0;
-    const open = async (): Promise<number> => (await callersOf(pid, this.port))?.size ?? 0;
     const during = await this.look();
     if (!this.short) {
-      await until('They are closed', async () => (await open()) === 0, READERS_SECONDS_MAX * 2_000, 500).catch(
-        () => undefined,
-      );
+      await until(
+        'They are closed',
+        async () => (await this.connected()) === 0,
+        READERS_SECONDS_MAX * 2_000,
+        500,
+      ).catch(() => undefined);
       const seconds = (performance.now() - startedAtMs) / 1000;
       this.promised.push(
         atMost('readers who take nothing: the last is closed after', seconds, READERS_SECONDS_MAX, 's'),
@@ -275,6 +275,12 @@ class Field {
         'MB',
       ),
     );
+  }
+
+  /** How many callers the service has; the port that it listens on is not one. */
+  private async connected(): Promise<number> {
+    const ports = await callersOf(this.service.program.child.pid ?? 0, this.port);
+    return [...(ports ?? [])].filter((port) => port !== 0).length;
   }
 
   /** A message of a caller who behaves. */
