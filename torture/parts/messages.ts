@@ -240,8 +240,11 @@ class Field {
     fetching.socket.destroy();
     const before = await this.look();
     const readers = Array.from({ length: this.short ? READERS_SHORT : READERS }, () => new Caller(this.port));
-    for (const reader of readers) void reader.ask(message);
-    const sending = setInterval(() => readers.forEach((reader) => reader.send(' ')), 1_000);
+    for (const reader of readers) {
+      void reader.ask(message);
+      reader.send('60000#');
+    }
+    const sending = setInterval(() => readers.forEach((reader) => reader.send('x')), 1_000);
     const startedAtMs = performance.now();
     const well = await this.ask();
     const during = await this.look();
