@@ -11,6 +11,8 @@ jest.setTimeout(30_000);
 
 const TIME_MS = 400;
 const KILOBYTE = 1024;
+/** More than one write, and less than what may wait before no more is read. */
+const SOME_BYTES = 48 * KILOBYTE;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 
 /** One end of a connection in the test; it reads only when `read` is called. */
@@ -61,6 +63,7 @@ describe('the TCP server for messages', () => {
     const reports = Reflect.get(server, 'reports') as { report(fault: string): void };
     reports.report = (fault) => void faults.push(fault);
     server.addHandler('echo', () => Promise.resolve(of('echo')));
+    server.addHandler('some', () => Promise.resolve(of('x'.repeat(SOME_BYTES))));
     server.addHandler('large', () => Promise.resolve(of('x'.repeat(16 * MEGABYTE))));
     server.addHandler('long', (_data, context: TcpContext) => {
       // As the service does it: what runs has a place on its connection.
@@ -110,8 +113,15 @@ describe('the TCP server for messages', () => {
   it('closes the connection of a reader who takes nothing, although it goes on sending', async () => {
     await start({ stalledReaderMs: TIME_MS, messageMs: 60_000 });
     const caller = await join();
-    caller.send('large');
-    await until(() => (ends[0]?.bytesWritten ?? 0) > 0);
+    await until(() => ends.length === 1);
+    const isTaken = (): boolean => ends[0]?.writableLength === 0;
+    // Little enough waits in the end for the service to go on reading from the caller.
+    for (let id = 1; isTaken(); id += 1) {
+      const before = ends[0]?.bytesWritten ?? 0;
+      caller.send('some', String(id));
+      await until(() => (ends[0]?.bytesWritten ?? 0) > before);
+      await until(isTaken, TIME_MS / 4).catch(() => undefined);
+    }
     const sending = setInterval(() => caller.socket.write('x'), 20);
     caller.socket.write('60000#');
     await until(() => ends[0]?.destroyed === true);
