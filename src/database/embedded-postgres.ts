@@ -182,6 +182,7 @@ async function joinOrStart(
 ): Promise<ClusterSession> {
   const startedAt = performance.now();
   const giveUpAt = startedAt + START_SECONDS_MAX * 1_000;
+  const chosen: Listener[] = [];
   let apart = false;
   let launch: Launch | undefined;
   let lastOutput = '';
@@ -191,7 +192,12 @@ async function joinOrStart(
     const session = await tryJoin(cluster);
     if (session !== undefined) {
       const isEarlierVersion = process.platform !== 'win32' && !isSocketDirectory(session.listener.host);
-      if (!isEarlierVersion || performance.now() > startedAt + EARLIER_VERSION_WAIT_MS) return session;
+      if (!isEarlierVersion || performance.now() > startedAt + EARLIER_VERSION_WAIT_MS) {
+        // Of two that start at once, one is not needed.
+        const unused = chosen.filter(({ host }) => host !== session.listener.host);
+        for (const listener of unused) await removeSocketDirectory(cluster, listener);
+        return session;
+      }
       if (await session.leave()) await stopPostmaster(cluster);
       await session.end();
     }
@@ -203,7 +209,9 @@ async function joinOrStart(
       launch = undefined;
     }
     if (launch === undefined && (await findPostmaster(cluster)) === undefined) {
-      launch = await launchPostmaster(cluster, await chooseListener(cluster, apart), settings);
+      const listener = await chooseListener(cluster, apart);
+      chosen.push(listener);
+      launch = await launchPostmaster(cluster, listener, settings);
     }
     await sleep(POLL_MS);
   }

@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { open, readFile, readlink, realpath } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { isAbsolute, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.js';
 import { POSTGRES_VARIABLES } from './postgres-binaries.js';
@@ -10,6 +11,9 @@ import { directoryArgument, isAlive, type PostgresCluster } from './postgres-clu
 const run = promisify(execFile);
 
 const LOG_BYTES_MAX = 1024 * 1024;
+
+const STOP_MS_MAX = 60_000;
+const STOP_POLL_MS = 20;
 
 /** Where PostgreSQL takes connections: a host is an IP address, or the absolute path of its socket's directory. */
 export interface Listener {
@@ -76,16 +80,23 @@ export async function launchPostmaster(
 
 /** Stops PostgreSQL in its orderly way, cutting whoever is still connected. */
 export async function stopPostmaster(cluster: PostgresCluster): Promise<void> {
+  const postmaster = await findPostmaster(cluster);
+  if (postmaster === undefined) return;
   const options = { ...cluster.owner, cwd: cluster.directory, env: POSTGRES_VARIABLES };
-  const flags = ['-m', 'fast', '-w', '-t', '60'];
-  try {
-    await run(cluster.binaries.pgCtl, ['stop', '-D', directoryArgument(cluster), ...flags], options);
-  } catch (cause) {
-    if ((await findPostmaster(cluster)) === undefined) return;
-    throw new EmbeddedPostgresError(
-      `The embedded PostgreSQL in ${cluster.dataDir} does not stop. Its log: ${cluster.logFile}`,
-      cause,
-    );
+  let cause: unknown;
+  // pg_ctl would also wait for a PostgreSQL that another process starts right after this one has stopped.
+  await run(cluster.binaries.pgCtl, ['stop', '-D', directoryArgument(cluster), '-m', 'fast', '-W'], options).catch(
+    (error: unknown) => (cause = error),
+  );
+  const giveUpAt = performance.now() + STOP_MS_MAX;
+  while ((await findPostmaster(cluster))?.pid === postmaster.pid) {
+    if (cause !== undefined || performance.now() > giveUpAt) {
+      throw new EmbeddedPostgresError(
+        `The embedded PostgreSQL in ${cluster.dataDir} does not stop. Its log: ${cluster.logFile}`,
+        cause,
+      );
+    }
+    await sleep(STOP_POLL_MS);
   }
 }
 

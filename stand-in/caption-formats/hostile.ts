@@ -1,7 +1,7 @@
 import { escapeXml } from './escape.js';
 
-/** Long enough to stop a reader for seconds whose time is not linear in it. */
-const CUE_LENGTH = 200_000;
+/** Long enough to stop a reader for seconds whose time is not linear in it; below its bound even when all is escaped. */
+const CUE_LENGTH = 50_000;
 /** Longer than any cue of a video; a reader that accepts it has no bound. */
 const ENDLESS_CUE_LENGTH = 600_000;
 
@@ -20,7 +20,7 @@ const CUES: readonly string[] = [
 
 const written = new Map<string, string>();
 
-/** A well-formed caption document in the format that is asked for (`json3`, `srv3`, or else legacy XML), of 3 MB. */
+/** A well-formed caption document in the format that is asked for (`json3`, `srv3`, or else legacy XML), of 1 MB. */
 export function hostileCaptions(format: string): string {
   const known = written.get(format);
   if (known !== undefined) return known;
