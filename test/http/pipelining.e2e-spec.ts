@@ -272,7 +272,7 @@ describe('a call that is queued behind another response', () => {
         tail = (tail + chunk.toString('latin1')).slice(-5_000);
       }
     }, 20);
-    await until(() => tail.endsWith('\r\n0\r\n\r\n'), 15_000);
+    await until(() => tail.endsWith('\r\n0\r\n\r\n'), 25_000);
     clearInterval(reading);
     expect(performance.now() - startedMs).toBeGreaterThan(LONG_MS);
     expect(bytes).toBeGreaterThan(5_000_000);
