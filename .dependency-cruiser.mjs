@@ -61,7 +61,10 @@ export default {
       name: 'only-the-wiring-names-youtube',
       severity: 'error',
       comment: 'Everything else goes through the port, so that the platform can be another one.',
-      from: { path: '^src/', pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|hostile-text\\.spec)\\.ts$'] },
+      from: {
+        path: '^src/',
+        pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|hostile-text\\.spec)\\.ts$'],
+      },
       to: { path: '^src/platform/youtube/' },
     },
     {
