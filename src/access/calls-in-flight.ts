@@ -138,16 +138,16 @@ function nameOf(keyId: string): string {
 }
 
 function tooManyOfKey(max: number): RateLimitedError {
-  const calls = max === 1 ? '1 call' : `${max} calls`;
+  const calls = max === 1 ? '1 request' : `${max} requests`;
   return new RateLimitedError(
-    `This key has ${calls} in flight, which is as many as it may have at once. Try again when one of them has ended.`,
+    `Concurrency limit of ${calls} for this key reached. Retry when a running request has ended.`,
     RETRY_AFTER_SECONDS,
   );
 }
 
 function tooManyOfProcess(): ServiceUnavailableError {
   return new ServiceUnavailableError(
-    'The service has as many calls in flight as it takes on. Nothing was charged. Try again.',
+    'The service is at capacity. Nothing was charged. Retry shortly.',
     RETRY_AFTER_SECONDS,
   );
 }

@@ -18,14 +18,13 @@ export const TOO_MANY_ADMIN_FAILURES: OwnError = {
 export const TOO_MANY_AT_ONCE: OwnError = {
   code: 'rate_limited',
   title: 'Too many calls by this key at once',
-  message:
-    'This key has 10 calls in flight, which is as many as it may have at once. Try again when one of them has ended.',
+  message: 'Concurrency limit of 10 requests for this key reached. Retry when a running request has ended.',
   retryable: true,
 };
 
 export const SERVICE_BUSY: OwnError = {
   code: 'service_unavailable',
   title: 'Too many calls are in flight',
-  message: 'The service has as many calls in flight as it takes on. Nothing was charged. Try again.',
+  message: 'The service is at capacity. Nothing was charged. Retry shortly.',
   retryable: true,
 };

@@ -52,7 +52,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     const { limit, timeToBlockExpire: waitSeconds } = detail;
     setRateLimitHeaders(exchangeOf(context), limit, waitSeconds);
     throw new RateLimitedError(
-      `This key may call ${limit} times a minute and has. Try again in ${inSeconds(waitSeconds)}.`,
+      `Rate limit of ${limit} requests per minute exceeded. Retry after ${inSeconds(waitSeconds)}.`,
       waitSeconds,
     );
   }

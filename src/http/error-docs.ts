@@ -125,7 +125,7 @@ const EXAMPLES: Record<ErrorCode, ErrorExample> = {
     message:
       'No such channel. Give a handle (@name), a channel ID (UC and 22 characters) or the URL of a channel on youtube.com.',
   },
-  not_found: { title: 'No such address', message: 'There is nothing at this address. See /docs for what there is.' },
+  not_found: { title: 'Not found', message: 'Not found. See /docs for the available endpoints.' },
   method_not_allowed: { title: 'Another method', message: 'This address answers GET only.' },
   conflict: {
     title: 'The key is at its end already',
@@ -133,7 +133,7 @@ const EXAMPLES: Record<ErrorCode, ErrorExample> = {
   },
   rate_limited: {
     title: 'Too many calls by this key',
-    message: 'This key may call 60 times a minute and has. Try again in 12 seconds.',
+    message: 'Rate limit of 60 requests per minute exceeded. Retry after 12 seconds.',
     retryable: true,
   },
   internal_error: {

@@ -6,7 +6,7 @@ export class RouteNotFoundError extends DomainError {
   readonly code = 'not_found';
 
   constructor() {
-    super('There is nothing at this address. See /docs for what there is.');
+    super('Not found. See /docs for the available endpoints.');
   }
 }
 

@@ -59,7 +59,7 @@ describe('a key that calls too often', () => {
     const waitSeconds = Number(answer.headers['retry-after']);
     expect(answer.body.error).toEqual({
       code: 'rate_limited',
-      message: `This key may call ${RATE} times a minute and has. Try again in ${waitSeconds} seconds.`,
+      message: `Rate limit of ${RATE} requests per minute exceeded. Retry after ${waitSeconds} seconds.`,
       retryable: true,
       requestId: answer.headers['x-request-id'],
     });
@@ -113,8 +113,7 @@ describe('a key with too many calls in flight', () => {
     expect(refused.status).toBe(429);
     expect(refused.body.error).toEqual({
       code: 'rate_limited',
-      message:
-        'This key has 2 calls in flight, which is as many as it may have at once. Try again when one of them has ended.',
+      message: 'Concurrency limit of 2 requests for this key reached. Retry when a running request has ended.',
       retryable: true,
       requestId: refused.headers['x-request-id'],
     });

@@ -91,7 +91,7 @@ describe('no API key and no admin token is in plain text', () => {
     // What a bug of ours would look like, in the gates and after them.
     for (const [break_, mend] of [
       ['ALTER TABLE api_keys RENAME TO api_keys_away', 'ALTER TABLE api_keys_away RENAME TO api_keys'],
-      ['ALTER FUNCTION quota_reserve RENAME TO q_away', 'ALTER FUNCTION q_away RENAME TO quota_reserve'],
+      ['ALTER FUNCTION quota_reserve_as RENAME TO q_away', 'ALTER FUNCTION q_away RENAME TO quota_reserve_as'],
     ] as const) {
       await service.query(break_);
       await call('/channels/@bench-2x5/transcripts', pro.key);

@@ -91,5 +91,5 @@ export const NO_SUCH_KEY: OwnError = {
 export const NOT_THERE: OwnError = {
   code: 'not_found',
   title: '`ADMIN_TOKEN` is not set',
-  message: 'There is nothing at this address. See /docs for what there is.',
+  message: 'Not found. See /docs for the available endpoints.',
 };
