@@ -162,7 +162,10 @@ let replicas: [TestService, TestService];
     const calls = Array.from({ length: 5 }, (_, index) =>
       replicas[0].get(`/channels/@bench-1x${index + 50}/transcripts`, other.key),
     );
+    let refused = 0;
+    for (const call of calls) void call.then(({ status }) => (refused += Number(status === 429)));
     await hold.arrived;
+    await until(() => refused === 2);
     hold.release();
     expect(statuses(await Promise.all(calls))).toEqual([200, 200, 200, 429, 429]);
   });
