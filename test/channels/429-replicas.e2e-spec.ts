@@ -77,7 +77,7 @@ let replicas: [TestService, TestService];
     await hold.arrived;
     const refused = await Promise.all(replicas.map((replica) => replica.get('/channels/x!/transcripts', key)));
     expect(statuses(refused)).toEqual([429, 429]);
-    expect(refused[0]?.body.error.message).toContain('in flight');
+    expect(refused[0]?.body.error.message).toContain('Concurrency limit');
     hold.release();
     expect(statuses(await calls)).toEqual([...Array<number>(AT_ONCE).fill(200), ...Array<number>(6).fill(429)]);
     // The response is whole before its place is given back.
