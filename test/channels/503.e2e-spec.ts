@@ -3,7 +3,7 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 // Waiting for a database that is away takes seconds, on machines that do other work too.
-jest.setTimeout(20_000);
+jest.setTimeout(30_000);
 
 let service: TestService;
 
@@ -63,10 +63,11 @@ describe('while the database is away', () => {
     const answer = await running;
     expect(answer.body.summary).toEqual({ total: 3, succeeded: 3, failed: 0, cached: 0, fetched: 3 });
     service.link.join();
+    // The pauses between settlements grow to several seconds.
     await until(async () => {
       const { body } = await service.get('/usage', key);
       return body.used === 3 && body.reserved === 0;
-    });
+    }, 20_000);
   });
 });
 
