@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { DomainError } from '../../src/domain/errors.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
@@ -22,6 +22,9 @@ import {
   VIDEO_ID,
 } from '../pages/youtube-pages.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
+
+// Hundreds of generated responses, on machines that do other work too.
+jest.setTimeout(20_000);
 
 interface Given {
   status: number;
