@@ -47,15 +47,15 @@ const usage = async (): Promise<unknown> => {
 
 describe('texts that wait for their reader', () => {
   it('are compressed beyond a first few, and come whole when they are read', async () => {
-    const handle = '@bench-12x300';
+    const handle = '@bench-10x220';
     const { hold, running } = askBehindNewest(handle);
     await hold.arrived;
-    await until(() => service.standIn.requests.count({ kind: 'timedtext' }) === 12);
-    await until(() => memory.heldBytes > CALL_BYTES_MAX / 2);
+    await until(() => service.standIn.requests.count({ kind: 'timedtext' }) === 10);
+    await until(() => memory.heldBytes > CALL_BYTES_MAX / 4);
     hold.release();
     const { body, text } = await running;
-    expect(text.length).toBeGreaterThan(3 * CALL_BYTES_MAX);
-    expect(body.summary).toMatchObject({ total: 12, fetched: 12 });
+    expect(text.length).toBeGreaterThan(2 * CALL_BYTES_MAX);
+    expect(body.summary).toMatchObject({ total: 10, fetched: 10 });
     const again = (await service.get(pathTo(handle), organization.key)).body;
     expect(body.results).toEqual(again.results.map((entry: object) => ({ ...entry, cached: false })));
   });
