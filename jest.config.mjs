@@ -34,7 +34,7 @@ export default {
     {
       ...shared,
       displayName: 'unit',
-      testMatch: ['<rootDir>/{src,stand-in,demo,api,clients}/**/*.spec.ts', '<rootDir>/bench/simulation/*.spec.mjs'],
+      testMatch: ['<rootDir>/{src,test,tools,clients}/**/*.spec.ts', '<rootDir>/test/bench/simulation/*.spec.mjs'],
     },
     {
       ...shared,

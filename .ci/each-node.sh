@@ -38,7 +38,7 @@ for line in "${lines[@]}"; do
   PATH=$(dirname "$node"):$PATH offline "$node" --experimental-vm-modules --no-warnings node_modules/jest/bin/jest.js \
     --selectProjects e2e --json --outputFile="$report" --testPathPatterns "${suites[@]}" >/dev/null
   count=$(node .ci/passed.mjs "$report")
-  PATH=$(dirname "$node"):$PATH offline .ci/demo.sh "$node" dist-tools/demo/demo.js
+  PATH=$(dirname "$node"):$PATH offline .ci/demo.sh "$node" dist-tools/tools/demo/demo.js
   echo "Node $("$node" --version): $count tests and the demo passed"
   passed=$((passed + count + 1))
 done

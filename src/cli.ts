@@ -1,4 +1,4 @@
 import 'reflect-metadata';
-import { runCommand } from './admin/commands/run-command.js';
+import { runCommand } from './admin/cli/run-command.js';
 
 process.exitCode = await runCommand(process.argv.slice(2));

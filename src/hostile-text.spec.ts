@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { superLinearGrowth } from '../test/linear-time.js';
-import { readLanguages } from './channels/languages.js';
+import { readLanguages } from './channels/dto/languages.js';
 import { parseChannelReference } from './domain/channel-reference.js';
-import { readQuery, routeFinder } from './http/paths.js';
+import { readQuery, routeFinder } from './http/request-paths.js';
 import { requestIdFrom } from './http/request-context.js';
-import { hidingSecrets } from './http/secrets.js';
-import { bearerToken } from './http/bearer.js';
-import { fieldsOf } from './messages/message-form.js';
+import { hidingSecrets } from './http/redaction.js';
+import { bearerToken } from './http/bearer-token.js';
+import { fieldsOf } from './messages/transcripts-message.js';
 import { isWellFormedKey, withoutKeys } from './organizations/api-key.js';
 import { readName } from './organizations/name.js';
 import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';

@@ -2,11 +2,11 @@ import 'reflect-metadata';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
-import { createHttpApp, shutDown } from './http-app.js';
+import { createHttpApp, shutDown } from './bootstrap.js';
 import { escapeInvisible } from './http/escape-invisible.js';
-import { hidingSecrets, type HideSecrets } from './http/secrets.js';
-import { createLogger, standardOutput } from './logging/logger.js';
-import { useTracer } from './tracing/tracer.js';
+import { hidingSecrets, type HideSecrets } from './http/redaction.js';
+import { createLogger, standardOutput } from './observability/logging/logger.js';
+import { useTracer } from './observability/tracing/tracer.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 
 async function start(): Promise<void> {
@@ -42,7 +42,7 @@ async function startTracing(
   hideSecrets: HideSecrets,
 ): Promise<() => Promise<void>> {
   if (environment.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return () => Promise.resolve();
-  const { startOpenTelemetry } = await import('./tracing/open-telemetry.js');
+  const { startOpenTelemetry } = await import('./observability/tracing/open-telemetry.js');
   const tracer = startOpenTelemetry((cause) => logger.warn({ event: 'traces_not_sent', cause }), hideSecrets);
   useTracer(tracer);
   return () => tracer.stop();

@@ -1,8 +1,8 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
-import { API_KEY_SCHEME } from './access/gates.js';
-import { METRICS_TOKEN_SCHEME } from './metrics/metrics.controller.js';
+import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
+import { METRICS_TOKEN_SCHEME } from './observability/metrics/metrics.controller.js';
 
 /** The version of the interface; additions raise the second number. */
 const API_VERSION = '1.1.0';

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Environment } from '../src/config/environment.js';
 import type { Plan } from '../src/domain/plan.js';
-import { createHttpApp, type HttpTimes } from '../src/http-app.js';
-import { hidingSecrets } from '../src/http/secrets.js';
-import { createLogger } from '../src/logging/logger.js';
+import { createHttpApp, type HttpTimes } from '../src/bootstrap.js';
+import { hidingSecrets } from '../src/http/redaction.js';
+import { createLogger } from '../src/observability/logging/logger.js';
 import { ApiKeysService } from '../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../src/organizations/organizations.service.js';
-import { startStandIn, type StandIn, type StandInOptions } from '../stand-in/stand-in.js';
-import { severableLink, type SeverableLink } from './database/severable-link.js';
+import { startStandIn, type StandIn, type StandInOptions } from './fake-youtube/fake-youtube.js';
+import { severableLink, type SeverableLink } from './database/interruptible-link.js';
 import { createTestDatabase, runQuery } from './database/test-database.js';
 import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 

@@ -9,9 +9,9 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { callerOf } from '../access/caller.js';
-import { RequiresFeature } from '../access/gates.js';
-import { SERVICE_BUSY, TOO_MANY_AT_ONCE, TOO_MANY_FAILURES } from '../access/limit-docs.js';
+import { callerOf } from '../auth/caller.js';
+import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { SERVICE_BUSY, TOO_MANY_AT_ONCE, TOO_MANY_FAILURES } from '../rate-limit/limit-docs.js';
 import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
@@ -19,11 +19,11 @@ import { requestContext } from '../http/request-context.js';
 import { onResponseEnd } from '../http/response-end.js';
 import { Call } from '../transcripts/call.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { ANSWER_EXAMPLE, LINES_EXAMPLE } from './answer.example.js';
-import { TranscriptsSchema } from './answer.schema.js';
-import { writeBody } from './answer-stream.js';
-import { answerJson, answerLines } from './answer-text.js';
-import { TranscriptsQuery } from './transcripts.query.js';
+import { ANSWER_EXAMPLE, LINES_EXAMPLE } from './dto/transcripts-response.example.js';
+import { TranscriptsSchema } from './dto/transcripts-response.dto.js';
+import { writeBody } from '../transcripts/response/response-writer.js';
+import { answerJson, answerLines } from '../transcripts/response/serialization.js';
+import { TranscriptsQuery } from './dto/transcripts-query.dto.js';
 
 const NDJSON = 'application/x-ndjson';
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { AccessModule } from '../access/access.module.js';
+import { AccessModule } from '../auth/auth.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { ChannelsController } from './channels.controller.js';
 

@@ -66,7 +66,7 @@ async function openEmbedded(
   dataDir: string,
   { as }: DatabaseOptions,
 ): Promise<{ url: string; createSocket: () => Socket; close(): Promise<void> }> {
-  const { openEmbeddedPostgres } = await import('./embedded-postgres.js');
+  const { openEmbeddedPostgres } = await import('./embedded/embedded-postgres.js');
   const embedded = await openEmbeddedPostgres(dataDir, { as });
   if (as === 'service') reportEmbedded(dataDir);
   return embedded;

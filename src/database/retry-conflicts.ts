@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sqlStateOf } from './database-away.js';
+import { sqlStateOf } from './database-unavailable.js';
 
 const ATTEMPTS_MAX = 5;
 const PAUSE_MS = 20;

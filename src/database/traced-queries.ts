@@ -1,5 +1,5 @@
 import type { DataSource, QueryRunner } from 'typeorm';
-import { activeTracer, type Attributes } from '../tracing/tracer.js';
+import { activeTracer, type Attributes } from '../observability/tracing/tracer.js';
 
 /**
  * Shows every query of a data source in the trace of the call that it serves: its text, in which values are `$1`, `$2`

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { isReadOnlyServer } from './database-away.js';
+import { isReadOnlyServer } from './database-unavailable.js';
 import { START_TRANSACTION } from './session-settings.js';
 
 /**

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Logger, QueryRunner } from 'typeorm';
 import { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
-import { isReadOnlyServer } from './database-away.js';
+import { isReadOnlyServer } from './database-unavailable.js';
 
 /** How often the idle connections are closed at most: the server may be read-only on purpose. */
 const CLOSE_IDLE_MS = 1_000;

@@ -1,7 +1,7 @@
 import { HttpStatus, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
-import { isNestedDeeper, NESTING_LEVELS_MAX } from './nesting.js';
+import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-depth.js';
 import { RefusedBodyError } from './routing-errors.js';
 
 const BODY_BYTES_MAX = 16 * 1024;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Request, Response } from 'express';
 import { assignRequestContext, requestContext } from './request-context.js';
-import { hidingSecrets } from './secrets.js';
+import { hidingSecrets } from './redaction.js';
 
 const TOKEN = 'an-admin-token-of-the-tests-0d3e';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

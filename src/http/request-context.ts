@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
-import { hidingSecrets, type HideSecrets } from './secrets.js';
+import { hidingSecrets, type HideSecrets } from './redaction.js';
 
 /** What is known of a request while it runs; `log` is added to its line in the log and never holds a secret. */
 export interface RequestContext {

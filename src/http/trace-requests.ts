@@ -1,8 +1,8 @@
 import type { NextFunction, Request, Response } from 'express';
-import { activeTracer, type ServerSpan } from '../tracing/tracer.js';
+import { activeTracer, type ServerSpan } from '../observability/tracing/tracer.js';
 import { legiblePath } from './legible-path.js';
 import { requestContext } from './request-context.js';
-import type { HideSecrets } from './secrets.js';
+import type { HideSecrets } from './redaction.js';
 import { onResponseEnd } from './response-end.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);

@@ -1,8 +1,8 @@
 import { ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
 import { getMetadataStorage } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
-import { isNestedDeeper, NESTING_LEVELS_MAX } from './nesting.js';
-import { hidingSecrets, type HideSecrets } from './secrets.js';
+import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-depth.js';
+import { hidingSecrets, type HideSecrets } from './redaction.js';
 
 const NAME_SHOWN_MAX = 80;
 

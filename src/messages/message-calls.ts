@@ -1,17 +1,17 @@
 import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
-import { setExchange } from '../access/exchange.js';
+import { setExchange } from '../auth/inbound-call.js';
 import { ServiceUnavailableError } from '../domain/errors.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
 import { errorBody, type ErrorBody } from '../http/error-body.js';
 import { requestIdFrom } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
-import { RefusalSampler } from '../logging/refusal-sampler.js';
-import { activeTracer, type ServerSpan } from '../tracing/tracer.js';
-import { MessageExchange } from './message-exchange.js';
-import { fieldsOf } from './message-form.js';
-import type { Outlet } from './outlet.js';
+import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
+import { activeTracer, type ServerSpan } from '../observability/tracing/tracer.js';
+import { MessageExchange } from './message-call.js';
+import { fieldsOf } from './transcripts-message.js';
+import type { Outlet } from './reply-channel.js';
 
 /** Messages come too fast for longer than a moment. */
 const RETRY_AFTER_SECONDS = 2;

@@ -1,5 +1,5 @@
 import type { ConsumerDeserializer, IncomingEvent, IncomingRequest } from '@nestjs/microservices';
-import { fieldsOf } from './message-form.js';
+import { fieldsOf } from './transcripts-message.js';
 
 /** The id is repeated beside every event of the answer. */
 const ID_CHARACTERS_MAX = 128;

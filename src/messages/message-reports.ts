@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { causeText } from '../http/as-domain-error.js';
-import { RefusalSampler } from '../logging/refusal-sampler.js';
+import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 
 const CAUSE_CHARACTERS_MAX = 200;
 

@@ -1,4 +1,4 @@
-import type { Outlet } from './outlet.js';
+import type { Outlet } from './reply-channel.js';
 
 /** What both transports do for the service. */
 export interface MessageServer {

@@ -1,15 +1,15 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
-import { callerOf } from '../access/caller.js';
-import { RequiresFeature } from '../access/gates.js';
-import { answerLines } from '../channels/answer-text.js';
+import { callerOf } from '../auth/caller.js';
+import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { answerLines } from '../transcripts/response/serialization.js';
 import { Environment } from '../config/environment.js';
 import { Call } from '../transcripts/call.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { eventsFor } from './events.js';
+import { eventsFor } from './message-events.js';
 import { MessageCalls, TRANSCRIPTS_PATTERN } from './message-calls.js';
-import { readTranscriptsMessage } from './message-form.js';
+import { readTranscriptsMessage } from './transcripts-message.js';
 
 /** The one operation as a message, behind the gates of the HTTP route; its answer is a stream of events. */
 @Controller()

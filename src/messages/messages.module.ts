@@ -2,7 +2,7 @@ import { Logger, Module, type ExecutionContext } from '@nestjs/common';
 import { NestMicroservice } from '@nestjs/microservices';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Observable } from 'rxjs';
-import { AccessModule } from '../access/access.module.js';
+import { AccessModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';

@@ -6,7 +6,7 @@ import { MESSAGE_LIMITS, type MessageLimits } from './message-limits.js';
 import { PacketDeserializer } from './message-packet.js';
 import { MessageReports } from './message-reports.js';
 import type { MessageServer } from './message-server.js';
-import { handedOver, traceHeaders, type Outlet, type TraceHeaders } from './outlet.js';
+import { handedOver, traceHeaders, type Outlet, type TraceHeaders } from './reply-channel.js';
 
 /** Around an event: Nest's id of the message and its field names. */
 const ENVELOPE_BYTES = 1024;

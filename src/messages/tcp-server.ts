@@ -7,7 +7,7 @@ import { MESSAGE_LIMITS, type MessageLimits } from './message-limits.js';
 import { PacketDeserializer } from './message-packet.js';
 import { MessageReports } from './message-reports.js';
 import type { MessageServer } from './message-server.js';
-import { handedOver, traceHeaders, type Outlet, type TraceHeaders } from './outlet.js';
+import { handedOver, traceHeaders, type Outlet, type TraceHeaders } from './reply-channel.js';
 import { TcpConnection, type ConnectionFault, type ConnectionHost } from './tcp-connection.js';
 
 /** Of what has arrived on a connection that is not read from for the moment. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { inOrganizationTurn } from '../database/organization-turns.js';
-import { promptQuery } from '../database/prompt-query.js';
+import { promptQuery } from '../database/query-with-deadline.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 import type { Plan } from '../domain/plan.js';
 import { ApiKeyUse } from './api-key-use.js';

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
-import { wasRolledBack } from '../database/database-away.js';
+import { wasRolledBack } from '../database/database-unavailable.js';
 import { inOrganizationTurn } from '../database/organization-turns.js';
-import { promptQuery } from '../database/prompt-query.js';
+import { promptQuery } from '../database/query-with-deadline.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 import type { QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
-import { inSpan } from '../tracing/tracer.js';
+import { inSpan } from '../observability/tracing/tracer.js';
 import {
   CANCEL,
   RESERVE,

@@ -1,6 +1,6 @@
 import type { QuotaState } from '../domain/errors.js';
 import type { Channel, Upload } from '../domain/transcript.js';
-import type { Answer } from './transcript-cache.js';
+import type { Answer } from './cache/transcript-cache.js';
 
 /** One upload and what was known of it when the call was planned. */
 export interface PlannedVideo {

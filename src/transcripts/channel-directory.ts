@@ -4,9 +4,9 @@ import { Environment } from '../config/environment.js';
 import type { ChannelReference } from '../domain/channel-reference.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../domain/transcript.js';
 import { VideoPlatform, type ReadingContext, type UploadsList } from '../platform/video-platform.js';
-import { Remembered } from './remembered.js';
-import { TranscriptFigures } from './transcript-figures.js';
-import { finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './stored-value.js';
+import { Remembered } from './cache/read-through-cache.js';
+import { TranscriptFigures } from './transcript-metrics.js';
+import { finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './cache/keyed-codec.js';
 
 const FORMAT = 'ct4';
 

@@ -1,14 +1,21 @@
 import type { Upload } from '../domain/transcript.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded, type Call } from './call.js';
-import { count, emptySummary, failedEntry, succeededEntry, type Entry, type TranscriptsEvent } from './events.js';
+import {
+  count,
+  emptySummary,
+  failedEntry,
+  succeededEntry,
+  type Entry,
+  type TranscriptsEvent,
+} from './transcript-events.js';
 import { BUFFER_FULL, Fetching, Slot, TEXT_EVICTED, type FetchingWork, type WaitingEntry } from './fetching.js';
-import { FinishingOrder } from './finishing-order.js';
-import { PlannedTexts } from './planned-texts.js';
-import { HeldTexts, type ResponseMemory } from './response-memory.js';
-import type { Answer } from './transcript-cache.js';
-import type { TranscriptFigures } from './transcript-figures.js';
-import type { TextForm } from './transcript-text.js';
+import { FinishingOrder } from './completion-order.js';
+import { PlannedTexts } from './cache/cached-text-reader.js';
+import { HeldTexts, type ResponseMemory } from './response/response-memory.js';
+import type { Answer } from './cache/transcript-cache.js';
+import type { TranscriptFigures } from './transcript-metrics.js';
+import type { TextForm } from './cache/transcript-text.js';
 
 /** How long the summary waits for the settlement; a slow database must not hold back an answer that is complete. */
 const SETTLEMENT_WAIT_MS = 2_000;

@@ -2,9 +2,9 @@ import { setMaxListeners } from 'node:events';
 import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript.js';
 import type { ReadingContext } from '../platform/video-platform.js';
 import { CallEnded, type Call } from './call.js';
-import { failedEntry, succeededEntry, type Entry } from './events.js';
-import type { HeldTexts } from './response-memory.js';
-import { deflate, inflate, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
+import { failedEntry, succeededEntry, type Entry } from './transcript-events.js';
+import type { HeldTexts } from './response/response-memory.js';
+import { deflate, inflate, type SentText, type TextForm, type TranscriptText } from './cache/transcript-text.js';
 import type { Fetched } from './video-fetches.js';
 
 export const TEXT_EVICTED: VideoFailure = {

@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
 import { QuotaModule } from '../quota/quota.module.js';
 import { ChannelDirectory } from './channel-directory.js';
-import { ResponseMemory } from './response-memory.js';
-import { TranscriptFigures } from './transcript-figures.js';
-import { TranscriptCache } from './transcript-cache.js';
+import { ResponseMemory } from './response/response-memory.js';
+import { TranscriptFigures } from './transcript-metrics.js';
+import { TranscriptCache } from './cache/transcript-cache.js';
 import { TranscriptsService } from './transcripts.service.js';
 import { VideoFetches } from './video-fetches.js';
 

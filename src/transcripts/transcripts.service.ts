@@ -11,15 +11,15 @@ import {
 import { NO_DETAILS, type Channel, type Upload } from '../domain/transcript.js';
 import type { ReadingContext } from '../platform/video-platform.js';
 import { QuotaService } from '../quota/quota.service.js';
-import { inSpan } from '../tracing/tracer.js';
+import { inSpan } from '../observability/tracing/tracer.js';
 import { limitThatFits, requiredCount, type CallPlan, type Payer, type PlannedVideo } from './call-plan.js';
 import { CallEnded, type Call } from './call.js';
 import { ChannelDirectory } from './channel-directory.js';
 import { Delivery, type DeliveryWork, type LateReservation } from './delivery.js';
-import { ResponseMemory } from './response-memory.js';
-import { TranscriptCache } from './transcript-cache.js';
-import { TranscriptFigures } from './transcript-figures.js';
-import type { TextForm } from './transcript-text.js';
+import { ResponseMemory } from './response/response-memory.js';
+import { TranscriptCache } from './cache/transcript-cache.js';
+import { TranscriptFigures } from './transcript-metrics.js';
+import type { TextForm } from './cache/transcript-text.js';
 import { VideoFetches, type Fetched } from './video-fetches.js';
 
 /** What a caller asks for, and who pays. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { VideoPlatform, type ReadingContext } from '../platform/video-platform.js';
-import { SharedWork } from './shared-work.js';
-import { asAnswer, TranscriptCache, type Answer } from './transcript-cache.js';
+import { SharedWork } from './single-flight.js';
+import { asAnswer, TranscriptCache, type Answer } from './cache/transcript-cache.js';
 
 export interface Fetched {
   answer: Answer;

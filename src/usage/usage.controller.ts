@@ -1,15 +1,15 @@
 import { Controller, Get, Query, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { callerOf } from '../access/caller.js';
-import { RequiresApiKey } from '../access/gates.js';
-import { TOO_MANY_FAILURES } from '../access/limit-docs.js';
+import { callerOf } from '../auth/caller.js';
+import { RequiresApiKey } from '../auth/guarded.decorator.js';
+import { TOO_MANY_FAILURES } from '../rate-limit/limit-docs.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { NoParameters } from '../http/validation.js';
 import { QuotaService } from '../quota/quota.service.js';
 import type { Usage } from '../quota/usage.js';
-import { UsageSchema } from './usage.schema.js';
+import { UsageSchema } from './dto/usage.dto.js';
 
 /** What the caller's organization has used of its quota; for every plan. */
 @ApiTags('usage')

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { AccessModule } from '../access/access.module.js';
+import { AccessModule } from '../auth/auth.module.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { UsageController } from './usage.controller.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { AccessEvents } from '../../src/access/access-events.js';
-import { CallsInFlight } from '../../src/access/calls-in-flight.js';
+import { AccessEvents } from '../../src/rate-limit/rejection-counts.js';
+import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { RedisConnection } from '../../src/cache/redis-connection.js';
 import { SharedCounts } from '../../src/cache/shared-counts.js';
 import { Environment } from '../../src/config/environment.js';

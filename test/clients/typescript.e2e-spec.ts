@@ -37,7 +37,7 @@ async function refusal(call: Promise<unknown>): Promise<ChannelTranscriptsError>
 describe('the TypeScript client', () => {
   it('has the types of the document; `npm run openapi` renews them', async () => {
     const file = join(PROJECT, 'clients/typescript/src/schema.ts');
-    const arguments_ = ['api/openapi.json', '--check', '--output', file];
+    const arguments_ = ['tools/openapi/openapi.json', '--check', '--output', file];
     await promisify(execFile)(join(PROJECT, 'node_modules/.bin/openapi-typescript'), arguments_, { cwd: PROJECT });
   });
 

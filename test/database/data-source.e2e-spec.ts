@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
-import { isDatabaseAway } from '../../src/database/database-away.js';
+import { isDatabaseAway } from '../../src/database/database-unavailable.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
-import { severableLink } from './severable-link.js';
+import { severableLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
 
 // Processes are started, on machines that do other work too.

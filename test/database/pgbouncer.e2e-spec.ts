@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
-import { isDatabaseAway } from '../../src/database/database-away.js';
+import { isDatabaseAway } from '../../src/database/database-unavailable.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { startService, type TestService } from '../service.js';

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findFreePort } from '../../src/database/postmaster.js';
-import { chooseProcessOwner } from '../../src/database/process-owner.js';
+import { findFreePort } from '../../src/database/embedded/postmaster.js';
+import { chooseProcessOwner } from '../../src/database/embedded/process-owner.js';
 
 const PROGRAM = 'pgbouncer';
 const START_MS = 10_000;

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { shutDown } from '../../src/http-app.js';
+import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import type { Server } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
-import { CallsInFlight } from '../../src/access/calls-in-flight.js';
+import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 

@@ -9,7 +9,7 @@ import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 
 jest.setTimeout(60_000);
 
-const PROGRAM = join(import.meta.dirname, '../../dist-tools/examples/nest-consumer/src/main.js');
+const PROGRAM = join(import.meta.dirname, '../../dist-tools/clients/nest-consumer/src/main.js');
 
 async function consumer(args: string[], variables: Record<string, string>) {
   const child = spawn(process.execPath, [PROGRAM, ...args], {

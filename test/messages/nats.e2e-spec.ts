@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
 import type { Environment } from '../../src/config/environment.js';
-import { shutDown } from '../../src/http-app.js';
+import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { ask, clientOf } from './message-client.js';

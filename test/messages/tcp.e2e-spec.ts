@@ -1,7 +1,7 @@
 import type { Server as TcpServer } from 'node:net';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { shutDown } from '../../src/http-app.js';
+import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { ask, clientOf, messageUrl } from './message-client.js';

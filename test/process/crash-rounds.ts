@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
 import { runCli } from '../admin/run-cli.js';
 import { type Customer, QuotaDatabase } from '../quota/quota-database.js';
 import { Program } from './program.js';

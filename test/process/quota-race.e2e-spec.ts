@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
 import { type Customer, QuotaDatabase } from '../quota/quota-database.js';
 import { Program } from './program.js';
 

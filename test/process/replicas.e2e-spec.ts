@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
 import { runCli } from '../admin/run-cli.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { createTestDatabase, runQuery } from '../database/test-database.js';

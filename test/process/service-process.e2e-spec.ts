@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { Program, temporaryFolder } from './program.js';

@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startStandIn, type StandIn } from '../../stand-in/stand-in.js';
+import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
 import { Program } from './program.js';

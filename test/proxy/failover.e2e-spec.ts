@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { until } from '../until.js';
-import { Estate, send, type Answer, type Replica } from './estate.js';
+import { Estate, send, type Answer, type Replica } from './proxied-replicas.js';
 import { nginxIsInstalled } from './nginx-server.js';
 
 // Processes are stopped and started under load, one after another.

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
-import { send, type Answer } from './estate.js';
+import { send, type Answer } from './proxied-replicas.js';
 import { freePort, nginxIsInstalled, NginxServer } from './nginx-server.js';
 
 type Change = readonly [from: string, to: string];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { until } from '../until.js';
-import { ADMIN_TOKEN, Estate, send, type Answer, type Sending } from './estate.js';
+import { ADMIN_TOKEN, Estate, send, type Answer, type Sending } from './proxied-replicas.js';
 import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
 
 // Two processes of the service are started.

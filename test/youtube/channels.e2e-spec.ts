@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import * as others from '../../stand-in/catalogue/other-channels.js';
-import { HARBOUR_LIGHT } from '../../stand-in/catalogue/harbour-light.js';
-import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
+import * as others from '../fake-youtube/catalogue/other-channels.js';
+import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
+import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
 
 let standIn: StandIn;

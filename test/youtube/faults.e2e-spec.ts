@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { HARBOUR_LIGHT } from '../../stand-in/catalogue/harbour-light.js';
-import { FAULT_KINDS, type FaultKind } from '../../stand-in/faults/fault-book.js';
-import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
+import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
+import { FAULT_KINDS, type FaultKind } from '../fake-youtube/faults/fault-registry.js';
+import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
 import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
-import { TOLD_AS } from './told-as.js';
+import { TOLD_AS } from './reported-codes.js';
 
 jest.setTimeout(40_000);
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { videoId } from '../../stand-in/catalogue/model.js';
-import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
+import { videoId } from '../fake-youtube/catalogue/model.js';
+import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
 
 /** A proxy that tunnels (CONNECT), and counts; one that `refuses` answers instead of the platform with 429. */

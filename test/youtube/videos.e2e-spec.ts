@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { videoId } from '../../stand-in/catalogue/model.js';
-import { HARBOUR_LIGHT } from '../../stand-in/catalogue/harbour-light.js';
-import { type StandIn, startStandIn } from '../../stand-in/stand-in.js';
+import { videoId } from '../fake-youtube/catalogue/model.js';
+import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
+import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter, text } from './adapter.js';
 
 let standIn: StandIn;

@@ -1,10 +1,10 @@
 import { applyDecorators, HttpStatus, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
-import { TOO_MANY_ADMIN_FAILURES } from '../../access/limit-docs.js';
+import { TOO_MANY_ADMIN_FAILURES } from '../../rate-limit/limit-docs.js';
 import { ApiErrors, type OwnError } from '../../http/error-docs.js';
 import { JsonBody } from '../../http/json-body.js';
 import { AdminGuard, AdminTokenError } from './admin.guard.js';
-import { KEY, ORGANIZATION } from './answers.example.js';
+import { KEY, ORGANIZATION } from './dto/responses.example.js';
 
 /** The name of the admin token's scheme in the OpenAPI document. */
 export const ADMIN_TOKEN_SCHEME = 'adminToken';

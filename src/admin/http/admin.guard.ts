@@ -1,10 +1,10 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { exchangeOf } from '../../access/exchange.js';
-import { FailedAuthentications } from '../../access/failed-authentications.js';
+import { exchangeOf } from '../../auth/inbound-call.js';
+import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
-import { SecretToken } from '../../http/bearer.js';
+import { SecretToken } from '../../http/bearer-token.js';
 import { requestContext } from '../../http/request-context.js';
 import { RouteNotFoundError } from '../../http/routing-errors.js';
 

@@ -13,7 +13,7 @@ import {
   type IssuedKeyDocument,
   type RevokedKeyDocument,
   type RotatedKeyDocument,
-} from '../documents.js';
+} from '../admin-views.js';
 import {
   AdminRoutes,
   ApiBodyErrors,
@@ -23,11 +23,11 @@ import {
   NamesKey,
   NamesOrganization,
 } from './admin-route.js';
-import { ISSUED_KEY, KEY, REVOKED_KEY, ROTATED_KEY } from './answers.example.js';
-import { IssuedKeySchema, KeysPageSchema, RevokedKeySchema, RotatedKeySchema } from './answers.schema.js';
-import { Answers } from './api-answer.js';
+import { ISSUED_KEY, KEY, REVOKED_KEY, ROTATED_KEY } from './dto/responses.example.js';
+import { IssuedKeySchema, KeysPageSchema, RevokedKeySchema, RotatedKeySchema } from './dto/responses.dto.js';
+import { Answers } from './api-response.decorator.js';
 import { logChange } from './change-log.js';
-import { NewKeyBody, PageQuery, RotationBody } from './requests.js';
+import { NewKeyBody, PageQuery, RotationBody } from './dto/requests.dto.js';
 
 /** Keys: issue, list, rotate, revoke. */
 @Controller('admin')

@@ -9,7 +9,7 @@ import {
   organizationDocument,
   type DeletedOrganizationDocument,
   type OrganizationDocument,
-} from '../documents.js';
+} from '../admin-views.js';
 import {
   AdminRoutes,
   ApiBodyErrors,
@@ -18,11 +18,11 @@ import {
   NOT_THERE,
   NamesOrganization,
 } from './admin-route.js';
-import { DELETED_ORGANIZATION, ORGANIZATION } from './answers.example.js';
-import { DeletedOrganizationSchema, OrganizationSchema, OrganizationsPageSchema } from './answers.schema.js';
-import { Answers } from './api-answer.js';
+import { DELETED_ORGANIZATION, ORGANIZATION } from './dto/responses.example.js';
+import { DeletedOrganizationSchema, OrganizationSchema, OrganizationsPageSchema } from './dto/responses.dto.js';
+import { Answers } from './api-response.decorator.js';
 import { logChange } from './change-log.js';
-import { NewOrganizationBody, OrganizationChangeBody, PageQuery } from './requests.js';
+import { NewOrganizationBody, OrganizationChangeBody, PageQuery } from './dto/requests.dto.js';
 
 /** Organizations: make, list, look at, change, delete. */
 @Controller('admin/organizations')

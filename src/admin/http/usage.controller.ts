@@ -6,7 +6,7 @@ import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
-import type { PrunedDocument, UsageDocument } from '../documents.js';
+import type { PrunedDocument, UsageDocument } from '../admin-views.js';
 import {
   AdminRoutes,
   ApiBodyErrors,
@@ -15,11 +15,11 @@ import {
   NOT_THERE,
   NamesOrganization,
 } from './admin-route.js';
-import { PRUNED, USAGE } from './answers.example.js';
-import { AdminUsageSchema, PrunedSchema } from './answers.schema.js';
-import { Answers } from './api-answer.js';
+import { PRUNED, USAGE } from './dto/responses.example.js';
+import { AdminUsageSchema, PrunedSchema } from './dto/responses.dto.js';
+import { Answers } from './api-response.decorator.js';
 import { logChange } from './change-log.js';
-import { VerifyQuery } from './requests.js';
+import { VerifyQuery } from './dto/requests.dto.js';
 
 /** Usage: look at it, recompute it, remove what is old. */
 @Controller('admin')

@@ -1,5 +1,5 @@
 // Opens the embedded PostgreSQL of a directory, says so on a line of JSON, and closes it when standard input ends.
-import { openEmbeddedPostgres } from '../../../dist/database/embedded-postgres.js';
+import { openEmbeddedPostgres } from '../../../dist/database/embedded/embedded-postgres.js';
 
 const [dataDir, as] = process.argv.slice(2);
 try {

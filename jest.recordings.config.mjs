@@ -1,1 +1,0 @@
-export { recordings as default } from './jest.config.mjs';

@@ -1,0 +1,36 @@
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
+import { ApiKeysService } from '../organizations/api-keys.service.js';
+import type { Caller } from '../organizations/caller.js';
+import { AccessEvents } from '../rate-limit/rejection-counts.js';
+import { setCaller } from './caller.js';
+import { exchangeOf, type Exchange } from './inbound-call.js';
+import { FailedAuthentications } from './failed-authentications.js';
+
+/** Who calls: refuses a request without a valid API key (401), and an address that has sent too many of those (429). */
+@Injectable()
+export class ApiKeyGuard implements CanActivate {
+  constructor(
+    private readonly apiKeys: ApiKeysService,
+    private readonly failed: FailedAuthentications,
+    private readonly events: AccessEvents,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const exchange = exchangeOf(context);
+    const key = exchange.apiKey;
+    const caller = key === undefined ? undefined : await this.authenticated(exchange, key);
+    if (!caller) {
+      this.events.count(key === undefined ? 'no_key' : 'invalid_key');
+      await this.failed.note(exchange);
+      throw key === undefined ? new UnauthorizedError(exchange.keyPlace) : new InvalidApiKeyError();
+    }
+    setCaller(exchange.subject, caller);
+    Object.assign(exchange.log, { organizationId: caller.organization.id, keyId: caller.keyId });
+    return true;
+  }
+
+  private authenticated(exchange: Exchange, key: string): Promise<Caller | undefined> {
+    return this.apiKeys.authenticate(key, { fromSuspect: this.failed.isHeldBack(exchange) });
+  }
+}

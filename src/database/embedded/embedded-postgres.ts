@@ -1,0 +1,243 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Socket } from 'node:net';
+import { ClusterSession } from './cluster-session.js';
+import { isDatabaseAway } from '../database-unavailable.js';
+import {
+  DataDirectoryInUseError,
+  dataDirectoryFault,
+  EmbeddedPostgresError,
+  faultLine,
+} from './embedded-postgres-error.js';
+import { directoryArgument, prepareCluster, type PostgresCluster } from './postgres-cluster.js';
+import {
+  findPostmaster,
+  isSocketDirectory,
+  launchPostmaster,
+  stopPostmaster,
+  type Launch,
+  type Listener,
+} from './postmaster.js';
+import { chooseListener, isTrusted, removeSocketDirectory } from './socket-directory.js';
+
+const START_SECONDS_MAX = 60;
+const POLL_MS = 30;
+const PASSING_FAULT_PAUSE_MS = 300;
+/** How long a killed service's lock can outlive it, until PostgreSQL notices. */
+const SERVICE_LOCK_WAIT_MS = 2_000;
+const REJOIN_PAUSE_MS = 1_000;
+
+/** Processes that start and stop together can fail in more ways than are listed below; a real fault comes again. */
+const FAULTS_MAX = 3;
+
+/** Why a PostgreSQL ended that can start a moment later. */
+const PASSING_FAULT =
+  /lock file .* already exists|shared memory block .* still in use|could not create any TCP\/IP sockets/;
+
+/** The file system of the data directory has no sockets, as some that are shared with a host do not. */
+const SOCKET_FAULT = /could not create any Unix-domain sockets/;
+
+/** How long an earlier version's PostgreSQL, which listens on a port, is given to be left by its other users. */
+const EARLIER_VERSION_WAIT_MS = 2_000;
+
+export interface EmbeddedPostgresOptions {
+  /** One service at a time, and any number of commands beside it. */
+  readonly as: 'service' | 'command';
+  /** PostgreSQL settings as `name=value`; they count only when this call starts it. */
+  readonly settings?: readonly string[];
+}
+
+export interface EmbeddedPostgres {
+  /** Of the application's own database, with the password of a role that has no power beyond it. */
+  readonly url: string;
+  /** An unconnected socket whose `connect` leads to where PostgreSQL listens by then, also after a restart elsewhere. */
+  readonly createSocket: () => Socket;
+  /** Ends this use; the last user stops PostgreSQL. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the PostgreSQL that is kept in `dataDir`: creates it when there is none, starts it when it does not run, and
+ * joins it when it does, be it another process's or what a killed one left running. It listens on a Unix socket that
+ * nobody but its owner can reach.
+ *
+ * @throws DataDirectoryInUseError when another service runs on the directory
+ * @throws EmbeddedPostgresError when the directory or PostgreSQL cannot be used
+ */
+export async function openEmbeddedPostgres(
+  dataDir: string,
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> {
+  const use = new ClusterUse(await prepareCluster(dataDir), options);
+  return use.open();
+}
+
+/** One process's use of the cluster, kept up until it is closed. */
+class ClusterUse {
+  private readonly closing = new AbortController();
+  private session: ClusterSession | undefined;
+  private listener: Listener | undefined;
+  private rejoining: Promise<void> | undefined;
+
+  constructor(
+    private readonly cluster: PostgresCluster,
+    private readonly options: EmbeddedPostgresOptions,
+  ) {}
+
+  async open(): Promise<EmbeddedPostgres> {
+    try {
+      const session = await this.enter();
+      this.keepUp(session);
+      return {
+        url: session.databaseUrl(this.cluster),
+        createSocket: () => new FollowingSocket(() => this.listener),
+        close: () => this.close(),
+      };
+    } catch (error) {
+      await this.leave().catch(() => undefined);
+      throw dataDirectoryFault(this.cluster.dataDir, error);
+    }
+  }
+
+  private async close(): Promise<void> {
+    if (this.closing.signal.aborted) return;
+    this.closing.abort();
+    await this.rejoining;
+    await this.leave();
+  }
+
+  private async enter(): Promise<ClusterSession> {
+    this.session = await joinOrStart(this.cluster, this.options.settings ?? [], this.closing.signal);
+    this.listener = this.session.listener;
+    if (this.options.as === 'service') await this.becomeService(this.session);
+    return this.session;
+  }
+
+  private async becomeService(session: ClusterSession): Promise<void> {
+    const giveUpAt = performance.now() + SERVICE_LOCK_WAIT_MS;
+    while (!(await session.becomeService())) {
+      if (performance.now() > giveUpAt) throw new DataDirectoryInUseError(this.cluster.dataDir);
+      await sleep(POLL_MS);
+    }
+  }
+
+  private async leave(): Promise<void> {
+    const { session } = this;
+    this.session = undefined;
+    if (session === undefined) return;
+    try {
+      if (await session.leave()) {
+        await stopPostmaster(this.cluster);
+        await removeSocketDirectory(this.cluster, session.listener);
+      }
+    } catch (error) {
+      // PostgreSQL was gone before: there is nothing to leave.
+      if (!isDatabaseAway(error)) throw error;
+    } finally {
+      await session.end();
+    }
+  }
+
+  /**
+   * With the connection the membership ends, and another user could stop the cluster under this one. When PostgreSQL
+   * itself has died it is started again, and the connection pool follows it through `createSocket`.
+   */
+  private keepUp(session: ClusterSession): void {
+    void session.ended.then(() => {
+      if (!this.closing.signal.aborted) this.rejoining = this.rejoin();
+    });
+  }
+
+  private async rejoin(): Promise<void> {
+    while (!this.closing.signal.aborted) {
+      try {
+        this.keepUp(await this.enter());
+        return;
+      } catch {
+        await this.leave().catch(() => undefined);
+        // The queries of the application tell that the database is away; this only tries again.
+        await sleep(REJOIN_PAUSE_MS, undefined, { signal: this.closing.signal, ref: false }).catch(() => undefined);
+      }
+    }
+  }
+}
+
+/** Connects to where PostgreSQL listens at the moment, whatever address it is given. */
+class FollowingSocket extends Socket {
+  constructor(private readonly current: () => Listener | undefined) {
+    super();
+  }
+
+  override connect(): this {
+    const listener = this.current();
+    if (listener === undefined) return this.destroy(new Error('The embedded PostgreSQL is not running.'));
+    const { host, port } = listener;
+    return isSocketDirectory(host) ? super.connect(`${host}/.s.PGSQL.${port}`) : super.connect(port, host);
+  }
+}
+
+async function joinOrStart(
+  cluster: PostgresCluster,
+  settings: readonly string[],
+  signal: AbortSignal,
+): Promise<ClusterSession> {
+  const startedAt = performance.now();
+  const giveUpAt = startedAt + START_SECONDS_MAX * 1_000;
+  const chosen: Listener[] = [];
+  let apart = false;
+  let launch: Launch | undefined;
+  let lastOutput = '';
+  let faults = 0;
+  while (performance.now() < giveUpAt) {
+    signal.throwIfAborted();
+    const session = await tryJoin(cluster);
+    if (session !== undefined) {
+      const isEarlierVersion = process.platform !== 'win32' && !isSocketDirectory(session.listener.host);
+      if (!isEarlierVersion || performance.now() > startedAt + EARLIER_VERSION_WAIT_MS) {
+        // Of two that start at once, one is not needed.
+        const unused = chosen.filter(({ host }) => host !== session.listener.host);
+        for (const listener of unused) await removeSocketDirectory(cluster, listener);
+        return session;
+      }
+      if (await session.leave()) await stopPostmaster(cluster);
+      await session.end();
+    }
+    if (launch?.hasEnded() === true) {
+      lastOutput = await launch.output();
+      if (!PASSING_FAULT.test(lastOutput) && ++faults === FAULTS_MAX) break;
+      apart ||= SOCKET_FAULT.test(lastOutput);
+      await sleep(PASSING_FAULT_PAUSE_MS);
+      launch = undefined;
+    }
+    if (launch === undefined && (await findPostmaster(cluster)) === undefined) {
+      const listener = await chooseListener(cluster, apart);
+      chosen.push(listener);
+      launch = await launchPostmaster(cluster, listener, settings);
+    }
+    await sleep(POLL_MS);
+  }
+  throw startFault(cluster, lastOutput);
+}
+
+/** Undefined when PostgreSQL does not run, is still starting or is about to stop. */
+async function tryJoin(cluster: PostgresCluster): Promise<ClusterSession | undefined> {
+  const postmaster = await findPostmaster(cluster);
+  const listener = postmaster?.listener;
+  if (listener === undefined || !(await isTrusted(cluster, listener))) return undefined;
+  try {
+    return await ClusterSession.join(cluster, listener);
+  } catch (error) {
+    if (isDatabaseAway(error)) return undefined;
+    throw error;
+  }
+}
+
+function startFault(cluster: PostgresCluster, output: string): EmbeddedPostgresError {
+  const reason =
+    output === ''
+      ? `gave no answer within ${START_SECONDS_MAX} seconds`
+      : `does not start: ${faultLine(output).replaceAll(directoryArgument(cluster), cluster.directory)}`;
+  return new EmbeddedPostgresError(
+    `The embedded PostgreSQL in ${cluster.dataDir} ${reason}. Its log: ${cluster.logFile}`,
+    new Error(output.slice(-2_000)),
+  );
+}

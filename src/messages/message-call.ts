@@ -1,0 +1,58 @@
+import type { Exchange } from '../auth/inbound-call.js';
+import { requestIdFrom } from '../http/request-context.js';
+import type { MessageSlot } from './connection-calls.js';
+import { fieldsOf } from './transcripts-message.js';
+import type { Outlet } from './reply-channel.js';
+
+/** A call that came as a message: who makes it, and whether somebody still waits for it. */
+export class MessageExchange implements Exchange {
+  readonly keyPlace = 'the field "apiKey" of the message';
+  readonly startedAtMs = performance.now();
+  readonly requestId: string;
+  readonly apiKey: string | undefined;
+  readonly log: Record<string, unknown> = {};
+  /** Aborted when nobody waits for the answer any more. */
+  readonly left: AbortSignal;
+  private readonly leaving = new AbortController();
+  private readonly slot: MessageSlot;
+  private end: () => void;
+  private readonly over = new Promise<void>((resolve) => (this.end = resolve));
+
+  /** @param subject the context that Nest hands on with the message */
+  constructor(
+    readonly subject: object,
+    message: unknown,
+    readonly outlet: Outlet,
+  ) {
+    const { apiKey, requestId } = fieldsOf(message);
+    this.apiKey = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
+    this.requestId = requestIdFrom(requestId);
+    this.left = this.leaving.signal;
+    this.slot = outlet.begin(() => this.leave());
+  }
+
+  get address(): string | undefined {
+    return this.outlet.address;
+  }
+
+  ended(): Promise<void> {
+    return this.over;
+  }
+
+  leave(): void {
+    this.leaving.abort();
+  }
+
+  /** The guards have let it pass. */
+  passed(): void {
+    this.slot.passed();
+  }
+
+  finish(): void {
+    this.slot.ended();
+    this.end();
+  }
+
+  /** A message has no headers to tell by; `GET /usage` tells the quota. */
+  setHeader(): void {}
+}

@@ -1,0 +1,41 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { ApiErrors } from '../../http/error-docs.js';
+import { HealthService } from './health.service.js';
+import { LiveSchema, ReadySchema } from './dto/health.dto.js';
+
+/** Probes for whoever runs the service. */
+@ApiTags('health')
+@Controller('health')
+@ApiErrors('method_not_allowed')
+export class HealthController {
+  constructor(private readonly health: HealthService) {}
+
+  @Get('live')
+  @ApiOperation({ security: [], operationId: 'getLive', summary: 'Whether the process answers; touches nothing else' })
+  @ApiOkResponse({ type: LiveSchema, description: 'The process is alive.' })
+  live(): LiveSchema {
+    return { status: 'ok' };
+  }
+
+  @Get('ready')
+  @ApiOperation({
+    security: [],
+    operationId: 'getReady',
+    summary: 'Whether requests can be served; names each dependency',
+  })
+  @ApiOkResponse({
+    type: ReadySchema,
+    description: 'Requests are served; `degraded` when a dependency that is not critical is away.',
+  })
+  @ApiServiceUnavailableResponse({
+    type: ReadySchema,
+    description: 'A critical dependency is away, or the service is shutting down.',
+  })
+  async ready(@Res({ passthrough: true }) response: Response): Promise<ReadySchema> {
+    const readiness = await this.health.readiness();
+    if (readiness.status === 'unavailable') response.status(503);
+    return readiness;
+  }
+}

@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import type { HealthCheckAttempt } from '@nestjs/terminus';
+import { CacheHealth } from '../../cache/cache.health.js';
+import { DatabaseHealth } from '../../database/database.health.js';
+import { ShutdownState } from '../../http/shutdown-state.js';
+import type { DependencySchema, ReadySchema } from './dto/health.dto.js';
+
+/** A dependency that takes longer than this counts as away. */
+const CHECK_TIMEOUT_MS = 1_500;
+
+/** What a feature tells of the dependency that it stands for; the check itself is the feature's own. */
+interface Dependency {
+  readonly name: string;
+  /** Whether requests fail without it. */
+  readonly critical: boolean;
+  check(): HealthCheckAttempt;
+}
+
+/** Puts together what the features' own checks say. Never waits for longer than a check may take. */
+@Injectable()
+export class HealthService {
+  private readonly dependencies: readonly Dependency[];
+  private asking: Promise<Record<string, DependencySchema>> | undefined;
+
+  constructor(
+    database: DatabaseHealth,
+    cache: CacheHealth,
+    private readonly shutdown: ShutdownState,
+  ) {
+    this.dependencies = [database, cache];
+  }
+
+  /** Whether requests can be served, with each dependency by name. */
+  async readiness(): Promise<ReadySchema> {
+    const dependencies = await this.askDependencies();
+    const { stopping } = this.shutdown;
+    const down = Object.values(dependencies).filter(({ status }) => status === 'down');
+    const unavailable = stopping || down.some(({ critical }) => critical);
+    const status = unavailable ? 'unavailable' : down.length > 0 ? 'degraded' : 'ok';
+    return { status, stopping, dependencies };
+  }
+
+  /** Asks all dependencies at once whether they answer. Who comes meanwhile shares the answer: a question takes a connection. */
+  askDependencies(): Promise<Record<string, DependencySchema>> {
+    this.asking ??= this.ask().finally(() => (this.asking = undefined));
+    return this.asking;
+  }
+
+  private async ask(): Promise<Record<string, DependencySchema>> {
+    const answers = this.dependencies.map(async (dependency): Promise<[string, DependencySchema]> => {
+      const { name, critical } = dependency;
+      const result = await dependency.check().withTimeout(CHECK_TIMEOUT_MS);
+      // What went wrong is left out: it can name hosts, and the probes are open to everyone.
+      return [name, { status: result[name]?.status === 'up' ? 'up' : 'down', critical }];
+    });
+    return Object.fromEntries(await Promise.all(answers));
+  }
+}

@@ -1,0 +1,63 @@
+import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
+import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
+import { RateLimitedError } from '../domain/errors.js';
+import { setRateLimitHeaders } from '../http/limit-headers.js';
+import { AccessEvents } from './rejection-counts.js';
+import { callerOf } from '../auth/caller.js';
+import { exchangeOf, type Exchange } from '../auth/inbound-call.js';
+
+/** How often: refuses a call by a key that has called too often in the last minute (429). One count over all routes. */
+@Injectable()
+export class RateLimitGuard extends ThrottlerGuard {
+  // The base class has the constructor.
+  @Inject()
+  private readonly events: AccessEvents;
+
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    try {
+      return await super.canActivate(context);
+    } catch (error) {
+      if (error instanceof RateLimitedError) this.events.count('key_per_minute');
+      throw error;
+    }
+  }
+
+  /** Counts a call that is refused for another reason, which is the one that it is told. */
+  async count(context: ExecutionContext): Promise<void> {
+    await super.canActivate(context).catch((error: unknown) => {
+      if (!(error instanceof RateLimitedError)) throw error;
+    });
+  }
+
+  /** The base knows requests and responses; an exchange is both. */
+  protected override getRequestResponse(context: ExecutionContext): { req: Exchange; res: Exchange } {
+    const exchange = exchangeOf(context);
+    return { req: exchange, res: exchange };
+  }
+
+  protected override getTracker({ subject }: Exchange): Promise<string> {
+    return Promise.resolve(callerOf(subject).keyId);
+  }
+
+  protected override generateKey(_context: ExecutionContext, keyId: string): string {
+    return `ct:rate:${keyId}`;
+  }
+
+  /** The error brings its own; the base would send it with a call that is refused for another reason too. */
+  protected override setResponseHeader(exchange: Exchange, name: string, value: string | number): void {
+    if (name !== 'Retry-After') exchange.setHeader(name, value);
+  }
+
+  protected override throwThrottlingException(context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
+    const { limit, timeToBlockExpire: waitSeconds } = detail;
+    setRateLimitHeaders(exchangeOf(context), limit, waitSeconds);
+    throw new RateLimitedError(
+      `Rate limit of ${limit} requests per minute exceeded. Retry after ${inSeconds(waitSeconds)}.`,
+      waitSeconds,
+    );
+  }
+}
+
+export function inSeconds(seconds: number): string {
+  return seconds === 1 ? '1 second' : `${seconds} seconds`;
+}

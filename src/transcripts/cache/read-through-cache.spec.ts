@@ -1,0 +1,109 @@
+import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { CacheModule } from '../../cache/cache.module.js';
+import { MemoryStore } from '../../cache/memory-store.js';
+import { Environment } from '../../config/environment.js';
+import { Call } from '../call.js';
+import { Remembered } from './read-through-cache.js';
+import { finite, listOf, record, text } from './keyed-codec.js';
+import { CacheLookups } from '../transcript-metrics.js';
+
+const reader = record<{ name: string; sizes: number[] }>({ name: text, sizes: listOf(finite) });
+const harbour = { name: 'Harbour', sizes: [1, 2] };
+
+let module: TestingModule;
+let cache: Cache;
+let remembered: Remembered<typeof harbour>;
+let loads: number;
+let call: Call;
+
+const load =
+  (value: typeof harbour = harbour) =>
+  () => {
+    loads++;
+    return Promise.resolve(value);
+  };
+
+beforeAll(async () => {
+  module = await Test.createTestingModule({ imports: [CacheModule.forRoot(new Environment())] }).compile();
+  cache = module.get<Cache>(CACHE_MANAGER);
+  call = new Call(60);
+});
+afterAll(async () => {
+  call.finish();
+  await module.close();
+});
+beforeEach(async () => {
+  await cache.clear();
+  remembered = new Remembered(cache, 120, reader, new CacheLookups());
+  loads = 0;
+});
+
+describe('a remembered value', () => {
+  it('is loaded once and then known, for as long as is set', async () => {
+    const beforeMs = Date.now();
+    expect(await remembered.get('key', call, load())).toEqual(harbour);
+    const afterMs = Date.now();
+    expect(await remembered.get('key', call, load({ name: 'Other', sizes: [] }))).toEqual(harbour);
+    expect(loads).toBe(1);
+    const endsAtMs = (await cache.ttl('key')) ?? 0;
+    expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + 120_000);
+    expect(endsAtMs).toBeLessThanOrEqual(afterMs + 120_000);
+  });
+
+  it('is loaded once for those who ask together', async () => {
+    const answers = await Promise.all([1, 2, 3].map(() => remembered.get('key', call, load())));
+    expect(answers).toEqual([harbour, harbour, harbour]);
+    expect(loads).toBe(1);
+  });
+
+  it('is loaded anew when it does not serve the one who asks, and replaces the old one', async () => {
+    await remembered.get('key', call, load());
+    const larger = { name: 'Harbour', sizes: [1, 2, 3] };
+    const serves = ({ sizes }: typeof harbour): boolean => sizes.length >= 3;
+    expect(await remembered.get('key', call, load(larger), serves, '3')).toEqual(larger);
+    expect(await remembered.get('key', call, load(), serves, '3')).toEqual(larger);
+    expect(loads).toBe(2);
+  });
+
+  it('is not kept when loading failed', async () => {
+    const failing = (): Promise<never> => Promise.reject(new Error('away'));
+    await expect(remembered.get('key', call, failing)).rejects.toThrow('away');
+    expect(await remembered.get('key', call, load())).toEqual(harbour);
+  });
+
+  it('is loaded when what is stored is something else, whatever it is', async () => {
+    const stored = Buffer.from(JSON.stringify({ key: 'key', value: harbour }));
+    const others = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+      fc.json({ maxDepth: 2 }).map((json) => Buffer.from(json)),
+      fc.constantFrom(...[...Array(20).keys()].map((end) => stored.subarray(0, end))),
+      fc.constantFrom<unknown>('text', 5, { name: 'Harbour', sizes: [] }, [harbour]),
+    );
+    await fc.assert(
+      fc.asyncProperty(others, async (value) => {
+        await cache.set('key', value, 60_000);
+        expect(await remembered.get('key', call, load())).toEqual(harbour);
+      }),
+    );
+  });
+
+  it("is loaded when what is stored is another key's", async () => {
+    await remembered.get('other', call, load({ name: 'Other', sizes: [] }));
+    await cache.set('key', await cache.get<Buffer>('other'), 60_000);
+    expect(await remembered.get('key', call, load())).toEqual(harbour);
+  });
+
+  it('is given to the caller although it cannot be stored', async () => {
+    const set = jest.spyOn(MemoryStore.prototype, 'set').mockRejectedValue(new Error('full'));
+    try {
+      expect(await remembered.get('key', call, load())).toEqual(harbour);
+    } finally {
+      set.mockRestore();
+    }
+    expect(await remembered.get('key', call, load())).toEqual(harbour);
+    expect(loads).toBe(2);
+  });
+});

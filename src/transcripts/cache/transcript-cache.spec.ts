@@ -1,0 +1,293 @@
+import { constants, inflateRawSync } from 'node:zlib';
+import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { CacheModule } from '../../cache/cache.module.js';
+import { MemoryStore } from '../../cache/memory-store.js';
+import { SharedCache } from '../../cache/shared-cache.js';
+import { Environment } from '../../config/environment.js';
+import {
+  NO_DETAILS,
+  VIDEO_FAILURE_CODES,
+  VIDEO_FAILURES,
+  VIDEO_KINDS,
+  type VideoDetails,
+} from '../../domain/transcript.js';
+import { asAnswer, TranscriptCache, type Answer } from './transcript-cache.js';
+import { TranscriptFigures } from '../transcript-metrics.js';
+import type { SentText, TextForm, TranscriptText } from './transcript-text.js';
+
+const LANGUAGES = ['en', 'de'];
+const environment = Object.assign(new Environment(), { TRANSCRIPT_TTL_SECONDS: 500, UNAVAILABLE_TTL_SECONDS: 30 });
+
+let module: TestingModule;
+let cache: Cache;
+let transcripts: TranscriptCache;
+
+beforeAll(async () => {
+  module = await Test.createTestingModule({ imports: [CacheModule.forRoot(environment)] }).compile();
+  cache = module.get<Cache>(CACHE_MANAGER);
+  transcripts = new TranscriptCache(cache, environment, new TranscriptFigures(), module.get(SharedCache));
+});
+afterAll(() => module.close());
+beforeEach(() => cache.clear());
+
+const text = fc.string({ unit: 'binary', maxLength: 30 });
+const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
+const anyDetails: fc.Arbitrary<VideoDetails> = fc.record(
+  {
+    publishedAt: fc.option(text),
+    durationSeconds: fc.option(number),
+    viewCount: fc.option(number),
+    kind: fc.option(fc.constantFrom(...VIDEO_KINDS)),
+    captionTracks: fc.option(
+      fc.array(fc.record({ languageCode: text, name: text, generated: fc.boolean() }, { noNullPrototype: true }), {
+        maxLength: 3,
+      }),
+    ),
+  },
+  { noNullPrototype: true },
+);
+const anyTranscript = fc.array(
+  fc.tuple(text, fc.array(fc.record({ text, start: number, duration: number }), { maxLength: 5 })),
+  { minLength: 1, maxLength: 3 },
+);
+const anySuccess: fc.Arbitrary<Answer> = fc
+  .tuple(anyDetails, anyTranscript)
+  .map(([details, transcript]) => asAnswer({ ok: true, details, transcript: new Map(transcript) }));
+const lastingCodes = VIDEO_FAILURE_CODES.filter((code) => !VIDEO_FAILURES[code].retryable);
+const anyLastingFailure: fc.Arbitrary<Answer> = fc
+  .tuple(anyDetails, fc.constantFrom(...lastingCodes), fc.option(text, { nil: undefined }))
+  .map(([details, code, message]) => ({
+    ok: false,
+    details,
+    failure: message === undefined ? { code } : { code, message },
+  }));
+const success: Answer = asAnswer({
+  ok: true,
+  details: NO_DETAILS,
+  transcript: new Map([['en', [{ text: 'Hello\nharbour', start: 0.5, duration: 2 }]]]),
+});
+const failure: Answer = { ok: false, details: NO_DETAILS, failure: { code: 'transcript_unavailable' } };
+
+/** The bytes under which what is known of a video is stored. */
+async function storedBytes(answer: Answer): Promise<Buffer> {
+  await transcripts.keep('video', LANGUAGES, answer);
+  return (await cache.get<Buffer>(transcripts.key('video', LANGUAGES))) ?? Buffer.alloc(0);
+}
+
+/** Puts bytes, or anything else, where the answer of a video is looked for; the text is there. */
+async function answersFor(stored: unknown, text = success): Promise<unknown[]> {
+  await transcripts.keep('video', LANGUAGES, text);
+  await cache.del(transcripts.key('video', LANGUAGES));
+  await cache.set(transcripts.key('video', LANGUAGES), stored, 60_000);
+  return [await transcripts.get('video', LANGUAGES), ...(await transcripts.getMany(['video'], LANGUAGES))];
+}
+
+describe('a transcript that is far longer as JSON than as captions', () => {
+  it('is a failure', () => {
+    const text = '\u0001'.repeat(1_500_000);
+    const transcript = new Map([['en', [{ text, start: 0, duration: 1 }]]]);
+    expect(asAnswer({ ok: true, details: NO_DETAILS, transcript })).toMatchObject({
+      ok: false,
+      failure: { code: 'upstream_failure' },
+    });
+  });
+});
+
+describe('an answer in the cache', () => {
+  it('comes back as it was kept, whatever it is', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), async (answer) => {
+        await cache.clear();
+        await transcripts.keep('video', LANGUAGES, answer);
+        expect(await transcripts.get('video', LANGUAGES)).toEqual(answer);
+        expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([answer]);
+      }),
+    );
+  });
+
+  it('is that of its video in its languages in their order, and of no other', async () => {
+    await transcripts.keep('one', ['en', 'de'], success);
+    await transcripts.keep('two', ['en', 'de'], failure);
+    expect(await transcripts.getMany(['two', 'none', 'one'], ['en', 'de'])).toEqual([failure, undefined, success]);
+    for (const languages of [[], ['en'], ['de', 'en']]) expect(await transcripts.get('one', languages)).toBeUndefined();
+  });
+
+  it('costs one question for a hundred videos, and none for no video', async () => {
+    const many = jest.spyOn(MemoryStore.prototype, 'getMany');
+    const single = jest.spyOn(MemoryStore.prototype, 'get');
+    try {
+      const answers = await transcripts.getMany(
+        Array.from({ length: 100 }, (_, index) => `video ${index}`),
+        LANGUAGES,
+      );
+      expect(answers).toEqual(Array(100).fill(undefined));
+      expect([many.mock.calls.length, single.mock.calls.length]).toEqual([1, 0]);
+      expect(await transcripts.getMany([], LANGUAGES)).toEqual([]);
+      expect(many.mock.calls).toHaveLength(1);
+    } finally {
+      many.mockRestore();
+      single.mockRestore();
+    }
+  });
+
+  it.each(VIDEO_FAILURE_CODES)(
+    'is not kept for %s when asking again can help, and kept when it cannot',
+    async (code) => {
+      await transcripts.keep('video', LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
+      const kept = (await transcripts.get('video', LANGUAGES)) !== undefined;
+      expect(kept).toBe(!VIDEO_FAILURES[code].retryable);
+    },
+  );
+
+  it.each([
+    ['a transcript', success, environment.TRANSCRIPT_TTL_SECONDS],
+    ['a failure', failure, environment.UNAVAILABLE_TTL_SECONDS],
+  ])('lives as long as is set for %s', async (_kind, answer, ttlSeconds) => {
+    const beforeMs = Date.now();
+    await transcripts.keep('video', LANGUAGES, answer);
+    const afterMs = Date.now();
+    const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;
+    expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + ttlSeconds * 1_000);
+    expect(endsAtMs).toBeLessThanOrEqual(afterMs + ttlSeconds * 1_000);
+  });
+});
+
+describe('what is not an answer counts as missing:', () => {
+  it('a value that was cut short, at any byte', async () => {
+    for (const answer of [success, failure]) {
+      const stored = await storedBytes(answer);
+      for (let length = 0; length < stored.length; length++)
+        expect(await answersFor(stored.subarray(0, length), answer)).toEqual([undefined, undefined]);
+    }
+  });
+
+  it('a value with something behind it', async () => {
+    for (const answer of [success, failure])
+      expect(await answersFor(Buffer.concat([await storedBytes(answer), Buffer.from('}')]))).toEqual([
+        undefined,
+        undefined,
+      ]);
+  });
+
+  it('random bytes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
+        expect(await answersFor(Buffer.from(bytes))).toEqual([undefined, undefined]);
+      }),
+    );
+  });
+
+  it('any other JSON', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.json({ maxDepth: 2 }), async (json) => {
+        expect(await answersFor(Buffer.from(json))).toEqual([undefined, undefined]);
+      }),
+    );
+  });
+
+  it.each([
+    ['of an older version', { details: NO_DETAILS, bodyBytes: 2 }],
+    ['with another head', { details: null, jsonBytes: 2, crc32: 5 }],
+    ['without a length', { details: NO_DETAILS, crc32: 5 }],
+    ['with a length that is text', { details: NO_DETAILS, jsonBytes: '2', crc32: 5 }],
+    ['with the checksum of another text', { details: NO_DETAILS, jsonBytes: 52, crc32: 5 }],
+    ['with an unknown kind', { details: { ...NO_DETAILS, kind: 'podcast' }, jsonBytes: 2, crc32: 5 }],
+    ['with an unknown failure', { details: NO_DETAILS, code: 'video_haunted', message: null }],
+    ['with a failure that names a property of every object', { details: {}, code: 'constructor', message: null }],
+  ])('an entry %s', async (_case, value) => {
+    const stored = { key: transcripts.key('video', LANGUAGES), value };
+    expect(await answersFor(Buffer.from(JSON.stringify(stored)))).toEqual([undefined, undefined]);
+  });
+
+  it.each([['text'], [5], [{ ok: true }], [new Uint8Array(3)], [true], [null]])(
+    '%j, which is no Buffer',
+    async (stored) => {
+      expect(await answersFor(stored)).toEqual([undefined, undefined]);
+    },
+  );
+
+  it("another video's answer, though its text is there too", async () => {
+    for (const answer of [success, failure]) {
+      await transcripts.keep('other', LANGUAGES, answer);
+      const stored = await cache.get<Buffer>(transcripts.key('other', LANGUAGES));
+      expect(await transcripts.get('other', LANGUAGES)).toEqual(answer);
+      expect(await answersFor(stored)).toEqual([undefined, undefined]);
+    }
+  });
+
+  it('one of many, beside which the others are found', async () => {
+    await transcripts.keep('good', LANGUAGES, success);
+    await cache.set(transcripts.key('bad', LANGUAGES), Buffer.from('{'), 60_000);
+    expect(await transcripts.getMany(['bad', 'good'], LANGUAGES)).toEqual([undefined, success]);
+  });
+});
+
+describe('the text of a transcript', () => {
+  const key = (form: TextForm): string => `${transcripts.key('video', LANGUAGES)}:${form}`;
+  const known = async (): Promise<TranscriptText> => {
+    const answer = await transcripts.get('video', LANGUAGES);
+    if (!answer?.ok) throw new Error('There is no transcript.');
+    return answer.transcript;
+  };
+  const sentAs = async (form: TextForm, transcript: TranscriptText): Promise<SentText | undefined> =>
+    (await transcripts.texts([{ videoId: 'video', transcript }], LANGUAGES, form))[0];
+
+  it('is deflated once, whoever asks for it how often and at the same time', async () => {
+    await transcripts.keep('video', LANGUAGES, success);
+    const first = await known();
+    const texts = await Promise.all(Array.from({ length: 5 }, () => sentAs('deflated', first)));
+    const again = await sentAs('deflated', await known());
+    const [one] = texts;
+    expect(inflateRawSync(one?.bytes ?? '', { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe(
+      first.json?.toString(),
+    );
+    for (const text of texts) expect(text?.bytes).toBe(one?.bytes);
+    expect(again?.bytes.equals(one?.bytes ?? Buffer.alloc(0))).toBe(true);
+    // The very bytes in the cache, not a copy that was deflated again.
+    expect(again?.bytes.buffer).toBe((await cache.get<Buffer>(key('deflated')))?.buffer);
+  });
+
+  it.each(['json', 'deflated'] as const)(
+    'counts as missing when its %s is damaged at any byte or cut',
+    async (form) => {
+      await transcripts.keep('video', LANGUAGES, success);
+      await sentAs('deflated', await known());
+      const intact = await cache.get<Buffer>(key(form));
+      if (!intact) throw new Error('The text is not stored.');
+      for (let index = 0; index < intact.length; index++) {
+        const damaged = Buffer.from(intact);
+        damaged[index] = (damaged[index] ?? 0) ^ 0x55;
+        for (const stored of [damaged, intact.subarray(0, index)]) {
+          await cache.set(key(form), stored, 60_000);
+          const answer = await transcripts.get('video', LANGUAGES);
+          if (form === 'json') expect(answer).toBeUndefined();
+          else expect(answer?.ok && answer.transcript.deflated).toBeUndefined();
+        }
+      }
+    },
+  );
+
+  it('deflated is not taken for that of another transcript', async () => {
+    await transcripts.keep('video', LANGUAGES, success);
+    await sentAs('deflated', await known());
+    const changed = asAnswer({ ok: true, details: NO_DETAILS, transcript: new Map([['en', []]]) });
+    await transcripts.keep('video', LANGUAGES, changed);
+    const text = await sentAs('deflated', await known());
+    expect(inflateRawSync(text?.bytes ?? '', { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe('{"en":[]}');
+  });
+
+  it('is kept longer than what tells of it, so that what a call was promised is there when its turn comes', async () => {
+    await transcripts.keep('video', LANGUAGES, success);
+    const [told, kept] = [await cache.ttl(transcripts.key('video', LANGUAGES)), await cache.ttl(key('json'))];
+    expect((kept ?? 0) - (told ?? 0)).toBeGreaterThan(environment.REQUEST_DEADLINE_SECONDS * 1_000);
+  });
+
+  it('that was forgotten is fetched again', async () => {
+    await transcripts.keep('video', LANGUAGES, success);
+    await transcripts.forget('video', LANGUAGES);
+    expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([undefined]);
+  });
+});

@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { FinishingOrder } from './completion-order.js';
+
+describe('promises in the order in which they finish', () => {
+  it('come each once, in that order, whether they were waited for or not', async () => {
+    const plan = fc
+      .integer({ min: 0, max: 12 })
+      .chain((count) =>
+        fc.record({ order: fc.shuffledSubarray([...Array(count).keys()], { minLength: count }), early: fc.nat(count) }),
+      );
+    await fc.assert(
+      fc.asyncProperty(plan, async ({ order, early }) => {
+        const resolvers: ((value: number) => void)[] = [];
+        const finishing = new FinishingOrder<number>();
+        order.forEach(() => finishing.add(new Promise<number>((resolve) => resolvers.push(resolve))));
+        for (const index of order.slice(0, early)) resolvers[index]?.(index);
+        await Promise.resolve();
+        const given: number[] = [];
+        const reading = (async () => {
+          for (const next of finishing) given.push(await next);
+        })();
+        for (const index of order.slice(early)) resolvers[index]?.(index);
+        await reading;
+        expect(given).toEqual(order);
+      }),
+    );
+  });
+
+  it('reject in their turn', async () => {
+    const finishing = new FinishingOrder<number>();
+    finishing.add(Promise.reject(new Error('no')));
+    const [first] = finishing;
+    await expect(first).rejects.toThrow('no');
+  });
+});

@@ -1,0 +1,171 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
+import { count, emptySummary, type Entry, type TranscriptsEvent, type VideoMetadata } from '../transcript-events.js';
+import type { SentText } from '../cache/transcript-text.js';
+import { answerJson, answerLines } from './serialization.js';
+
+const text = fc.string({ unit: 'binary', maxLength: 20 });
+const number = fc.nat();
+const plain = { noNullPrototype: true };
+const anyMetadata: fc.Arbitrary<VideoMetadata> = fc.record(
+  {
+    title: fc.option(text),
+    url: text,
+    publishedAt: fc.option(text),
+    publishedText: fc.option(text),
+    durationSeconds: fc.option(number),
+    viewCount: fc.option(number),
+    thumbnailUrl: fc.option(text),
+    kind: fc.option(fc.constantFrom(...VIDEO_KINDS)),
+    captionTracks: fc.option(
+      fc.array(fc.record({ languageCode: text, name: text, generated: fc.boolean() }, plain), { maxLength: 2 }),
+    ),
+  },
+  plain,
+);
+const anyTranscript = fc.dictionary(
+  text.filter((key) => key !== '__proto__'),
+  fc.array(fc.record({ text, start: number, duration: number }, plain), { maxLength: 3 }),
+  { maxKeys: 3, ...plain },
+);
+const sent = (json: string): SentText => ({ bytes: Buffer.from(json), jsonBytes: Buffer.byteLength(json), crc32: 0 });
+const anyEntry: fc.Arbitrary<Entry> = fc.oneof(
+  fc.record(
+    {
+      videoId: text,
+      ok: fc.constant(true as const),
+      metadata: anyMetadata,
+      transcript: anyTranscript.map((transcript) => sent(JSON.stringify(transcript))),
+      cached: fc.boolean(),
+    },
+    plain,
+  ),
+  fc.record(
+    {
+      videoId: text,
+      ok: fc.constant(false as const),
+      metadata: anyMetadata,
+      error: fc.record(
+        { code: fc.constantFrom(...VIDEO_FAILURE_CODES), message: text, retryable: fc.boolean() },
+        plain,
+      ),
+    },
+    plain,
+  ),
+);
+const anyChannel = fc.record({ id: text, name: text, handle: fc.option(text) }, plain);
+
+async function* asEvents(
+  channel: { id: string; name: string; handle: string | null },
+  entries: readonly Entry[],
+): AsyncGenerator<TranscriptsEvent> {
+  const summary = emptySummary();
+  yield await Promise.resolve({ type: 'channel', channel });
+  for (const entry of entries) {
+    count(summary, entry);
+    yield { type: 'result', entry };
+  }
+  yield { type: 'summary', summary };
+}
+
+async function piecesOf(events: AsyncIterable<TranscriptsEvent>, write = answerJson): Promise<(string | SentText)[]> {
+  const pieces: (string | SentText)[] = [];
+  for await (const piece of write(events)) pieces.push(...piece);
+  return pieces;
+}
+
+const joined = (pieces: readonly (string | SentText)[]): string =>
+  Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece.bytes))).toString();
+
+/** What the entry must be for a reader. */
+function shown(entry: Entry): unknown {
+  const { videoId, ok, metadata } = entry;
+  return ok
+    ? {
+        videoId,
+        ok,
+        metadata,
+        transcript: JSON.parse(entry.transcript.bytes.toString()) as unknown,
+        cached: entry.cached,
+      }
+    : { videoId, ok, metadata, transcript: {}, cached: false, error: entry.error };
+}
+
+describe('the answer as it is written', () => {
+  it('is JSON of the channel, the entries and the summary, in this order and with nothing changed', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyChannel, fc.array(anyEntry, { maxLength: 6 }), async (channel, entries) => {
+        const body = joined(await piecesOf(asEvents(channel, entries)));
+        const summary = emptySummary();
+        entries.forEach((entry) => count(summary, entry));
+        // Text for text, so that the order of the keys counts too.
+        expect(body).toBe(JSON.stringify({ channel, results: entries.map(shown), summary }));
+      }),
+    );
+  });
+
+  it('is, as lines, an event a line with the same fields, each line JSON of its own', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyChannel, fc.array(anyEntry, { maxLength: 6 }), async (channel, entries) => {
+        const body = joined(await piecesOf(asEvents(channel, entries), answerLines));
+        const summary = emptySummary();
+        entries.forEach((entry) => count(summary, entry));
+        const events = [
+          { type: 'channel', channel },
+          ...entries.map((entry) => ({ type: 'result', result: shown(entry) })),
+          { type: 'summary', summary },
+        ];
+        expect(body).toBe(events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+      }),
+    );
+  });
+
+  it('shows changed metadata of a video, not what it showed before', async () => {
+    const [one, other] = fc.sample(anyMetadata, 2);
+    if (!one || !other) throw new Error('There is no sample.');
+    const entries = [one, other, one].map((metadata): Entry => ({
+      videoId: 'v',
+      ok: true,
+      metadata,
+      transcript: sent('{}'),
+      cached: true,
+    }));
+    const body = joined(await piecesOf(asEvents({ id: '', name: '', handle: null }, entries)));
+    expect((JSON.parse(body) as { results: { metadata: unknown }[] }).results.map(({ metadata }) => metadata)).toEqual([
+      one,
+      other,
+      one,
+    ]);
+  });
+
+  it('passes the bytes of a transcript through as the Buffer that they are', async () => {
+    // Spaces, which no serializer of ours would write.
+    const transcript = sent('{ "en" : [ ] }');
+    const metadata = fc.sample(anyMetadata, 1)[0];
+    if (!metadata) throw new Error('There is no sample.');
+    const entry: Entry = { videoId: 'video', ok: true, metadata, transcript, cached: true };
+    const events = asEvents({ id: '', name: '', handle: null }, [entry]);
+    const pieces = await piecesOf(events);
+    expect(pieces.some((piece) => piece === transcript)).toBe(true);
+    expect(joined(pieces)).toContain('"transcript":{ "en" : [ ] },"cached":');
+  });
+
+  it('writes each entry when it is there, without waiting for the next', async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const [first] = fc.sample(anyEntry, 1);
+    async function* events(): AsyncGenerator<TranscriptsEvent> {
+      yield { type: 'channel', channel: { id: 'UC', name: 'n', handle: null } };
+      if (first) yield { type: 'result', entry: first };
+      await held;
+      yield { type: 'summary', summary: emptySummary() };
+    }
+    const pieces = answerJson(events());
+    const [channel, entry] = [await pieces.next(), await pieces.next()];
+    expect(channel.value).toEqual(['{"channel":{"id":"UC","name":"n","handle":null},"results":[']);
+    expect(entry.done).toBe(false);
+    release();
+    expect((await pieces.next()).value).toEqual([`],"summary":${JSON.stringify(emptySummary())}}`]);
+  });
+});

@@ -1,0 +1,189 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Call, CallEnded } from './call.js';
+import { SharedWork } from './single-flight.js';
+import type { ReadingContext } from '../platform/video-platform.js';
+
+const nothing = (): Promise<void> => Promise.resolve();
+
+/** Work that ends when the test says so. */
+function deferred<T>() {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (reason: unknown) => void = () => undefined;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}
+
+function newCall(deadlineSeconds = 60): Call {
+  return new Call(deadlineSeconds);
+}
+
+describe('shared work', () => {
+  it('is done once for those who come together; the first owns the result', async () => {
+    const shared = new SharedWork<string>();
+    const work = deferred<string>();
+    let starts = 0;
+    const start = (): Promise<string> => {
+      starts++;
+      return work.promise;
+    };
+    const calls = [newCall(), newCall(), newCall()];
+    const results = calls.map((call) => shared.join('key', call, start, nothing));
+    work.resolve('done');
+    expect(await Promise.all(results)).toEqual([
+      { value: 'done', owner: true },
+      { value: 'done', owner: false },
+      { value: 'done', owner: false },
+    ]);
+    expect(starts).toBe(1);
+    calls.forEach((call) => call.finish());
+  });
+
+  it('of another key is work of its own', async () => {
+    const shared = new SharedWork<string>();
+    const call = newCall();
+    const results = await Promise.all(
+      ['a', 'b'].map((key) => shared.join(key, call, () => Promise.resolve(key), nothing)),
+    );
+    expect(results).toEqual([
+      { value: 'a', owner: true },
+      { value: 'b', owner: true },
+    ]);
+    call.finish();
+  });
+
+  it('belongs to the next who waits when the one that started it leaves', async () => {
+    const shared = new SharedWork<string>();
+    const work = deferred<string>();
+    const [first, second, third] = [newCall(), newCall(), newCall()];
+    const results = [first, second, third].map((call) => shared.join('key', call, () => work.promise, nothing));
+    first.leave();
+    work.resolve('done');
+    await expect(results[0]).rejects.toBeInstanceOf(CallEnded);
+    await expect(results[1]).resolves.toEqual({ value: 'done', owner: true });
+    await expect(results[2]).resolves.toEqual({ value: 'done', owner: false });
+    second.finish();
+    third.finish();
+  });
+
+  it('is aborted when nobody waits any more, and started afresh for who comes then', async () => {
+    const shared = new SharedWork<string>();
+    const aborted = deferred<void>();
+    let kept = 0;
+    const keep = (): Promise<void> => {
+      kept++;
+      return nothing();
+    };
+    const start = (context: ReadingContext): Promise<string> =>
+      new Promise((_resolve, reject) => {
+        context.signal.addEventListener('abort', () => {
+          aborted.resolve();
+          reject(context.signal.reason as Error);
+        });
+      });
+    const [first, second, later] = [newCall(), newCall(), newCall()];
+    const results = [first, second].map((call) => shared.join('key', call, start, keep));
+    first.leave();
+    second.leave();
+    await aborted.promise;
+    await Promise.all(results.map((result) => expect(result).rejects.toBeInstanceOf(CallEnded)));
+    await expect(shared.join('key', later, () => Promise.resolve('afresh'), keep)).resolves.toEqual({
+      value: 'afresh',
+      owner: true,
+    });
+    expect(kept).toBe(1);
+    later.finish();
+  });
+
+  it('that has succeeded stays with its owner even if the owner leaves while it is stored', async () => {
+    const shared = new SharedWork<string>();
+    const storing = deferred<void>();
+    const stored = deferred<void>();
+    const [payer, other] = [newCall(), newCall()];
+    const keep = (): Promise<void> => {
+      storing.resolve();
+      return stored.promise;
+    };
+    const results = [payer, other].map((call) => shared.join('key', call, () => Promise.resolve('done'), keep));
+    await storing.promise;
+    payer.leave();
+    stored.resolve();
+    await expect(results[0]).resolves.toEqual({ value: 'done', owner: true });
+    await expect(results[1]).resolves.toEqual({ value: 'done', owner: false });
+    other.finish();
+  });
+
+  it('that fails fails for all who wait', async () => {
+    const shared = new SharedWork<string>();
+    const [first, second] = [newCall(), newCall()];
+    const results = [first, second].map((call) =>
+      shared.join('key', call, () => Promise.reject(new Error('no')), nothing),
+    );
+    await Promise.all(results.map((result) => expect(result).rejects.toThrow('no')));
+    first.finish();
+    second.finish();
+  });
+
+  it('waits as long as the most patient call, and each call only as long as itself', async () => {
+    const shared = new SharedWork<string>();
+    const [patient, hasty] = [newCall(60), newCall(0)];
+    const contexts: ReadingContext[] = [];
+    const work = deferred<string>();
+    const start = (context: ReadingContext): Promise<string> => {
+      contexts.push(context);
+      return work.promise;
+    };
+    const hastyResult = shared.join('key', hasty, start, nothing);
+    const patientResult = shared.join('key', patient, start, nothing);
+    expect(contexts[0]?.deadlineAtMs).toBe(patient.deadlineAtMs);
+    await expect(hastyResult).rejects.toMatchObject({ why: 'deadline' });
+    work.resolve('done');
+    await expect(patientResult).resolves.toEqual({ value: 'done', owner: true });
+    patient.finish();
+  });
+
+  it('has one owner for each success, however calls come and go', async () => {
+    const step = fc.record({ call: fc.nat(5), key: fc.nat(2), action: fc.constantFrom('join', 'leave', 'land') });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const shared = new SharedWork<number>();
+        const calls = Array.from({ length: 6 }, () => newCall());
+        const flights: { key: number; id: number; work: ReturnType<typeof deferred<number>> }[] = [];
+        const owned: number[] = [];
+        const kept: number[] = [];
+        const waiting: Promise<void>[] = [];
+        for (const { call, key, action } of steps) {
+          const joining = calls[call];
+          if (!joining) continue;
+          if (action === 'leave') joining.leave();
+          if (action === 'land')
+            flights.filter((flight) => flight.key === key).forEach(({ work, id }) => work.resolve(id));
+          if (action !== 'join') continue;
+          const start = (): Promise<number> => {
+            const flight = { key, id: flights.length, work: deferred<number>() };
+            flights.push(flight);
+            return flight.work.promise;
+          };
+          const keep = (id: number): Promise<void> => {
+            kept.push(id);
+            return nothing();
+          };
+          waiting.push(
+            shared.join(String(key), joining, start, keep).then(
+              ({ value, owner }) => void (owner && owned.push(value)),
+              () => undefined,
+            ),
+          );
+        }
+        flights.forEach(({ work, id }) => work.resolve(id));
+        await Promise.all(waiting);
+        calls.forEach((call) => call.finish());
+        expect(new Set(owned).size).toBe(owned.length);
+        expect(owned.sort()).toEqual(kept.sort());
+      }),
+    );
+  });
+});

@@ -1,0 +1,87 @@
+import {
+  VIDEO_FAILURES,
+  type Channel,
+  type Upload,
+  type VideoDetails,
+  type VideoFailure,
+  type VideoFailureCode,
+} from '../domain/transcript.js';
+import type { SentText } from './cache/transcript-text.js';
+
+/** What an answer says of a video beside its transcript; null where the platform said nothing. */
+export type VideoMetadata = Omit<Upload, 'videoId' | 'failure'> & Pick<VideoDetails, 'captionTracks'>;
+
+export interface EntryError {
+  code: VideoFailureCode;
+  message: string;
+  retryable: boolean;
+}
+
+/** One video of an answer. The transcript is text that is ready to be sent. */
+export type Entry =
+  | { videoId: string; ok: true; metadata: VideoMetadata; transcript: SentText; cached: boolean }
+  | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
+
+/** `total = succeeded + failed`, `succeeded = cached + fetched`, and the call is charged `fetched`. */
+export interface Summary {
+  total: number;
+  succeeded: number;
+  failed: number;
+  cached: number;
+  fetched: number;
+}
+
+/** An answer as it comes: the channel, its videos newest first, the summary. */
+export type TranscriptsEvent =
+  { type: 'channel'; channel: Channel } | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
+
+export function succeededEntry(upload: Upload, details: VideoDetails, transcript: SentText, cached: boolean): Entry {
+  return { videoId: upload.videoId, ok: true, metadata: metadata(upload, details), transcript, cached };
+}
+
+export function failedEntry(upload: Upload, details: VideoDetails, failure: VideoFailure): Entry {
+  const { message, retryable } = VIDEO_FAILURES[failure.code];
+  const error = { code: failure.code, message: failure.message ?? message, retryable };
+  return { videoId: upload.videoId, ok: false, metadata: metadata(upload, details), error };
+}
+
+/** What was put together last for an upload: between calls that the cache answers nothing of it changes. */
+const composed = new WeakMap<Upload, { details: VideoDetails; metadata: VideoMetadata }>();
+
+function metadata(upload: Upload, details: VideoDetails): VideoMetadata {
+  const known = composed.get(upload);
+  if (known?.details === details) return known.metadata;
+  const metadata = compose(upload, details);
+  composed.set(upload, { details, metadata });
+  return metadata;
+}
+
+/** The video's own page is exact where the list rounds, so it goes first. */
+function compose(upload: Upload, details: VideoDetails): VideoMetadata {
+  return {
+    title: upload.title,
+    url: upload.url,
+    publishedAt: details.publishedAt ?? upload.publishedAt,
+    publishedText: upload.publishedText,
+    durationSeconds: details.durationSeconds ?? upload.durationSeconds,
+    viewCount: details.viewCount ?? upload.viewCount,
+    thumbnailUrl: upload.thumbnailUrl,
+    kind: details.kind ?? upload.kind,
+    captionTracks: details.captionTracks,
+  };
+}
+
+export function emptySummary(): Summary {
+  return { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 };
+}
+
+export function count(summary: Summary, entry: Entry): void {
+  summary.total++;
+  if (!entry.ok) {
+    summary.failed++;
+    return;
+  }
+  summary.succeeded++;
+  if (entry.cached) summary.cached++;
+  else summary.fetched++;
+}

@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { freePort, Program, PROJECT } from './processes.mjs';
+
+const run = promisify(execFile);
+const NO_LIMIT = 2_000_000_000;
+
+/** Starts a stand-in for YouTube in its own process. Each program gets its own, so that none pushes out another's texts. */
+export async function startStandIn() {
+  const program = new Program('stand-in', [join(PROJECT, 'dist-tools/test/fake-youtube/main.js')], { output: 'pipe' });
+  const url = await new Promise((resolve, reject) => {
+    createInterface({ input: program.child.stdout }).on('line', (line) => {
+      const found = /listens at (http:\S+)/.exec(line)?.[1];
+      if (found) resolve(found);
+    });
+    void program.ended.then(() => reject(new Error('The stand-in did not start')));
+  });
+  const post = async (path, body = {}) => {
+    const response = await fetch(url + path, { method: 'POST', body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`The stand-in answered ${response.status} to ${path}`);
+  };
+  return {
+    url,
+    setLatency: (latencyMs) => post('/stand-in/faults', { latencyMs }),
+    /** Runs something with a latency of 0, so that every text it reads has been written once. */
+    async warm(work) {
+      await post('/stand-in/faults', { latencyMs: 0 });
+      await work();
+    },
+    requestCount: async () => (await (await fetch(`${url}/stand-in/requests`)).json()).total,
+    stop: () => program.stop(),
+  };
+}
+
+/** A folder for everything that is written; gone at the end. */
+export async function makeFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-bench-'));
+  await chmod(folder, 0o711);
+  return { path: folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** The PostgreSQL of BENCH_DATABASE_URL, or an embedded one that all runs share. */
+export async function openDatabase(folder) {
+  const given = process.env.BENCH_DATABASE_URL;
+  if (given) return { url: given, close: async () => undefined };
+  const { startServer } = await import('../database/programs/server.mjs');
+  const dataDir = join(folder, 'postgres');
+  await mkdir(dataDir);
+  const { url, stop } = await startServer(dataDir, []);
+  return { url, close: stop };
+}
+
+/** The environment of a measured service: production's, without the limits that would refuse the load. */
+export function serviceEnvironment(changes) {
+  return {
+    ...process.env,
+    NODE_ENV: 'production',
+    HOST: '127.0.0.1',
+    REDIS_URL: '',
+    DATABASE_URL: '',
+    UPSTREAM_PROXY_URL: '',
+    RATE_LIMIT_PER_MINUTE: '0',
+    CALLS_PER_KEY: '0',
+    CALLS_PER_PROCESS: '0',
+    ...changes,
+  };
+}
+
+/** Makes an organization on the Pro plan that no quota stops, and a key for it. */
+export async function makeKey(databaseUrl) {
+  const env = serviceEnvironment({ DATABASE_URL: databaseUrl });
+  const command = async (...args) =>
+    JSON.parse((await run(process.execPath, [join(PROJECT, 'dist/cli.js'), ...args, '--json'], { env })).stdout);
+  const { id } = await command(
+    ...['org', 'create', '--name', 'Bench', '--plan', 'pro'],
+    ...['--monthly-limit', String(NO_LIMIT)],
+  );
+  const { key } = await command('key', 'issue', id, '--name', 'bench');
+  return key;
+}
+
+/** Waits until a port answers a path with 200. */
+export async function untilOk(program, port, path, pollMs = 20) {
+  let gone = false;
+  void program.ended.then(() => (gone = true));
+  for (;;) {
+    if (gone) throw new Error(`${program.name} did not start`);
+    const status = await fetch(`http://127.0.0.1:${port}${path}`)
+      .then(async (response) => {
+        await response.arrayBuffer();
+        return response.status;
+      })
+      .catch(() => 0);
+    if (status === 200) return performance.now();
+    await sleep(pollMs);
+  }
+}
+
+/** Starts the service, or another program of the same needs, and waits until it is ready. */
+export async function startService(folder, env, { name = 'service', main = 'dist/main.js' } = {}) {
+  const port = await freePort();
+  // The log goes to a file, as it would go to a collector; reading it here would cost the measured machine.
+  const logFile = join(folder, `${name}.log`);
+  const log = await open(logFile, 'a');
+  const program = new Program(name, [join(PROJECT, main)], {
+    env: serviceEnvironment({ PORT: String(port), ...env }),
+    output: log.fd,
+  });
+  await log.close();
+  const readyAt = await untilOk(program, port, '/health/ready', 5).catch(async (error) => {
+    const said = (await readFile(logFile, 'utf8')).trimEnd().split('\n').slice(-5);
+    throw new Error(`${error.message}\n${said.join('\n')}`, { cause: error });
+  });
+  return { program, port, startMs: readyAt - program.spawnedAt, stop: () => program.stop() };
+}
+
+/** A Redis that keeps nothing on disk, or null where none is installed. */
+export async function startRedis(folder) {
+  const path = await run('sh', ['-c', 'command -v redis-server || command -v valkey-server']).then(
+    ({ stdout }) => stdout.trim(),
+    () => '',
+  );
+  if (path === '') return null;
+  const port = await freePort();
+  const log = await open(join(folder, 'redis.log'), 'a');
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
+  const program = new Program('redis', args, { command: path, output: log.fd });
+  await log.close();
+  const command = (text) =>
+    new Promise((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => socket.write(`${text}\r\n`));
+      socket.once('data', (data) => {
+        socket.destroy();
+        resolve(String(data));
+      });
+      socket.once('error', reject);
+    });
+  for (let tries = 0; !(await command('PING').catch(() => '')).startsWith('+PONG'); tries += 1) {
+    if (tries === 100) throw new Error('Redis did not start');
+    await sleep(50);
+  }
+  return { url: `redis://127.0.0.1:${port}`, flush: () => command('FLUSHALL'), stop: () => program.stop() };
+}

@@ -1,0 +1,200 @@
+import { goal, medians, sharesOf, spread } from '../figures.mjs';
+import { Program } from '../processes.mjs';
+import { startService, startStandIn } from '../environment.mjs';
+import { callService } from './call.mjs';
+
+const LATENCY_MS = 50;
+/** Read before anything is measured, by every program alike, so that none is measured while V8 still translates it. */
+const WARM_UP = { videos: 10, cues: 1_499 };
+
+const SERVICE = 'the service';
+const TIGHT = 'tight script';
+const AT_ONCE = 16;
+const PROGRAMS = [
+  { name: SERVICE },
+  { name: TIGHT, file: 'tight-script.mjs' },
+  { name: 'youtubei.js, one after another', file: 'youtubei.mjs', args: ['sequential'], runsMax: 3 },
+  { name: 'youtubei.js, all at once', file: 'youtubei.mjs', args: ['all'] },
+  { name: 'youtube-transcript-plus, 16 requests at a time', file: 'youtube-transcript-plus.mjs', atOnce: AT_ONCE },
+  { name: 'youtube-caption-extractor, 16 requests at a time', file: 'youtube-caption-extractor.mjs', atOnce: AT_ONCE },
+  // Beside the goals, which are about 16 requests at a time: what a platform that minds is likely to refuse.
+  { name: 'youtube-transcript-plus, all at once', file: 'youtube-transcript-plus.mjs', beside: true },
+  { name: 'youtube-caption-extractor, all at once', file: 'youtube-caption-extractor.mjs', beside: true },
+];
+
+/** A program that collects a channel's transcripts: `collect(channel)` returns `{ ms, firstEntryMs? }`. */
+async function start(bench, { name, file, args = [], atOnce = Infinity }, standIn, environment = {}) {
+  if (file === undefined) {
+    const service = await startService(bench.folder, {
+      DATABASE_URL: bench.databaseUrl,
+      YOUTUBE_BASE_URL: standIn.url,
+      ...environment,
+    });
+    const collect = (channel) => callService(bench, service, channel);
+    return { program: service.program, collect, stop: service.stop };
+  }
+  const env = { ...process.env, NODE_ENV: 'production', STAND_IN_URL: standIn.url, REQUESTS_AT_ONCE: String(atOnce) };
+  const program = new Program(name, [`bench/programs/${file}`, ...args], { env });
+  await Promise.race([program.ready, program.ended.then(() => Promise.reject(new Error(`${name} did not start`)))]);
+  const collect = async (channel) => {
+    const found = await program.ask({ collect: channel });
+    if (found.videos !== channel.videos || found.cues !== channel.videos * channel.cues) {
+      throw new Error(`${name} found ${found.cues} cues in ${found.videos} videos`);
+    }
+    return found;
+  };
+  return { program, collect, stop: () => program.stop() };
+}
+
+/** One run of one program: a process of its own, warmed up, and each size once. */
+async function run(bench, program, standIn, sizes, latencyMs, environment) {
+  await standIn.setLatency(0);
+  const started = await start(bench, program, standIn, environment);
+  try {
+    await started.collect(WARM_UP);
+    await standIn.setLatency(latencyMs);
+    const figures = new Map();
+    for (const size of sizes) {
+      const before = await standIn.requestCount();
+      const { value, cpuSeconds, rssAtStartMb, peakMb, loopP99Ms, loopMaxMs } = await started.program.measure(() =>
+        started.collect(size),
+      );
+      if (value.cached > 0) throw new Error('A cold call found something in the cache');
+      const requests = (await standIn.requestCount()) - before;
+      const { ms, firstEntryMs } = value;
+      figures.set(size.videos, {
+        seconds: ms / 1000,
+        ...(firstEntryMs !== undefined && { firstEntryMs }),
+        ...{ cpuSeconds, peakMb, riseMb: peakMb - rssAtStartMb, loopP99Ms, loopMaxMs, requests },
+      });
+    }
+    return figures;
+  } finally {
+    await started.stop();
+  }
+}
+
+/**
+ * How many requests follow one another before the first entry is sent: by how much it is later when each of them takes
+ * longer.
+ */
+async function roundTrips(bench, standIn, size) {
+  const at = async (latencyMs) =>
+    (await run(bench, PROGRAMS[0], standIn, [size], latencyMs)).get(size.videos).firstEntryMs;
+  const [short, long] = [await at(LATENCY_MS), await at(LATENCY_MS + 200)];
+  return (long - short) / 200;
+}
+
+export async function cold(bench) {
+  const cues = bench.quick ? 300 : 1_500;
+  const sizes = (bench.quick ? [5, 20] : [25, 100]).map((videos) => ({ videos, cues }));
+  const largest = sizes.at(-1);
+  const standIns = new Map();
+  const runs = new Map(PROGRAMS.map(({ name }) => [name, []]));
+  try {
+    for (const program of PROGRAMS) {
+      const key = program.file ?? program.name;
+      if (!standIns.has(key)) standIns.set(key, await startStandIn());
+      await run(bench, program, standIns.get(key), sizes, 0);
+    }
+    for (let round = 0; round < bench.runs; round += 1) {
+      for (const program of PROGRAMS) {
+        if (round >= (program.runsMax ?? Infinity)) continue;
+        bench.say(`cold: run ${round + 1} of ${program.name}`);
+        const standIn = standIns.get(program.file ?? program.name);
+        runs.get(program.name).push(await run(bench, program, standIn, sizes, LATENCY_MS));
+      }
+    }
+    const trips = await roundTrips(bench, standIns.get(SERVICE), largest);
+    const profile = await profileOf(bench, standIns.get(SERVICE), largest);
+    return report(sizes, runs, trips, profile);
+  } finally {
+    for (const standIn of standIns.values()) await standIn.stop();
+  }
+}
+
+/** Where the service's time goes in a cold call; measured apart, since being watched costs time. */
+async function profileOf(bench, standIn, size) {
+  await standIn.setLatency(0);
+  const started = await start(bench, PROGRAMS[0], standIn);
+  try {
+    await started.collect(WARM_UP);
+    await standIn.setLatency(LATENCY_MS);
+    return sharesOf(await started.program.profile(() => started.collect(size)));
+  } finally {
+    await started.stop();
+  }
+}
+
+function report(sizes, runs, trips, profile) {
+  const of = (name, { videos }) => medians(runs.get(name).map((figures) => figures.get(videos)));
+  const goals = sizes.flatMap((size) => {
+    const [ours, tight] = [of(SERVICE, size), of(TIGHT, size)];
+    const best = Math.min(...PROGRAMS.slice(2).map(({ name, beside }) => (beside ? Infinity : of(name, size).seconds)));
+    const at = `${size.videos} videos`;
+    return [
+      goal(`${at}: wall time against the tight script`, ours.seconds / tight.seconds, { atMost: 1.25 }),
+      goal(`${at}: wall time against the best library`, ours.seconds / best, { atMost: 0.7 }),
+      goal(`${at}: CPU against the tight script`, ours.cpuSeconds / tight.cpuSeconds, { atMost: 1.4 }),
+      goal(`${at}: first entry, in round trips of ${LATENCY_MS} ms`, ours.firstEntryMs / LATENCY_MS, { atMost: 5 }),
+      goal(`${at}: event-loop delay p99`, ours.loopP99Ms, { atMost: 20, unit: ' ms' }),
+    ];
+  });
+  const tables = sizes.map((size) => ({
+    title: `${size.videos} videos of ${size.cues} cues`,
+    columns: ['', 'wall s', 'runs', 'times ours', 'CPU s', 'peak MB', 'loop p99 ms', 'requests'],
+    rows: PROGRAMS.map(({ name }) => {
+      const figures = of(name, size);
+      const [least, most] = spread(runs.get(name).map((each) => each.get(size.videos).seconds));
+      const { seconds, cpuSeconds, peakMb, loopP99Ms, requests } = figures;
+      const range = `${least.toFixed(2)}–${most.toFixed(2)}`;
+      return [name, seconds, range, seconds / of(SERVICE, size).seconds, cpuSeconds, peakMb, loopP99Ms, requests];
+    }),
+  }));
+  const largest = sizes.at(-1);
+  const bars = (title, unit, name) => ({
+    ...{ file: `cold-${name === 'seconds' ? 'wall' : 'cpu'}.svg`, title, unit },
+    bars: PROGRAMS.map((program) => ({
+      label: program.name,
+      value: of(program.name, largest)[name],
+      ours: program.name === SERVICE,
+    })),
+  });
+  return {
+    title: 'Cold: nothing in the cache',
+    text: [
+      `One call for a channel, ${LATENCY_MS} ms a request, at most ${AT_ONCE} requests at a time where nothing else is said.`,
+      `Every program has a process of its own and reads ${WARM_UP.videos} other videos first. The service does all of it with a`,
+      'key, a quota, a cache and checks, and writes JSON; the others return objects in their own process.',
+      'youtube-transcript-plus and youtube-caption-extractor list no channel: two plain requests do it for them. The goals',
+      'count the libraries with at most 16 requests at a time, and youtubei.js in both ways.',
+    ].join(' '),
+    tables,
+    goals,
+    notes: [
+      ...sizes.map((size) => floorOf(size, of)),
+      `${trips.toFixed(1)} requests follow one another before the first entry (by how much later it comes when each takes 200 ms longer).`,
+    ],
+    profile,
+    charts: [
+      bars(`Cold call for ${largest.videos} videos: wall time`, 's', 'seconds'),
+      bars(`Cold call for ${largest.videos} videos: CPU`, 's', 'cpuSeconds'),
+    ],
+  };
+}
+
+/** How much of a cold call is nobody's to save. */
+function floorOf(size, of) {
+  const { videos } = size;
+  const floor = ((2 + Math.ceil((2 * videos) / AT_ONCE)) * LATENCY_MS) / 1000;
+  const best = Math.min(...PROGRAMS.slice(2).map(({ name, beside }) => (beside ? Infinity : of(name, size).seconds)));
+  return (
+    `${videos} videos: two requests to find and list the channel and two for each video, ${AT_ONCE} at a time, take ` +
+    `${floor.toFixed(2)} s without any work; the tight script takes ${of(TIGHT, size).seconds.toFixed(2)} s, and 0.7 of ` +
+    `the best library would be ${(0.7 * best).toFixed(2)} s.`
+  );
+}
+
+/** For the same call over another cache: the service's runs alone. */
+export const SERVICE_PROGRAM = PROGRAMS[0];
+export { LATENCY_MS, run as runCold, WARM_UP };

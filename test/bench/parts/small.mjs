@@ -1,0 +1,69 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { goal, median, sharesOf } from '../figures.mjs';
+import { startService, startStandIn } from '../environment.mjs';
+import { startFilled } from './cached.mjs';
+import { pathOf, SMALL_CONNECTIONS, smallLoad } from './call.mjs';
+
+export async function small(bench) {
+  const size = { videos: 100, cues: bench.quick ? 300 : 1_500, limit: 1 };
+  const seconds = bench.quick ? 1 : 3;
+  const standIn = await startStandIn();
+  try {
+    const service = await startFilled(bench, standIn, size);
+    const constant = await startConstant(bench, standIn, service.body);
+    const paths = {
+      service: { port: service.port, path: pathOf(size), program: service.program },
+      sameBytes: { port: constant.port, path: '/constant/same-bytes?limit=1', program: constant.program },
+      short: { port: constant.port, path: '/constant/short?limit=1', program: constant.program },
+    };
+    const runs = [];
+    for (let run = 0; run <= bench.runs; run += 1) {
+      bench.say(`small: run ${run}`);
+      const figures = {};
+      for (const [name, way] of Object.entries(paths)) {
+        figures[name] = await smallLoad(bench, way, run === 0 ? seconds / 2 : seconds);
+      }
+      if (run > 0) runs.push(figures);
+    }
+    const profile = sharesOf(await service.program.profile(() => smallLoad(bench, paths.service, seconds)));
+    await service.stop();
+    await constant.stop();
+    return report(service.body.length, runs, profile);
+  } finally {
+    await standIn.stop();
+  }
+}
+
+/** The service with a route whose controller returns a constant, as long as `body`. */
+async function startConstant(bench, standIn, body) {
+  const bodyFile = join(bench.folder, 'small.json');
+  await writeFile(bodyFile, body);
+  const env = { DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: standIn.url, BODY_FILE: bodyFile };
+  return startService(bench.folder, env, { name: 'constant', main: 'test/bench/programs/constant-controller.mjs' });
+}
+
+function report(bodyBytes, runs, profile) {
+  const of = (name, figure) => median(runs.map((run) => run[name][figure]));
+  const ratio = (name) => median(runs.map((run) => run.service.perSecond / run[name].perSecond));
+  const row = (label, name) => [label, of(name, 'perSecond'), of(name, 'medianMs'), of(name, 'cpuMs')];
+  const rows = [
+    row('the service, limit=1', 'service'),
+    row('a constant of the same bytes', 'sameBytes'),
+    row('a constant of 11 bytes', 'short'),
+  ];
+  return {
+    title: 'Cached, limit=1',
+    text: `One video, ${(bodyBytes / 1000).toFixed(0)} kB an answer, over ${SMALL_CONNECTIONS} connections. The constants are returned by a Nest controller in the service itself, behind the same gates, validation and log.`,
+    tables: [{ title: 'Requests', columns: ['', 'requests/s', 'median ms', 'CPU ms a request'], rows }],
+    goals: [goal('requests a second against a constant of the same bytes', ratio('sameBytes'), { atLeast: 0.6 })],
+    notes: [`Against a constant of 11 bytes: ${ratio('short').toFixed(2)}.`],
+    profile,
+    charts: [
+      {
+        ...{ file: 'small.svg', title: 'Cached, limit=1', unit: 'requests/s' },
+        bars: rows.map(([label, value], index) => ({ label, value, ours: index === 0 })),
+      },
+    ],
+  };
+}

@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+export const BENCH = import.meta.dirname;
+export const PROJECT = join(BENCH, '../..');
+
+const running = new Set();
+
+/** A free port of 127.0.0.1. */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+      .once('error', reject)
+      .listen(0, '127.0.0.1', () => {
+        const { port } = server.address();
+        server.close(() => resolve(port));
+      });
+  });
+}
+
+/** A program in a process of its own, with the probe loaded when it is one of Node's. */
+export class Program {
+  #questions = 0;
+  #waiting = new Map();
+
+  /** @param {{ env?: object, output?: number | 'pipe', command?: string, nodeArgs?: string[] }} options */
+  constructor(name, args, { env = process.env, output = 'inherit', command = process.execPath, nodeArgs = [] } = {}) {
+    this.name = name;
+    const node = command === process.execPath;
+    const before = node ? ['--import', join(BENCH, 'probe.mjs'), ...nodeArgs] : [];
+    this.spawnedAt = performance.now();
+    this.child = spawn(command, [...before, ...args], {
+      cwd: PROJECT,
+      env,
+      stdio: ['ignore', output, typeof output === 'number' ? output : 'inherit', ...(node ? ['ipc'] : [])],
+      // Ctrl-C reaches the bench alone, which then stops its programs in good order.
+      detached: true,
+      serialization: 'advanced',
+    });
+    running.add(this);
+    this.ended = new Promise((resolve) => this.child.once('exit', resolve)).then(() => {
+      running.delete(this);
+      for (const { reject } of this.#waiting.values()) reject(new Error(`${name} has ended`));
+    });
+    this.child.once('error', (error) => process.stderr.write(`${name}: ${error.message}\n`));
+    let ready;
+    /** When the program has said that it takes messages; those that come earlier would be lost. */
+    this.ready = new Promise((resolve) => (ready = resolve));
+    this.child.on('message', ({ id, value, error, ready: isReady }) => {
+      if (isReady) return ready();
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (error === undefined) waiting?.resolve(value);
+      else waiting?.reject(new Error(`${name}: ${error}`));
+    });
+  }
+
+  /** Sends a message and waits for the answer to it. */
+  ask(message) {
+    const id = ++this.#questions;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.child.send({ ...message, id }, (error) => error && reject(error));
+    });
+  }
+
+  /** Runs something and tells what the program spent on it. */
+  async measure(work) {
+    await this.ask({ probe: 'start' });
+    const value = await work();
+    return { value, ...(await this.ask({ probe: 'stop' })) };
+  }
+
+  async profile(work) {
+    await this.ask({ probe: 'profileStart' });
+    await work();
+    return (await this.ask({ probe: 'profileStop' })).profile;
+  }
+
+  async stop() {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGTERM');
+    const late = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
+    await this.ended;
+    clearTimeout(late);
+  }
+}
+
+/** Stops whatever still runs, each by its process id. */
+export async function stopAll() {
+  await Promise.all([...running].map((program) => program.stop()));
+}
+
+export function killAll() {
+  for (const { child } of running) child.kill('SIGKILL');
+}

@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { cached } from './parts/cached.mjs';
+import { cold } from './parts/cold.mjs';
+import { growth } from './parts/growth.mjs';
+import { mixed } from './parts/mixed.mjs';
+import { redis } from './parts/redis.mjs';
+import { small } from './parts/small.mjs';
+import { start } from './parts/start.mjs';
+import { BENCH, killAll, stopAll } from './processes.mjs';
+import { print, write } from './report/report.mjs';
+import { makeFolder, makeKey, openDatabase } from './environment.mjs';
+
+const PARTS = { cold, cached, small, mixed, growth, redis, start };
+const MINUTES_MAX = 15;
+const RUNS = 5;
+const HELP = `Usage: npm run bench -- [options]
+
+  --only PART,…   any of ${Object.keys(PARTS).join(', ')}; prints, and writes nothing
+  --runs N        runs of each figure, of which the median is told; default ${RUNS}
+  --quick         small sizes and one run: whether the bench works, no figures to quote; writes nothing
+  --write         writes docs/performance.md and its charts all the same
+`;
+
+/** The programs beside the service are no dependencies of it, and are installed the first time they are needed. */
+function installPeers() {
+  const versions = (file) => {
+    const path = join(BENCH, file);
+    if (!existsSync(path)) return '';
+    const packages = Object.entries(JSON.parse(readFileSync(path, 'utf8')).packages);
+    return packages.flatMap(([name, { version }]) => (name === '' ? [] : [`${name}@${version}`])).join();
+  };
+  if (versions('package-lock.json') === versions('node_modules/.package-lock.json')) return;
+  execFileSync('npm', ['ci', '--prefix', BENCH, '--no-audit', '--no-fund'], { stdio: 'inherit' });
+}
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', multiple: true },
+      runs: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    process.exit(0);
+  }
+  const parts = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS);
+  const runs = Number(values.runs ?? (values.quick ? 1 : RUNS));
+  if (parts.some((part) => !Object.hasOwn(PARTS, part)) || !(Number.isInteger(runs) && runs > 0)) {
+    process.stderr.write(HELP);
+    process.exit(2);
+  }
+  return { parts, runs, quick: values.quick, write: values.write || (!values.only && !values.quick) };
+}
+
+async function main() {
+  const options = readOptions();
+  installPeers();
+  const startedAt = performance.now();
+  const folder = await makeFolder();
+  let database;
+  let ending = false;
+  const end = async (exitCode) => {
+    if (ending) return;
+    ending = true;
+    await stopAll();
+    await database?.close();
+    await folder.remove();
+    process.exit(exitCode);
+  };
+  process.on('exit', killAll);
+  process.on('SIGINT', () => void end(130));
+  process.on('SIGTERM', () => void end(143));
+  setTimeout(() => {
+    process.stderr.write(`bench: not done after ${MINUTES_MAX} minutes, given up\n`);
+    void end(1);
+  }, MINUTES_MAX * 60_000).unref();
+  try {
+    database = await openDatabase(folder.path);
+    const bench = {
+      ...{ folder: folder.path, databaseUrl: database.url, runs: options.runs, quick: options.quick },
+      key: await makeKey(database.url),
+      say: (line) =>
+        process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${line}\n`),
+    };
+    const reports = [];
+    for (const part of options.parts) {
+      bench.say(part);
+      const report = await PARTS[part](bench);
+      if (!report) continue;
+      print(report);
+      reports.push(report);
+    }
+    if (options.write) await write(reports, options.runs);
+    bench.say('done');
+    await end(0);
+  } catch (error) {
+    if (!ending) process.stderr.write(`bench: ${error instanceof Error ? error.stack : String(error)}\n`);
+    await end(1);
+  }
+}
+
+await main();

@@ -1,0 +1,229 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Program, PROJECT } from './program.js';
+import { until } from './until.js';
+
+const run = promisify(execFile);
+
+export const ADMIN_TOKEN = 'torture-admin-token-f1c07d93be5a';
+
+/** An answer over HTTP; `body` is the parsed JSON, undefined when it is none. `whole` says that it came to its end. */
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  body: unknown;
+  whole: boolean;
+  ms: number;
+}
+
+/** What a process holds, by the name that Node gives it, and its memory in bytes. */
+export interface Resources {
+  held: Record<string, number>;
+  rss: number;
+  /** The most since it started. */
+  peakRss: number;
+  heapUsed: number;
+  external: number;
+}
+
+/** The event listeners of a process, over all its emitters and abort signals. */
+export interface Listeners {
+  total: number;
+  /** The most on one event of one emitter. */
+  most: number;
+  /** The emitter's class and the event that have the most. */
+  where: string;
+}
+
+export interface Customer {
+  id: string;
+  key: string;
+}
+
+let services = 0;
+
+/** `node dist/main.js` as it is run in production, on a port of its own, without the limits that would refuse a load. */
+export class Service {
+  private constructor(
+    readonly program: Program,
+    readonly url: string,
+    readonly environment: Record<string, string>,
+    readonly logFile: string,
+  ) {}
+
+  /** Starts it and waits until it listens. */
+  static async start(folder: string, variables: Record<string, string>): Promise<Service> {
+    const logFile = join(folder, `service-${++services}.log`);
+    const environment = {
+      NODE_ENV: 'production',
+      HOST: '127.0.0.1',
+      PORT: '0',
+      RATE_LIMIT_PER_MINUTE: '0',
+      CALLS_PER_KEY: '0',
+      CALLS_PER_PROCESS: '0',
+      SHUTDOWN_DELAY_SECONDS: '0',
+      ADMIN_TOKEN,
+      ...variables,
+    };
+    const probe = join(PROJECT, 'test/chaos/harness/probe.mjs');
+    const args = ['--expose-gc', '--import', probe, join(PROJECT, 'dist/main.js')];
+    const program = Program.start(process.execPath, args, { environment, logFile, ipc: true });
+    let url = '';
+    await until(
+      'The service listens',
+      async () => {
+        if (program.hasEnded) return true;
+        url = /"event":"listening","url":"([^"]+)"/.exec(await readFile(logFile, 'utf8'))?.[1] ?? '';
+        return url !== '';
+      },
+      60_000,
+    );
+    if (url === '') throw new Error(`The service did not start:\n${await readFile(logFile, 'utf8')}`);
+    return new Service(program, url, environment, logFile);
+  }
+
+  /** Makes an organization and a key for it. */
+  async customer(plan: 'free' | 'pro' = 'pro', monthlyLimit = 1_000_000): Promise<Customer> {
+    const { id } = (await this.admin('POST', '/organizations', { name: 'Torture', plan, monthlyLimit })) as Customer;
+    const { key } = (await this.admin('POST', `/organizations/${id}/keys`, {})) as Customer;
+    return { id, key };
+  }
+
+  /** Asks the routes below `/admin`, which takes a hundredth of what a command does. @throws when it is refused */
+  async admin(method: string, path: string, body?: object): Promise<unknown> {
+    // A connection that is kept would be taken for one that the service holds on to.
+    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json', Connection: 'close' };
+    const answer = await fetch(`${this.url}/admin${path}`, {
+      method,
+      headers,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new Error(`${method} /admin${path} answers ${answer.status}: ${await answer.text()}`);
+    return answer.json();
+  }
+
+  /** Runs an admin command. @throws with what it said when it fails */
+  async command(...args: string[]): Promise<unknown> {
+    const { PATH = '', HOME = '' } = process.env;
+    const env = { PATH, HOME, ...this.environment };
+    const { stdout } = await run(process.execPath, [join(PROJECT, 'dist/cli.js'), ...args, '--json'], { env });
+    return JSON.parse(stdout);
+  }
+
+  /** Whether `usage --verify` agrees, and what is charged and held. */
+  async verified(organizationId: string): Promise<{ exact: boolean; used: number; reserved: number }> {
+    const { used, reserved, verification } = (await this.command('usage', organizationId, '--verify')) as {
+      used: number;
+      reserved: number;
+      verification: { exact: boolean };
+    };
+    return { exact: verification.exact, used, reserved };
+  }
+
+  get(
+    path: string,
+    key?: string,
+    options: { timeoutMs?: number; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
+    const headers = { ...(key !== undefined && { Authorization: `Bearer ${key}` }), ...options.headers };
+    return send(this.url, 'GET', path, headers, options.timeoutMs);
+  }
+
+  async metrics(): Promise<Map<string, number>> {
+    const { text } = await this.get('/metrics', this.environment['METRICS_TOKEN']);
+    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    return new Map(
+      lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+    );
+  }
+
+  /** What it holds, after its garbage was collected. */
+  resources(): Promise<Resources> {
+    return this.ask({ probe: 'resources' }) as Promise<Resources>;
+  }
+
+  listeners(): Promise<Listeners> {
+    return this.ask({ probe: 'listeners' }) as Promise<Listeners>;
+  }
+
+  /** Lets its monotonic clock go forward: what rests, expires or waits by it does so at once. Timers are not touched. */
+  async skip(ms: number): Promise<void> {
+    await this.ask({ probe: 'skip', ms });
+  }
+
+  /** One question at a time. */
+  private ask(question: object): Promise<unknown> {
+    const { child } = this.program;
+    return new Promise((resolve, reject) => {
+      const ended = (): void => reject(new Error('The service ended before it answered the probe.'));
+      child.once('exit', ended);
+      child.once('message', (answer) => {
+        child.off('exit', ended);
+        resolve(answer);
+      });
+      child.send(question, (error) => error && reject(error));
+    });
+  }
+
+  /** Puts the time of day that the process sees so far from the real one. */
+  setClock(offsetMs: number): Promise<void> {
+    const { child } = this.program;
+    return new Promise((resolve, reject) => {
+      child.once('message', () => resolve());
+      child.send({ probe: 'clock', offsetMs }, (error) => error && reject(error));
+    });
+  }
+
+  async log(): Promise<string> {
+    return readFile(this.logFile, 'utf8');
+  }
+
+  stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    return this.program.stop(signal);
+  }
+}
+
+/** Sends one request on a connection of its own and reads whatever comes; rejects when nothing does. */
+export function send(
+  base: string,
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  timeoutMs = 120_000,
+): Promise<Answer> {
+  const { hostname, port } = new URL(base);
+  const startedAtMs = performance.now();
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ hostname, port, method, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      const end = (whole: boolean): void => {
+        clearTimeout(timer);
+        const text = Buffer.concat(chunks).toString();
+        const { statusCode: status = 0 } = response;
+        const ms = performance.now() - startedAtMs;
+        resolve({ status, headers: response.headers, text, body: parsed(text), whole, ms });
+      };
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('end', () => end(response.complete));
+      response.once('error', () => end(false));
+    });
+    const timer = setTimeout(() => request.destroy(new Error(`no end within ${timeoutMs} ms`)), timeoutMs);
+    request.once('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    request.end();
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

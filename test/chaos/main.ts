@@ -1,0 +1,125 @@
+import { rmSync } from 'node:fs';
+import { chmod, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { cache } from './parts/cache.js';
+import { connections } from './parts/connections.js';
+import { database } from './parts/database.js';
+import { fuzz } from './parts/fuzz.js';
+import { messages } from './parts/messages.js';
+import { process as processPart } from './parts/process.js';
+import { redis } from './parts/redis.js';
+import { soak } from './parts/soak.js';
+import { upstream } from './parts/upstream.js';
+import { printed, writeReports } from './report.js';
+import { startDatabase } from './harness/database.js';
+import type { Part, PartReport } from './chaos-run.js';
+
+const PARTS: Readonly<Record<string, Part>> = {
+  fuzz,
+  messages,
+  upstream,
+  database,
+  redis,
+  process: processPart,
+  connections,
+  soak,
+  cache,
+};
+
+const MINUTES_MAX = 20;
+const HELP = `Breaks the service on purpose, on this machine alone, and tells what it did with that.
+Usage: npm run torture -- [options]
+
+  --only PART,…  any of ${Object.keys(PARTS).join(', ')}
+  --short        less of everything: whether all of it still holds, in a minute or two
+  --seed N       of all that is drawn by chance; told at the beginning
+  --write        writes the figures into docs/reliability.md
+`;
+
+interface Options {
+  parts: string[];
+  short: boolean;
+  seed: number;
+  write: boolean;
+}
+
+function readOptions(): Options {
+  const refuse = (reason: string): never => {
+    process.stderr.write(`torture: ${reason}\n\n${HELP}`);
+    process.exit(2);
+  };
+  try {
+    const { values } = parseArgs({
+      options: {
+        only: { type: 'string', multiple: true },
+        short: { type: 'boolean', default: false },
+        seed: { type: 'string' },
+        write: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    });
+    if (values.help) {
+      process.stdout.write(HELP);
+      process.exit(0);
+    }
+    const parts = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS);
+    const unknown = parts.find((part) => !Object.hasOwn(PARTS, part));
+    if (unknown !== undefined) refuse(`there is no part ${JSON.stringify(unknown)}`);
+    const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
+    if (!Number.isSafeInteger(seed) || seed < 0) refuse('--seed takes a whole number');
+    return { parts, short: values.short, seed, write: values.write };
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function main(): Promise<number> {
+  const { parts, short, seed, write } = readOptions();
+  const startedAtMs = performance.now();
+  const say = (line: string): void => {
+    const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(0);
+    process.stderr.write(`${seconds.padStart(5)} s  ${line}\n`);
+  };
+  say(`seed ${seed}`);
+  setTimeout(() => {
+    process.stderr.write(`torture: not done after ${MINUTES_MAX} minutes, given up\n`);
+    process.exit(1);
+  }, MINUTES_MAX * 60_000).unref();
+  const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-torture-'));
+  await chmod(folder, 0o711);
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const stop = (code: number) => (): void => process.exit(code);
+  process.on('SIGINT', stop(130)).on('SIGTERM', stop(143));
+  const database = await startDatabase(folder, 'postgres', ['fsync=off', 'synchronous_commit=off']);
+  const reports: PartReport[] = [];
+  try {
+    for (const name of parts) {
+      const part = PARTS[name];
+      if (!part) continue;
+      say(name);
+      const report = await part({ short, seed, folder, database, say: (line) => say(`${name}: ${line}`) });
+      process.stdout.write(`${printed(report)}\n`);
+      reports.push(report);
+    }
+  } finally {
+    await database.stop();
+  }
+  const promised = reports.flatMap((report) => report.promised);
+  const broken = promised.filter(({ kept }) => !kept).length;
+  if (write) {
+    const minutes = ((performance.now() - startedAtMs) / 60_000).toFixed(0);
+    await writeReports(reports, `Node ${process.versions.node}, seed ${seed}, ${minutes} minutes.`);
+  }
+  process.stdout.write(`\n${promised.length - broken} passed, ${broken} failed\n`);
+  return broken === 0 ? 0 : 1;
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`torture: ${error instanceof Error ? error.stack : String(error)}\n`);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,207 @@
+import { RESP_TYPES, createClient } from '@redis/client';
+import type { Chance } from '../../harness/random.js';
+import type { EntrySigner } from './entry-signer.js';
+
+/** A connection whose values come as the bytes that they are. */
+export async function connectBytes(url: string) {
+  const client = createClient({ url });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+}
+
+export type Bytes = Awaited<ReturnType<typeof connectBytes>>;
+
+/** What an entry tells, by its key: `text` and `deflated` are the transcripts themselves. */
+export type Kind = 'id' | 'channel' | 'uploads' | 'known' | 'text' | 'deflated';
+
+export interface Entry {
+  key: string;
+  kind: Kind;
+  /** As it is stored, signature included. */
+  value: Buffer;
+}
+
+/** What a poison did: whether the entry is still a string that the service has to look at and find unreadable. */
+export interface Poisoned {
+  key: string;
+  kind: Kind;
+  unreadable: boolean;
+}
+
+export interface Poison {
+  name: string;
+  /** Which entries it is put into. */
+  fits: (entry: Entry) => boolean;
+  apply(this: void, at: Place): Promise<Poisoned[]>;
+}
+
+interface Place {
+  bytes: Bytes;
+  entry: Entry;
+  /** Which it may be exchanged with. */
+  others: readonly Entry[];
+  chance: Chance;
+  /** With the secret of the service. */
+  signer: EntrySigner;
+  /** With another one. */
+  forger: EntrySigner;
+}
+
+const isText = ({ kind }: Entry): boolean => kind === 'text' || kind === 'deflated';
+const any = (): boolean => true;
+
+/** Every way of the poison list, put into one entry each time. */
+export const POISONS: readonly Poison[] = [
+  replacing('cut at any byte', any, ({ value }, chance) => value.subarray(0, chance.below(value.length))),
+  replacing('empty', any, () => Buffer.alloc(0)),
+  replacing('bytes added', isText, ({ value }, chance) => Buffer.concat([value, chance.bytes(1 + chance.below(9))])),
+  replacing('a byte changed', isText, ({ value }, chance) => {
+    const copy = Buffer.from(value);
+    const at = chance.below(copy.length);
+    copy[at] = (copy[at] ?? 0) ^ (1 + chance.below(255));
+    return copy;
+  }),
+  replacing('random bytes of its length', any, ({ value }, chance) => chance.bytes(Math.min(value.length, 5_000))),
+  // Forgeries: what the service stored, or would, without the secret of the service.
+  replacing('its value without the signature', any, (entry, _chance, { signer }) => signer.open(entry)),
+  replacing('its value signed with another secret', any, (entry, _chance, { signer, forger }) =>
+    forger.seal(entry, signer.open(entry)),
+  ),
+  replacing('cut within its signature', any, ({ value }, chance) => value.subarray(1 + chance.below(15))),
+  // Genuinely signed, as by a fault of another version: what is read behind the signature.
+  signed('other JSON', any, (_value, chance) => Buffer.from(chance.pick(OTHER_JSON))),
+  signed('a field of another type', (entry) => !isText(entry), spoilt),
+  signed('its value cut', any, (value, chance) => value.subarray(0, chance.below(value.length))),
+  signed("Keyv's envelope", any, (value) => Buffer.from(JSON.stringify({ value: value.toString(), expires: 4e12 }))),
+  signed('base64', any, (value) => Buffer.from(`:base64:${value.toString('base64')}`)),
+  signed(
+    'another form of it',
+    (entry) => !isText(entry),
+    (_value, chance) => Buffer.from(chance.pick(OLDER_FORMS)),
+  ),
+  { name: 'a Redis list, hash, set or stream', fits: any, apply: otherType },
+  {
+    name: "another video's text",
+    fits: isText,
+    apply: (at) => swapped(at, (other) => other.kind === at.entry.kind),
+  },
+  {
+    name: "another video's text, signed for this one",
+    fits: isText,
+    apply: ({ bytes, entry, others, signer }) => resigned(bytes, entry, others, signer),
+  },
+  {
+    name: 'the JSON as the deflated one, or the other way',
+    fits: isText,
+    apply: (at) => swapped(at, (other) => other.kind !== at.entry.kind && isText(other)),
+  },
+  {
+    name: "another video's or channel's answer",
+    fits: (entry) => !isText(entry),
+    apply: (at) => swapped(at, (other) => other.kind === at.entry.kind),
+  },
+  { name: 'gone', fits: any, apply: async ({ bytes, entry: { key } }) => bytes.del(key).then(() => []) },
+  { name: "other versions' keys beside it", fits: any, apply: otherVersions },
+];
+
+const OTHER_JSON = [
+  'null',
+  'true',
+  '0',
+  '""',
+  '[]',
+  '{}',
+  '[{}]',
+  '{"ok":true}',
+  '{"__proto__":{"ok":true}}',
+  '"UC"x',
+  '{"details":null}',
+  '\u0000',
+];
+const OLDER_FORMS = [
+  '{"ok":true,"transcript":{"en":[{"text":"from an older version","start":0,"duration":1}]}}',
+  '{"transcript":"{\\"en\\":[]}","details":{}}',
+  '{"details":{"publishedAt":null,"durationSeconds":null,"viewCount":null,"kind":null},"jsonBytes":2,"crc32":0}',
+  '{"id":"UC","name":"x"}',
+  '{"videos":[],"complete":true}',
+  '{"uploads":[{"videoId":"hl-dinghy__"}],"complete":true}',
+];
+
+function replacing(
+  name: string,
+  fits: Poison['fits'],
+  change: (entry: Entry, chance: Chance, place: Place) => Buffer,
+): Poison {
+  return {
+    name,
+    fits,
+    apply: async (place) => {
+      const { bytes, entry, chance } = place;
+      const { key, kind } = entry;
+      await bytes.set(key, change(entry, chance, place), { expiration: 'KEEPTTL' });
+      return [{ key, kind, unreadable: true }];
+    },
+  };
+}
+
+/** Changes the value and signs it with the secret of the service. */
+function signed(name: string, fits: Poison['fits'], change: (value: Buffer, chance: Chance) => Buffer): Poison {
+  return replacing(`${name}, signed`, fits, (entry, chance, { signer }) =>
+    signer.seal(entry, change(signer.open(entry), chance)),
+  );
+}
+
+/** Takes a field of the entry away, or puts one of another type into its place. */
+function spoilt(stored: Buffer, chance: Chance): Buffer {
+  const { key, value } = JSON.parse(stored.toString()) as { key: string; value: unknown };
+  const write = (spoiltValue: unknown): Buffer => Buffer.from(JSON.stringify({ key, value: spoiltValue }));
+  if (typeof value !== 'object' || value === null) return write([value]);
+  const required: [string, unknown][] = Object.entries(value).filter(([name]) => name !== 'message');
+  const [name, field] = chance.pick(required);
+  const wrong = typeof field === 'string' ? 1 : typeof field === 'object' ? 'text' : [field];
+  return write({ ...value, [name]: chance.often(0.5) ? wrong : undefined });
+}
+
+async function otherType({ bytes, entry: { key, kind }, chance }: Place): Promise<Poisoned[]> {
+  await bytes.del(key);
+  await chance.pick([
+    () => bytes.rPush(key, ['a', 'b']),
+    () => bytes.hSet(key, { value: 'a' }),
+    () => bytes.sAdd(key, 'a'),
+    () => bytes.zAdd(key, { score: 1, value: 'a' }),
+    () => bytes.xAdd(key, '*', { value: 'a' }),
+  ])();
+  // Redis gives nothing out of it, which is a miss like any other.
+  return [{ key, kind, unreadable: false }];
+}
+
+async function swapped({ bytes, entry, others }: Place, fits: (other: Entry) => boolean): Promise<Poisoned[]> {
+  const other = others.find((one) => one.key !== entry.key && fits(one) && !one.value.equals(entry.value));
+  if (!other) return [];
+  await bytes.set(entry.key, other.value, { expiration: 'KEEPTTL' });
+  await bytes.set(other.key, entry.value, { expiration: 'KEEPTTL' });
+  return [entry, other].map(({ key, kind }) => ({ key, kind, unreadable: true }));
+}
+
+async function resigned(
+  bytes: Bytes,
+  entry: Entry,
+  others: readonly Entry[],
+  signer: EntrySigner,
+): Promise<Poisoned[]> {
+  const text = signer.open(entry);
+  const other = others.find(({ key, kind }) => key !== entry.key && kind === entry.kind);
+  if (!other || signer.open(other).equals(text)) return [];
+  await bytes.set(entry.key, signer.seal(entry, signer.open(other)), { expiration: 'KEEPTTL' });
+  return [{ key: entry.key, kind: entry.kind, unreadable: true }];
+}
+
+async function otherVersions({ bytes, entry: { key, value } }: Place): Promise<Poisoned[]> {
+  const rest = key.slice(key.indexOf(':'));
+  for (const version of ['ct0', 'ct1', 'ct2', 'ct3', 'ct5', 'ct', 'CT4']) {
+    const other = version + rest;
+    if (other !== key) await bytes.set(other, value.subarray(1), { NX: true, EX: 600 });
+  }
+  return [];
+}

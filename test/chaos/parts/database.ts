@@ -1,0 +1,264 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startStandIn, type StandIn } from '../../fake-youtube/fake-youtube.js';
+import { PgBouncer } from '../../database/pgbouncer.js';
+import { type Database, startDatabase } from '../harness/database.js';
+import { ledgerOf } from '../harness/ledger.js';
+import { type Answer, type Customer, Service } from '../harness/service.js';
+import { settledState } from '../harness/settled.js';
+import { brokenIdentities, codeOf, readTold } from '../harness/transcripts.js';
+import { until } from '../harness/until.js';
+import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
+import { databaseFaults, type DatabaseFault } from './database/faults.js';
+import { type Phase, phasesOf } from './database/phases.js';
+import { storm, type StormEnd } from './database/storm.js';
+
+const DEADLINE_SECONDS = 5;
+const REFUSED_WITHIN_MS = 2_000;
+const VIDEOS = 3;
+const STORM_MS = 25_000;
+const STORM_SHORT_MS = 2_000;
+/** Less than the lease of a reservation that nobody knows of: the call's deadline and 15 seconds. */
+const SETTLED_WITHIN_MS = 12_000;
+/** The moments that are tried behind PgBouncer: those at which the service waits for the database. */
+const POOLED_PHASES = ['before', 'while reserving', 'while settling'];
+
+interface CellEnd {
+  fault: string;
+  phase: string;
+  told: string;
+  /** From the fault, or the call when that came later, to the end of the call. */
+  endedMs: number;
+  refused: boolean;
+  recoveredMs: number;
+  wrong: string[];
+}
+
+/** The database in every kind of trouble, at every moment of a call. */
+export const database: Part = async (torture) => {
+  const own = await startDatabase(torture.folder, 'postgres-in-trouble', ['fsync=off', 'max_connections=40']);
+  const standIn = await startStandIn({ seed: torture.seed });
+  const services: Service[] = [];
+  let bouncer: PgBouncer | undefined;
+  const start = async (databaseUrl: string): Promise<Service> => {
+    const service = await Service.start(torture.folder, {
+      DATABASE_URL: databaseUrl,
+      YOUTUBE_BASE_URL: standIn.url,
+      REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
+    });
+    services.push(service);
+    return service;
+  };
+  try {
+    const [url, pooledUrl] = [await own.create(), await own.create()];
+    bouncer = await PgBouncer.start(own.adminUrl, { default_pool_size: 15 });
+    const [direct, pooled] = [await start(url), await start(bouncer.url(pooledUrl))];
+    const trouble = new Trouble(own, standIn, direct, await direct.customer(), url);
+    const behind = new Trouble(own, standIn, pooled, await pooled.customer(), pooledUrl);
+    return await trouble.run(behind, torture.short, torture.seed, torture.say);
+  } finally {
+    await own.thaw();
+    for (const service of services) await service.stop();
+    await bouncer?.stop();
+    await standIn.close();
+    await own.stop();
+  }
+};
+
+class Trouble {
+  private calls = 0;
+  private fetched = 0;
+
+  constructor(
+    private readonly database: Database,
+    private readonly standIn: StandIn,
+    private readonly service: Service,
+    private readonly customer: Customer,
+    /** Of the database, whatever the service reaches it by. */
+    private readonly url: string,
+  ) {}
+
+  async run(behind: Trouble, short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
+    const ends = await this.cells(() => true, short, say);
+    const choices = { seed, ms: short ? STORM_SHORT_MS : STORM_MS, videos: VIDEOS };
+    const end = await storm(this.database, this.standIn, this.service, this.customer, choices);
+    this.fetched += end.fetched;
+    await this.recovered();
+    const sayBehind = (line: string): void => say(`${line}, behind PgBouncer`);
+    const pooled = await behind.cells(({ name }) => POOLED_PHASES.includes(name), short, sayBehind);
+    const renamed = pooled.map((one) => ({ ...one, fault: `${one.fault}, behind PgBouncer` }));
+    return this.report([...ends, ...renamed], end, behind);
+  }
+
+  private async cells(
+    isTried: (phase: Phase) => boolean,
+    short: boolean,
+    say: (line: string) => void,
+  ): Promise<CellEnd[]> {
+    const faults = databaseFaults(this.database, this.url, this.customer.id);
+    const phases = phasesOf(this.database, this.url, this.standIn, this.customer.id).filter(isTried);
+    const cells = faults.flatMap((fault) => phases.map((phase) => ({ fault, phase })));
+    const chosen = short ? cells.filter((_cell, index) => index % (phases.length + 1) === 0) : cells;
+    await this.recovered();
+    const ends: CellEnd[] = [];
+    for (const { fault, phase } of chosen) {
+      ends.push(await this.cell(fault, phase));
+      say(`${fault.name} ${phase.name}`);
+    }
+    return ends;
+  }
+
+  /** One call, with a fault at a moment of it; then the fault is over, and the accounts are looked at. */
+  private async cell(fault: DatabaseFault, phase: Phase): Promise<CellEnd> {
+    this.standIn.reset();
+    const stand = await phase.prepare();
+    const wrong: string[] = [];
+    let startedAtMs = performance.now();
+    const make = (): Promise<Answer> => {
+      startedAtMs = performance.now();
+      return this.call();
+    };
+    const whole = phase.name === 'after' ? await make() : undefined;
+    const running = whole ?? (phase.name === 'before' ? undefined : make());
+    await stand.arrived();
+    const struckAtMs = performance.now();
+    await fault.strike();
+    const answering = Promise.resolve(running ?? make());
+    // What waits for a lock is let go when the fault has come, as is what the platform holds.
+    await stand.release();
+    const [answer] = await Promise.all([answering, sleep(fault.lastsMs)]);
+    const endedMs = startedAtMs + answer.ms - Math.max(startedAtMs, struckAtMs);
+    const asked = this.standIn.requests.count({ kind: 'timedtext' });
+    await fault.heal();
+    const healedAtMs = performance.now();
+    const told = readTold(answer);
+    if (told && answer.status === 200) {
+      this.fetched += told.summary.fetched;
+      wrong.push(...brokenIdentities(told));
+      if (told.summary.fetched !== VIDEOS) wrong.push(`fetched ${told.summary.fetched} of ${VIDEOS}`);
+      if (fault.isOutage && phase.refusable) wrong.push('answered although the database was away');
+    } else {
+      if (answer.status !== 503 || codeOf(answer) !== 'service_unavailable') {
+        wrong.push(`answered ${answer.status} ${codeOf(answer)}${answer.whole ? '' : ', cut short'}`);
+      }
+      if (answer.headers['retry-after'] === undefined) wrong.push('refused without Retry-After');
+      if (!phase.refusable) wrong.push('refused after it was granted');
+      if (asked > 0) wrong.push(`${asked} texts were fetched without a reservation`);
+    }
+    await this.recovered();
+    const recoveredMs = performance.now() - healedAtMs;
+    wrong.push(...(await this.accounts()));
+    return {
+      fault: fault.name,
+      phase: phase.name,
+      told: answer.status === 200 ? 'whole' : String(answer.status),
+      endedMs,
+      refused: answer.status !== 200,
+      recoveredMs,
+      wrong: wrong.map((what) => `${fault.name} ${phase.name}: ${what}`),
+    };
+  }
+
+  /** Each for a channel that nobody asked for before. */
+  private call(): Promise<Answer> {
+    this.calls += 1;
+    return this.service.get(`/channels/@bench-${VIDEOS}x${this.calls}/transcripts`, this.customer.key, {
+      timeoutMs: 60_000,
+    });
+  }
+
+  private async recovered(): Promise<void> {
+    await until('The service answers again', async () => {
+      const told = readTold(await this.call());
+      this.fetched += told?.summary.fetched ?? 0;
+      return told?.summary.fetched === VIDEOS;
+    });
+  }
+
+  /** Every answer is charged once, at the latest when its settlement was tried again. */
+  private async accounts(): Promise<string[]> {
+    let ledger = await ledgerOf(this.service, this.customer.id);
+    await until(
+      'All is charged and nothing reserved',
+      async () => {
+        ledger = await ledgerOf(this.service, this.customer.id);
+        return ledger.used >= this.fetched && ledger.reserved === 0;
+      },
+      SETTLED_WITHIN_MS,
+    ).catch(() => undefined);
+    return [
+      ...(ledger.used === this.fetched ? [] : [`charged ${ledger.used} for ${this.fetched}`]),
+      ...(ledger.reserved === 0 ? [] : [`${ledger.reserved} counts stayed reserved`]),
+      ...(ledger.exact ? [] : ['the usage cannot be recomputed']),
+    ];
+  }
+
+  /** What the service says of its accounts at the end, and which bugs it logged. */
+  private async accountsAtTheEnd(): Promise<{ verified: unknown; bugs: string[] }> {
+    const log = await this.service.log();
+    return {
+      verified: await this.service.verified(this.customer.id),
+      bugs: log.split('\n').filter((line) => line.includes('"event":"bug"')),
+    };
+  }
+
+  private async report(ends: readonly CellEnd[], stormed: StormEnd, behind: Trouble): Promise<PartReport> {
+    const ended = await Promise.all([this, behind].map((one) => one.accountsAtTheEnd()));
+    const metrics = await Promise.all([this, behind].map(({ service }) => service.metrics()));
+    const settled = [
+      ...(await settledState(this.service)),
+      ...(await settledState(behind.service, 'the service behind PgBouncer')),
+    ];
+    const metric = (name: string): number => metrics.reduce((sum, of) => sum + (of.get(name) ?? Number.NaN), 0);
+    const refused = ends.filter((end) => end.refused);
+    const faults = [...new Set(ends.map(({ fault }) => fault))];
+    const phases = [...new Set(ends.map(({ phase }) => phase))];
+    const shown = (fault: string, phase: string): string => {
+      const end = ends.find((one) => one.fault === fault && one.phase === phase);
+      if (!end) return '';
+      return end.endedMs > 0 ? `${end.told}, ${(end.endedMs / 1000).toFixed(1)} s` : end.told;
+    };
+    return {
+      title: 'The database in every kind of trouble',
+      text:
+        `A call for ${VIDEOS} videos, the trouble at a moment of it, then an end of the trouble: how the call ended, and the ` +
+        `seconds from the trouble to that. ${this.calls + behind.calls} calls, ${behind.calls} of them by way of PgBouncer in transaction pooling; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
+        `again. In a storm of ${stormed.blows} blows (connections cut at random, the database standing still or restarted) ` +
+        `${stormed.calls} more calls, of which ${stormed.refused} were refused.`,
+      columns: ['database', ...phases],
+      rows: faults.map((fault) => [fault, ...phases.map((phase) => shown(fault, phase))]),
+      promised: [
+        nothing(
+          'A call that can be refused is 503, one that was granted is answered in full; each is charged once for what was fetched, and no text is fetched without a reservation',
+          ends.flatMap(({ wrong }) => wrong),
+        ),
+        equal('Calls were refused at all', refused.length > 0, true),
+        atMost(
+          'A refusal comes within two seconds',
+          Math.max(0, ...refused.map(({ endedMs }) => endedMs)) / 1000,
+          REFUSED_WITHIN_MS / 1000,
+          's',
+        ),
+        atMost(
+          'The service works again without a restart, at the latest after',
+          Math.max(...ends.map(({ recoveredMs }) => recoveredMs)) / 1000,
+          10,
+          's',
+        ),
+        nothing('In the storm too every call is 503 or answered in full', stormed.wrong),
+        equal('In the storm calls were answered and refused', stormed.fetched > 0 && stormed.refused > 0, true),
+        atMost('In the storm no text is asked for that was not reserved for', stormed.asked, stormed.reserved, 'texts'),
+        equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
+        equal(
+          'At the end, by usage --verify: nothing waits for its lease',
+          ended.map(({ verified }) => verified),
+          [this, behind].map(({ fetched }) => ({ exact: true, used: fetched, reserved: 0 })),
+        ),
+        nothing(
+          'No fault in the log',
+          ended.flatMap(({ bugs }) => bugs),
+        ),
+        ...settled,
+      ],
+    };
+  }
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { Database } from '../../harness/database.js';
+import { until } from '../../harness/until.js';
+
+/** Something that can be done to a database, and undone. */
+export interface DatabaseFault {
+  name: string;
+  /** Whether a call that still needs the database cannot succeed while it lasts; else it may. */
+  isOutage: boolean;
+  /** How long it lasts at least, in milliseconds. */
+  lastsMs: number;
+  strike(): Promise<void>;
+  heal(): Promise<void>;
+}
+
+const LASTS_MS = 1_000;
+/** Longer than the driver waits for an answer. */
+const LASTS_LONG_MS = 6_500;
+
+const IN_LINE_MS = 300;
+
+const SERVICE = "application_name = 'channel-transcripts'";
+const READ_WRITE = '-c default_transaction_read_only=off';
+
+/**
+ * Everything that is done to the database of a service.
+ *
+ * @param url of the service's own database
+ * @param organizationId whose row is locked
+ */
+export function databaseFaults(database: Database, url: string, organizationId: string): DatabaseFault[] {
+  const { adminUrl } = database;
+  const name = new URL(url).pathname.slice(1);
+  const holder = new RowHolder(url, organizationId);
+  const others = new Crowd(adminUrl);
+  const nothing = (): Promise<void> => Promise.resolve();
+  const terminate = (): Promise<unknown> =>
+    database.query(adminUrl, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${SERVICE}`);
+  const freeze = (): Promise<void> => database.freeze();
+  const thaw = (): Promise<void> => database.thaw();
+  const faults: readonly (Omit<DatabaseFault, 'lastsMs'> & { lastsMs?: number })[] = [
+    { name: 'stopped', isOutage: true, strike: () => database.stop(), heal: () => database.start() },
+    { name: 'killed', isOutage: true, strike: () => database.kill(), heal: () => database.start() },
+    {
+      name: 'restarted',
+      isOutage: false,
+      strike: async () => {
+        await database.stop();
+        await database.start();
+      },
+      heal: nothing,
+    },
+    { name: 'frozen', isOutage: true, strike: freeze, heal: thaw },
+    { name: 'frozen for long', isOutage: true, lastsMs: LASTS_LONG_MS, strike: freeze, heal: thaw },
+    {
+      name: 'read-only',
+      isOutage: false,
+      strike: () => setReadOnly(database, url, true),
+      heal: () => setReadOnly(database, url, false),
+    },
+    {
+      name: 'refusing logins',
+      isOutage: true,
+      strike: async () => {
+        await database.query(adminUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+        await terminate();
+      },
+      heal: async () => void (await database.query(adminUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)),
+    },
+    { name: 'with a locked row', isOutage: false, strike: () => holder.lock(), heal: () => holder.release() },
+    {
+      name: 'serializable by default',
+      isOutage: false,
+      strike: async () => {
+        await database.query(adminUrl, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`);
+        await terminate();
+      },
+      heal: async () => {
+        await database.query(adminUrl, `ALTER DATABASE ${name} RESET default_transaction_isolation`);
+      },
+    },
+    {
+      name: 'out of connections',
+      isOutage: true,
+      strike: async () => {
+        await others.take();
+        await others.drive(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${SERVICE}`);
+        await others.take();
+      },
+      heal: () => others.leave(),
+    },
+    {
+      name: 'connections cut',
+      isOutage: false,
+      strike: async () => void (await terminate()),
+      heal: nothing,
+    },
+  ];
+  return faults.map((fault) => ({ lastsMs: LASTS_MS, ...fault }));
+}
+
+/** For every session at once, from its next transaction on. */
+async function setReadOnly(database: Database, url: string, on: boolean): Promise<void> {
+  const target = new URL(database.adminUrl);
+  target.searchParams.set('options', READ_WRITE);
+  const setting = on ? 'SET default_transaction_read_only = on' : 'RESET default_transaction_read_only';
+  await database.query(target.href, `ALTER SYSTEM ${setting}`);
+  await database.query(target.href, 'SELECT pg_reload_conf()');
+  await until('The setting holds', async () => {
+    const [row] = await database.query(url, "SELECT current_setting('default_transaction_read_only') AS value");
+    return row?.['value'] === (on ? 'on' : 'off');
+  });
+}
+
+/** Another session that takes the lock of an organization's row and does not end its transaction. */
+class RowHolder {
+  private client: pg.Client | undefined;
+
+  constructor(
+    private readonly url: string,
+    private readonly organizationId: string,
+  ) {}
+
+  /** Resolves when it has the row, or waits in line for it behind the call. */
+  async lock(): Promise<void> {
+    const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
+    client.on('error', () => undefined);
+    this.client = client;
+    await client.connect();
+    await client.query('BEGIN');
+    const locked = client.query('SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE', [this.organizationId]);
+    await Promise.race([locked.catch(() => undefined), sleep(IN_LINE_MS)]);
+  }
+
+  /** Also when it has not got the row yet. */
+  release(): Promise<void> {
+    this.client?.connection.stream.destroy();
+    return Promise.resolve();
+  }
+}
+
+/** Others who take every connection that there is. */
+class Crowd {
+  private clients: pg.Client[] = [];
+
+  constructor(private readonly url: string) {}
+
+  async take(): Promise<void> {
+    for (;;) {
+      const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
+      client.on('error', () => undefined);
+      try {
+        await client.connect();
+      } catch {
+        return;
+      }
+      this.clients.push(client);
+    }
+  }
+
+  async drive(statement: string): Promise<void> {
+    await this.clients[0]?.query(statement);
+  }
+
+  async leave(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.end().catch(() => undefined)));
+    this.clients = [];
+  }
+}

@@ -1,0 +1,88 @@
+import pg from 'pg';
+import type { StandIn } from '../../../fake-youtube/fake-youtube.js';
+import type { Database } from '../../harness/database.js';
+import { until } from '../../harness/until.js';
+
+/** A moment of a call. */
+export interface Phase {
+  name: string;
+  /** Whether the call can still be refused. */
+  refusable: boolean;
+  /** Lets the call that is made next stand at this moment. */
+  prepare(): Promise<Stand>;
+}
+
+/** A call that is held where it is to be looked at. */
+export interface Stand {
+  /** Resolves when the call stands there. */
+  arrived(): Promise<void>;
+  /** Lets it go on. */
+  release(): Promise<void>;
+}
+
+const NOWHERE: Stand = { arrived: () => Promise.resolve(), release: () => Promise.resolve() };
+
+/** The moments of a call at which its database is looked for, and those between. */
+export function phasesOf(database: Database, url: string, standIn: StandIn, organizationId: string): Phase[] {
+  const locked = (statement: string) => (): Promise<Stand> => lock(database, url, statement);
+  const organization = `SELECT 1 FROM organizations WHERE id = '${organizationId}' FOR UPDATE`;
+  return [
+    { name: 'before', refusable: true, prepare: () => Promise.resolve(NOWHERE) },
+    {
+      name: 'while it is authenticated',
+      refusable: true,
+      prepare: locked('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE'),
+    },
+    { name: 'while reserving', refusable: true, prepare: locked(organization) },
+    {
+      name: 'while fetching',
+      refusable: false,
+      prepare: () => {
+        const hold = standIn.hold({ kind: 'timedtext' });
+        return Promise.resolve({ arrived: () => hold.arrived, release: () => Promise.resolve(hold.release()) });
+      },
+    },
+    {
+      name: 'while settling',
+      refusable: false,
+      prepare: () => {
+        const hold = standIn.hold({ kind: 'timedtext' });
+        let held: Stand | undefined;
+        return Promise.resolve({
+          arrived: async () => {
+            await hold.arrived;
+            held = await lock(database, url, organization);
+            hold.release();
+            await held.arrived();
+          },
+          release: async () => held?.release(),
+        });
+      },
+    },
+    { name: 'after', refusable: false, prepare: () => Promise.resolve(NOWHERE) },
+  ];
+}
+
+/** Holds a lock that a statement of the service then waits for. */
+async function lock(database: Database, url: string, statement: string): Promise<Stand> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query(statement);
+  return {
+    arrived: () =>
+      until('A statement waits for the lock', async () => {
+        const waiting = await database.query(
+          database.adminUrl,
+          "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'channel-transcripts'",
+        );
+        return waiting.length > 0;
+      }),
+    // Without a word: the server may be gone, or stand still.
+    release: () => {
+      client.connection.stream.destroy();
+      return Promise.resolve();
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { seededRandom } from '../../../fake-youtube/catalogue/random.js';
+import type { StandIn } from '../../../fake-youtube/fake-youtube.js';
+import type { Database } from '../../harness/database.js';
+import type { Customer, Service } from '../../harness/service.js';
+import { brokenIdentities, codeOf, readTold } from '../../harness/transcripts.js';
+
+const CALLERS = 6;
+const PAUSE_MS = 120;
+const FREEZE_MS = 400;
+type Blow = 'cut one' | 'cut all' | 'freeze' | 'restart';
+/** In turn, the one that calls are sure to notice first; when a blow comes and whom it hits is chance. */
+const BLOWS: readonly Blow[] = ['restart', 'freeze', ...times<Blow>('cut all', 3), ...times<Blow>('cut one', 12)];
+const SERVICE = "FROM pg_stat_activity WHERE application_name = 'channel-transcripts'";
+
+/** What became of calls while the database was struck again and again. */
+export interface StormEnd {
+  calls: number;
+  refused: number;
+  blows: number;
+  fetched: number;
+  /** Texts that the platform was asked for. */
+  asked: number;
+  /** Counts that were reserved for them. */
+  reserved: number;
+  wrong: string[];
+}
+
+/**
+ * Many calls at a time while connections are cut at random, which is in the middle of any transaction, and the database
+ * now and then stands still or is restarted.
+ *
+ * @param videos of each call
+ */
+export async function storm(
+  database: Database,
+  standIn: StandIn,
+  service: Service,
+  customer: Customer,
+  choices: { seed: number; ms: number; videos: number },
+): Promise<StormEnd> {
+  const { videos, ms } = choices;
+  const random = seededRandom(choices.seed);
+  const end: StormEnd = { calls: 0, refused: 0, blows: 0, fetched: 0, asked: 0, reserved: 0, wrong: [] };
+  const endsAtMs = performance.now() + ms;
+  const before = await reservedEver(database, service);
+  standIn.reset();
+  const caller = async (): Promise<void> => {
+    while (performance.now() < endsAtMs) {
+      end.calls += 1;
+      const path = `/channels/@bench-${videos}x${5_000 + end.calls}/transcripts`;
+      const answer = await service.get(path, customer.key, { timeoutMs: 60_000 });
+      const told = readTold(answer);
+      if (answer.status === 200 && told) {
+        end.fetched += told.summary.fetched;
+        end.wrong.push(...brokenIdentities(told));
+        if (told.summary.fetched !== videos) end.wrong.push(`fetched ${told.summary.fetched} of ${videos}`);
+      } else if (answer.status === 503 && codeOf(answer) === 'service_unavailable') end.refused += 1;
+      else end.wrong.push(`answered ${answer.status} ${codeOf(answer)}${answer.whole ? '' : ', cut short'}`);
+    }
+  };
+  const blows = async (): Promise<void> => {
+    while (performance.now() < endsAtMs) {
+      await sleep(random() * 2 * PAUSE_MS);
+      await strike(database, BLOWS[end.blows % BLOWS.length] ?? 'cut one');
+      end.blows += 1;
+    }
+  };
+  await Promise.all([blows(), ...Array.from({ length: CALLERS }, caller)]);
+  end.asked = standIn.requests.count({ kind: 'timedtext' });
+  end.reserved = (await reservedEver(database, service)) - before;
+  return end;
+}
+
+function times<T>(blow: T, count: number): T[] {
+  return Array.from({ length: count }, () => blow);
+}
+
+async function reservedEver(database: Database, { environment }: Service): Promise<number> {
+  const sum = 'SELECT coalesce(sum(required), 0)::integer AS required FROM quota_reservations';
+  const [row] = await database.query(environment['DATABASE_URL'] ?? '', sum);
+  return Number(row?.['required']);
+}
+
+async function strike(database: Database, blow: Blow): Promise<void> {
+  switch (blow) {
+    case 'cut one':
+    case 'cut all': {
+      const one = blow === 'cut one' ? "AND state = 'active' ORDER BY random() LIMIT 1" : '';
+      await database.query(
+        database.adminUrl,
+        `SELECT pg_terminate_backend(pid) FROM (SELECT pid ${SERVICE} ${one}) AS struck`,
+      );
+      return;
+    }
+    case 'freeze':
+      await database.freeze();
+      await sleep(FREEZE_MS);
+      return database.thaw();
+    case 'restart':
+      await database.stop();
+      return database.start();
+  }
+}

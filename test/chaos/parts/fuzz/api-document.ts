@@ -1,0 +1,76 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { closed } from '../../../closed-schema.js';
+
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  enum?: unknown[];
+  example?: unknown;
+  minimum?: number;
+  maximum?: number;
+  properties?: Record<string, Schema>;
+  required?: string[];
+}
+
+export interface Operation {
+  parameters?: { name: string; in: string; schema: Schema; example?: unknown }[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
+}
+
+interface DocumentJson {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+export interface Route {
+  method: string;
+  path: string;
+  pattern: RegExp;
+  operation: Operation;
+}
+
+/** Here a parameter takes slashes too. */
+export const TRANSCRIPTS = '/channels/{id}/transcripts';
+
+/** The OpenAPI document of a running service, to ask by and to hold answers against. */
+export class ApiDocument {
+  readonly routes: readonly Route[];
+  private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
+  private readonly validators = new Map<string, ValidateFunction>();
+
+  constructor(private readonly json: DocumentJson) {
+    addFormats.default(this.ajv);
+    this.ajv.addSchema({ $id: 'openapi', components: closed(json.components) });
+    this.routes = Object.entries(json.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) => {
+        const parameter = path === TRANSCRIPTS ? '[^/]+(?:/.*[^/]/?)?' : '[^/]+';
+        const pattern = new RegExp(`^${path.replace(/\{[^}]+\}/g, parameter)}$`);
+        return { method: method.toUpperCase(), path, pattern, operation };
+      }),
+    );
+  }
+
+  /** The routes that a path leads to, whatever the method: none in any spelling but the documented one. */
+  routesAt(path: string): readonly Route[] {
+    if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return [];
+    return this.routes.filter(({ pattern }) => pattern.test(path));
+  }
+
+  resolved(schema: Schema): Schema {
+    const name = schema.$ref?.split('/').at(-1);
+    return name === undefined ? schema : (this.json.components.schemas[name] ?? {});
+  }
+
+  /** Why a value does not fit the schema; undefined when it does. */
+  mismatch(schema: Schema, value: unknown): string | undefined {
+    const text = JSON.stringify(closed(schema)).replaceAll('"#/components', '"openapi#/components');
+    let validate = this.validators.get(text);
+    if (!validate) {
+      validate = this.ajv.compile(JSON.parse(text) as object);
+      this.validators.set(text, validate);
+    }
+    return validate(value) ? undefined : this.ajv.errorsText(validate.errors);
+  }
+}

@@ -1,0 +1,94 @@
+import { generateKey } from '../../../../src/organizations/api-key.js';
+import { ADMIN_TOKEN, type Customer, type Service } from '../../harness/service.js';
+import type { Database } from '../../harness/database.js';
+
+export const METRICS_TOKEN = 'torture-metrics-token-9876543210';
+
+/** What can be behind a gate; all else is open to everybody. */
+export type Area = 'channels' | 'usage' | 'admin' | 'metrics';
+
+/** What a request says of who sends it. */
+export interface Credential {
+  name: string;
+  headers: readonly (readonly [name: string, value: string])[];
+  /** Where it may be answered with what it asks for. */
+  opens: readonly Area[];
+}
+
+export interface Credentials {
+  all: readonly Credential[];
+  pro: Credential;
+  admin: Credential;
+  /** Of a customer who never waits for an answer. */
+  leaver: Credential;
+  /** Who may be charged. */
+  customers: Readonly<Record<'pro' | 'free' | 'exhausted' | 'leaver', Customer>>;
+  /** Nothing of these may ever come back. */
+  secrets: readonly string[];
+}
+
+/** Makes organizations and keys of every kind. */
+export async function makeCredentials(service: Service, database: Database, url: string): Promise<Credentials> {
+  const pro = await service.customer('pro');
+  const free = await service.customer('free');
+  const exhausted = await service.customer('pro', 0);
+  const leaver = await service.customer('pro');
+  const issue = async (): Promise<{ id: string; key: string }> =>
+    (await service.admin('POST', `/organizations/${pro.id}/keys`, {})) as { id: string; key: string };
+  const [revoked, expired, old] = [await issue(), await issue(), await issue()];
+  await service.admin('DELETE', `/keys/${revoked.id}`);
+  await database.query(url, `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, [expired.id]);
+  const { key: renewed } = (await service.admin('POST', `/keys/${old.id}/rotate`, {})) as { key: string };
+  const unknown = generateKey();
+  const mistyped = `${pro.key.slice(0, -1)}${pro.key.endsWith('a') ? 'b' : 'a'}`;
+
+  const bearer = (name: string, token: string, opens: readonly Area[] = [], scheme = 'Bearer'): Credential => ({
+    name,
+    headers: [['Authorization', `${scheme} ${token}`]],
+    opens,
+  });
+  const other = (name: string, ...headers: [string, string][]): Credential => ({ name, headers, opens: [] });
+  const valid = bearer('pro', pro.key, ['channels', 'usage']);
+  const admin = bearer('admin token', ADMIN_TOKEN, ['admin']);
+  const all: Credential[] = [
+    valid,
+    admin,
+    bearer('free', free.key, ['usage']),
+    bearer('exhausted', exhausted.key, ['channels', 'usage']),
+    bearer('rotated, in grace', old.key, ['channels', 'usage']),
+    bearer('renewed', renewed, ['channels', 'usage']),
+    bearer('bearer in lower case', pro.key, ['channels', 'usage'], 'bearer'),
+    bearer('several spaces', `  ${pro.key}  `, ['channels', 'usage']),
+    bearer('metrics token', METRICS_TOKEN, ['metrics']),
+    bearer('revoked', revoked.key),
+    bearer('expired', expired.key),
+    bearer('unknown', unknown),
+    bearer('mistyped', mistyped),
+    bearer('malformed', 'ctk_short'),
+    bearer('cut', pro.key.slice(0, 30)),
+    bearer('overlong', pro.key.repeat(20)),
+    bearer('two in one', `${pro.key} ${free.key}`),
+    bearer('odd bytes', `ctk_\xff\xfe${pro.key.slice(6)}`),
+    bearer('Basic', Buffer.from(`${pro.key}:`).toString('base64'), [], 'Basic'),
+    bearer('Token', pro.key, [], 'Token'),
+    other('none'),
+    other('empty', ['Authorization', '']),
+    other('without a scheme', ['Authorization', pro.key]),
+    other('scheme alone', ['Authorization', 'Bearer']),
+    other('as a cookie', ['Cookie', `key=${pro.key}`]),
+    other('as X-API-Key', ['X-API-Key', pro.key]),
+    // Which of them would count differs from one server to another, so that they open nothing.
+    other('several headers', ['Authorization', `Bearer ${pro.key}`], ['Authorization', `Bearer ${free.key}`]),
+    other('one header twice', ['Authorization', `Bearer ${pro.key}`], ['authorization', `Bearer ${pro.key}`]),
+    other('several, the first wrong', ['Authorization', `Bearer ${unknown}`], ['Authorization', `Bearer ${pro.key}`]),
+  ];
+  const keys = [pro, free, exhausted, leaver, revoked, expired, old].map(({ key }) => key);
+  return {
+    all,
+    pro: valid,
+    admin,
+    leaver: bearer('leaver', leaver.key, ['channels', 'usage']),
+    customers: { pro, free, exhausted, leaver },
+    secrets: [...keys, renewed, unknown, ADMIN_TOKEN, METRICS_TOKEN],
+  };
+}

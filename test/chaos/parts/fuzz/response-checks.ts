@@ -1,0 +1,191 @@
+import { TRANSCRIPTS, type ApiDocument, type Route, type Schema } from './api-document.js';
+import { textOf, type RawAnswer } from './response-reader.js';
+import type { Area } from './credentials.js';
+import { SMUGGLED } from './malformed.js';
+import type { Shot } from './fuzz-request.js';
+
+/** What Node or the way to the routes may say anywhere, in the envelope; the document does not repeat it for each route. */
+const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
+const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
+const NDJSON = 'application/x-ndjson';
+
+interface Asked {
+  method: string | undefined;
+  /** Undefined when the bytes do not say it plainly. */
+  path: string | undefined;
+  shot: Shot;
+}
+
+export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'gate' | 'smuggled';
+export type Findings = Record<Rule, string[]>;
+
+/** Holds answers against the document and against what is promised of every answer. */
+export class Judge {
+  readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], gate: [], smuggled: [] };
+  /** Transcripts that whole answers said were fetched, by the name of the credential. */
+  readonly fetched = new Map<string, number>();
+  judged = 0;
+
+  constructor(
+    private readonly document: ApiDocument,
+    private readonly secrets: readonly string[],
+  ) {}
+
+  /** @param index of the answer on its connection */
+  judge(shot: Shot, answer: RawAnswer, index: number): void {
+    this.judged += 1;
+    const found = (promise: Rule, what: string): void => {
+      this.findings[promise].push(`${what} (${answer.status} for ${shown(shot)})`);
+    };
+    const ids = answer.headers.get('x-request-id') ?? [];
+    if (ids.length !== 1 || !/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(ids[0] ?? ''))
+      found('request id', ids.join() || 'none');
+    if (ids.includes(SMUGGLED)) found('smuggled', 'a body was taken for a request');
+    if (answer.headers.has('x-powered-by')) found('schema', 'X-Powered-By');
+    if (!answer.whole) found('schema', 'the body was cut off');
+    const text = readable(answer);
+    if (text === undefined) return found('schema', 'not the gzip that it says');
+    const all = [...answer.headers.values()].flat().join('\n') + text;
+    if (this.secrets.some((secret) => all.includes(unprefixed(secret)))) found('secret', 'a secret');
+    const method = shot.methods[index];
+    const target = shot.targets?.[index];
+    const asked: Asked = { method, path: target === undefined ? undefined : (pathOf(target) ?? '/%'), shot };
+    const fault = this.fault(answer, method === 'HEAD' ? undefined : text, asked);
+    if (fault) found(fault[0], fault[1]);
+  }
+
+  private fault(
+    { status, headers }: RawAnswer,
+    text: string | undefined,
+    { method, path, shot }: Asked,
+  ): [Rule, string] | undefined {
+    const type = headers.get('content-type')?.[0]?.split(';')[0] ?? '';
+    const routes = path === undefined ? this.document.routes : this.document.routesAt(path);
+    if (status >= 500) return ['status', `${status}: ${text?.slice(0, 200)}`];
+    if (status >= 400) return this.errorFault(status, type, text, headers, routes);
+    if (status === 204 && method === 'OPTIONS') return undefined;
+    if (path !== undefined && /^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/.test(path))
+      return [200, 206, 301, 302, 304].includes(status) ? undefined : ['status', 'unknown'];
+    // Which of two requests that could be one was answered is not known; that it is no smuggled one is looked at before.
+    if (path === undefined) return undefined;
+    const asked = method === 'HEAD' ? 'GET' : method;
+    const route = routes.find((one) => one.method === asked && String(status) in one.operation.responses);
+    if (!route) return ['status', 'a status that the document does not name'];
+    const area = areaOf(route.path);
+    if (area && !shot.credential?.opens.includes(area)) return ['gate', `${shot.credential?.name} got in`];
+    if (text === undefined) return undefined;
+    const schema = route.operation.responses[status]?.content?.[type]?.schema;
+    if (!schema) return ['schema', `not a type that the document names: ${type}`];
+    if (type === 'text/plain') return undefined;
+    if (type === NDJSON) return this.linesFault(text, shot);
+    const value = parsed(text);
+    const wrong = this.document.mismatch(schema, value);
+    if (wrong !== undefined) return ['schema', wrong];
+    if (route.path === TRANSCRIPTS) return this.transcriptsFault(value, shot);
+    return undefined;
+  }
+
+  private errorFault(
+    status: number,
+    type: string,
+    text: string | undefined,
+    headers: RawAnswer['headers'],
+    routes: readonly Route[],
+  ): [Rule, string] | undefined {
+    const described = routes.flatMap(({ operation }) => {
+      const schema = operation.responses[status]?.content?.['application/json']?.schema;
+      return schema ? [schema] : [];
+    });
+    if (described.length === 0 && !ANYWHERE.has(status)) return ['status', 'a status that the document does not name'];
+    if (text === undefined) return undefined;
+    if (type !== 'application/json') return ['schema', `an error of the type ${type}`];
+    const value = parsed(text);
+    const schemas = [...described, ...(ANYWHERE.has(status) ? [this.envelope(status)] : [])];
+    const wrong = schemas.map((schema) => this.document.mismatch(schema, value));
+    if (!wrong.includes(undefined)) return ['schema', wrong[0] ?? ''];
+    const { requestId } = (value as { error: { requestId: string } }).error;
+    if (requestId !== headers.get('x-request-id')?.[0]) return ['request id', `${requestId} in the body`];
+    return INTERNALS.test(text) ? ['secret', text.slice(0, 200)] : undefined;
+  }
+
+  /** The envelope as the one operation describes it: 400 for all that Node refuses. */
+  private envelope(status: number): Schema {
+    const { operation } = this.document.routes.find(({ path }) => path === TRANSCRIPTS) ?? {};
+    const described = operation?.responses[status === 404 || status === 405 ? status : 400];
+    return described?.content?.['application/json']?.schema ?? {};
+  }
+
+  private linesFault(text: string, shot: Shot): [Rule, string] | undefined {
+    const events = text.trimEnd().split('\n').map(parsed) as Record<string, unknown>[];
+    const answer = {
+      channel: events[0]?.['channel'],
+      results: events.filter(({ type }) => type === 'result').map(({ result }) => result),
+      summary: events.at(-1)?.['summary'],
+    };
+    const wrong = this.document.mismatch({ $ref: '#/components/schemas/ChannelTranscripts' }, answer);
+    return wrong === undefined ? this.transcriptsFault(answer, shot) : ['schema', wrong];
+  }
+
+  private transcriptsFault(value: unknown, shot: Shot): [Rule, string] | undefined {
+    const { results, summary } = value as {
+      results: { ok: boolean; cached: boolean; error?: object }[];
+      summary: Record<'total' | 'succeeded' | 'failed' | 'cached' | 'fetched', number>;
+    };
+    const name = shot.credential?.name ?? '';
+    this.fetched.set(name, (this.fetched.get(name) ?? 0) + summary.fetched);
+    const count = (of: (entry: (typeof results)[number]) => boolean): number => results.filter(of).length;
+    const kept =
+      summary.total === results.length &&
+      summary.succeeded === count(({ ok }) => ok) &&
+      summary.failed === summary.total - summary.succeeded &&
+      summary.cached === count(({ cached }) => cached) &&
+      summary.fetched === summary.succeeded - summary.cached &&
+      results.every(({ ok, cached, error }) => (error !== undefined) === !ok && (ok || !cached));
+    return kept ? undefined : ['schema', `the summary does not add up: ${JSON.stringify(summary)}`];
+  }
+}
+
+/** The path of a target as a server has to read it; undefined when it is none. */
+function pathOf(target: string): string | undefined {
+  // A target has no fragment, and nothing in it is resolved.
+  const address = target.replaceAll('#', '%23');
+  const [, rest] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+(.*)$/i.exec(address) ?? [];
+  const whole = address.startsWith('/') || rest === undefined ? address : rest.startsWith('/') ? rest : `/${rest}`;
+  try {
+    const path = whole?.split('?', 1)[0];
+    if (path !== undefined) decodeURIComponent(path);
+    return path;
+  } catch {
+    return undefined;
+  }
+}
+
+function areaOf(path: string): Area | undefined {
+  const [, first] = path.split('/');
+  return (['channels', 'usage', 'admin', 'metrics'] as const).find((area) => area === first);
+}
+
+/** Of a key the random part is the secret, whatever stands before it. */
+export function unprefixed(secret: string): string {
+  return secret.startsWith('ctk_') ? secret.slice(10) : secret;
+}
+
+function readable(answer: RawAnswer): string | undefined {
+  try {
+    return textOf(answer);
+  } catch {
+    return undefined;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function shown({ kind, bytes }: Shot): string {
+  return `${kind}: ${JSON.stringify(bytes.subarray(0, 400).toString('latin1'))}`;
+}

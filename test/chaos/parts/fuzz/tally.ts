@@ -1,0 +1,74 @@
+import type { Promised } from '../../chaos-run.js';
+import type { Exchange } from './exchange.js';
+import type { Shot } from './fuzz-request.js';
+
+interface Counts {
+  connections: number;
+  answers: number;
+  well: number;
+  refused: number;
+  broken: number;
+  closed: number;
+  slowestMs: number;
+}
+
+/** What each kind of shot came to. */
+export class Tally {
+  private readonly kinds = new Map<string, Counts>();
+  private readonly statuses = new Map<number, number>();
+  private readonly credentials = new Set<string>();
+
+  count({ kind, credential }: Shot, { answers, ms }: Exchange): void {
+    const counts = this.kinds.get(kind) ?? {
+      connections: 0,
+      answers: 0,
+      well: 0,
+      refused: 0,
+      broken: 0,
+      closed: 0,
+      slowestMs: 0,
+    };
+    this.kinds.set(kind, counts);
+    counts.connections += 1;
+    counts.answers += answers.length;
+    if (answers.length === 0) counts.closed += 1;
+    counts.slowestMs = Math.max(counts.slowestMs, ms);
+    for (const { status } of answers) {
+      counts[status < 400 ? 'well' : status < 500 ? 'refused' : 'broken'] += 1;
+      this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
+    }
+    if (credential) this.credentials.add(credential.name);
+  }
+
+  rows(): (string | number)[][] {
+    return [...this.kinds].map(([kind, counts]) => [
+      kind,
+      counts.connections,
+      counts.answers,
+      counts.well,
+      counts.refused,
+      counts.broken,
+      counts.closed,
+      counts.slowestMs.toFixed(0),
+    ]);
+  }
+
+  /** That the draws reached what they were meant to reach. */
+  promised(short: boolean): Promised[] {
+    const wanted = [200, 201, 204, 400, 401, 402, 403, 404, 405, 409, 413, 415, 417, 429, 431];
+    const seen = [...this.statuses.keys()].sort((one, other) => one - other);
+    const missing = wanted.filter((status) => !this.statuses.has(status));
+    return [
+      {
+        what: 'each of the statuses was met',
+        seen: seen.map((status) => `${this.statuses.get(status)} × ${status}`).join(', '),
+        kept: missing.length === 0 || (short && missing.length < 4),
+      },
+      {
+        what: 'keys of every kind were used',
+        seen: `${this.credentials.size} kinds`,
+        kept: this.credentials.size >= 28,
+      },
+    ];
+  }
+}

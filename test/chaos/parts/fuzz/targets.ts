@@ -1,0 +1,207 @@
+import type { Chance } from '../../harness/random.js';
+
+const CHANNELS = ['@harbourlight', '@tidewater', 'emptyslip', 'UCfogsignalradio________', '@bench-2x9', '@bench-3x20'];
+const NOWHERE = ['@no-such-channel', 'UC0000000000000000000000', '@sunkentrawler', '@drydock', 'UC', '@', 'ab', '@ab'];
+
+/** A channel that is there. */
+export function channelId(chance: Chance): string {
+  return chance.often(0.3) ? `@bench-${1 + chance.below(4)}x${1 + chance.below(30)}` : chance.pick(CHANNELS);
+}
+
+/** Text in the place of a channel, from odd to hostile, as it stands in the request line. */
+export function hostileId(chance: Chance, canary: string): string {
+  const name = chance.pick([...CHANNELS, ...NOWHERE]);
+  const site = chance.pick([
+    canary,
+    `http://${canary}`,
+    `http://${canary}/@tidewater`,
+    `https://${canary}/channel/UCharbourlight__________`,
+    `//${canary}/@tidewater`,
+    `http://www.youtube.com@${canary}/@tidewater`,
+    `http://${canary}#www.youtube.com/@tidewater`,
+    `http://www.youtube.com:80@${canary}/@tidewater`,
+    `https://www.youtube.com.${canary}/@tidewater`,
+    `https://www.youtube.com/redirect?q=http://${canary}/`,
+    `https://www.youtube.com/@tidewater/../../../${canary}`,
+    'http://169.254.169.254/latest/meta-data/',
+    'http://127.0.0.1:5432/@tidewater',
+    'http://[::1]/@tidewater',
+    'http://0x7f000001/@a',
+    'http://2130706433/@a',
+    'http://localhost/@tidewater',
+    'file:///etc/passwd',
+    'gopher://127.0.0.1:6379/_FLUSHALL',
+    'jar:http://127.0.0.1!/x',
+    'https://youtu.be/hl-dinghy__',
+    'https://www.youtube.com/watch?v=hl-dinghy__',
+  ]);
+  const draw: (() => string)[] = [
+    () => encodeURIComponent(site),
+    () => site.replaceAll(' ', '%20'),
+    () => encodeURIComponent(encodeURIComponent(site)),
+    () => site.replace('://', ':/'),
+    () => `${encodeURIComponent(name)}%2F${chance.pick(['videos', '..', '%00', '%2F', 'x'.repeat(40)])}`,
+    () => `${name}%00`,
+    () => `%00${name}`,
+    () => `${name}%0d%0aX-Injected:%20yes`,
+    () => `${name}${chance.pick(['%zz', '%', '%c3', '%c3%28', '%e0%80%af', '%ff', '%u0041', '%2'])}`,
+    () => `${chance.pick(['..', '%2e%2e', '%2e%2e%2f%2e%2e', '..%2f..%2fadmin', '..;', '....//', '.'])}`,
+    () => `..\\..\\${name}`,
+    () => `%5c%5c${canary}%5cshare`,
+    () =>
+      encodeURIComponent(
+        chance.pick(['@海の灯台', '@münster', '@\u202eevil', '@a\u0301bc', '@😀😀😀', '@ａｂｃ', '@\u200bxyz']),
+      ),
+    () => chance.pick(['@海の灯台', '@münster', '@\u{1f600}\u{1f600}\u{1f600}']),
+    () => `@${'a'.repeat(chance.pick([29, 30, 31, 100, 2_047, 2_048, 6_000]))}`,
+    () => encodeURIComponent(`https://www.youtube.com/@tidewater?x=${'y'.repeat(chance.below(3_000))}`),
+    () => encodeURIComponent(`https://www.youtube.com/@tidewater/${'a/'.repeat(chance.below(50))}`),
+    () => encodeURIComponent(chance.bytes(1 + chance.below(30)).toString('latin1')),
+    () => [...chance.bytes(1 + chance.below(20))].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+    () =>
+      chance.pick([
+        "'%20OR%201=1--",
+        '$%7Bjndi:ldap:%2F%2F127.0.0.1%2Fa%7D',
+        '%3Cscript%3E',
+        '{{7*7}}',
+        '__proto__',
+        '*',
+        ':id',
+        '(.*)+$',
+      ]),
+    () => chance.pick([...CHANNELS, ...NOWHERE]),
+  ];
+  return chance.pick(draw)();
+}
+
+const SPELT = [
+  '/metrics',
+  '/usage',
+  '/admin/organizations',
+  '/health/live',
+  '/docs',
+  '/docs-json',
+  '/docs/swagger-ui.css',
+];
+
+/** A route in another spelling than the document's, which proxies and servers may take for the same. */
+function otherSpelling(chance: Chance): string {
+  const path = chance.often(0.3) ? `/channels/${channelId(chance)}/transcripts` : chance.pick(SPELT);
+  const at = 1 + chance.below(path.length - 1);
+  const encoded = `%${path.charCodeAt(at).toString(16)}`;
+  const draw: (() => string)[] = [
+    () => path.toUpperCase(),
+    () => path.slice(0, at) + path.charAt(at).toUpperCase() + path.slice(at + 1),
+    () => path.slice(0, at) + encoded + path.slice(at + 1),
+    () => path.slice(0, at) + encoded.replace('%', '%25') + path.slice(at + 1),
+    () =>
+      `${path}${chance.pick(['/', '//', '/.', '/..', '/%2e', '%2f', '.', ';', ';a=b', '%20', '%00', '%09', '#', '#/', '\\'])}`,
+    () => `${chance.pick(['/', '/.', '/x/..', '/%2e', '/docs/%2e%2e', '\\', '/;', '/%2f'])}${path}`,
+    () => `http://127.0.0.1${chance.pick(['', '/', '/.', '/x/..', '/%2e%2e', '/docs/..', '\\'])}${path}`,
+    () => path.replaceAll('/', chance.pick(['//', '/./', '/x/../', '/%2e/'])),
+  ];
+  return chance.pick(draw)();
+}
+
+/** A secret in a path, encoded so often and so thoroughly that it does not look like one. */
+function encodedSecret(chance: Chance, secret: string): string {
+  let text = secret;
+  for (let layers = 1 + chance.below(4); layers > 0; layers -= 1) {
+    text = Array.from(text, (character) =>
+      /[%_]/.test(character) || chance.often(0.1) ? `%${character.charCodeAt(0).toString(16)}` : character,
+    ).join('');
+  }
+  return chance.pick([`/${text}`, `/channels/${text}/transcripts`, `/%zz/${text}`, `/${'x'.repeat(250)}/${text}`]);
+}
+
+/** A whole target: of the known routes, near them, or none at all. */
+export function hostileTarget(chance: Chance, canary: string, secrets: readonly string[]): string {
+  const id = hostileId(chance, canary);
+  const transcripts = `/channels/${id}/transcripts`;
+  const secret = chance.pick(secrets);
+  const draw: [number, () => string][] = [
+    [
+      1,
+      () =>
+        chance.pick([`/${secret}`, `/usage?${secret}=1`, `/usage?key=${secret}`, `/channels/${secret}/transcripts`]),
+    ],
+    [10, () => transcripts],
+    [3, () => `${transcripts}?limit=${1 + chance.below(3)}`],
+    [1, () => `${transcripts}/`],
+    [1, () => `/${transcripts}`],
+    [1, () => transcripts.toUpperCase()],
+    [8, () => otherSpelling(chance)],
+    [2, () => encodedSecret(chance, secret)],
+    [1, () => `${transcripts};jsessionid=1`],
+    [1, () => `${transcripts}#fragment`],
+    [1, () => `http://127.0.0.1${transcripts}`],
+    [2, () => `http://${canary}${chance.pick([transcripts, '/usage', '/', ''])}`],
+    [1, () => `https://${canary}/usage`],
+    [1, () => chance.pick(['*', '//', '/', '/.', '/..', '/%2e', '/%', '/%zz', '?', '/?', 'usage', `${canary}:443`])],
+    [
+      1,
+      () =>
+        chance.pick([
+          '/docs/../usage',
+          '/docs/%2e%2e/usage',
+          '/docs/..%2f..%2fpackage.json',
+          '/docs/swagger-ui.css%00',
+        ]),
+    ],
+    [
+      1,
+      () =>
+        chance.pick([
+          '/docs/%5c..%5c..%5cetc',
+          '/docs//etc/passwd',
+          '/docs-yaml',
+          '/docs/index.html',
+          '/docs/swagger-ui.css',
+        ]),
+    ],
+    [
+      1,
+      () =>
+        chance.pick([
+          '/Usage',
+          '/usage/',
+          '/usage//',
+          '/usage%2f',
+          '/%75sage',
+          '/usage?',
+          '/usage?a=b&a=c',
+          '/usage%00',
+        ]),
+    ],
+    [
+      1,
+      () =>
+        chance.pick([
+          '/admin',
+          '/admin/',
+          '/admin/organizations/..%2f..',
+          '/admin/%2e%2e/usage',
+          '/ADMIN/organizations',
+        ]),
+    ],
+    [
+      1,
+      () =>
+        chance.pick([
+          '/metrics/',
+          '/METRICS',
+          '/health',
+          '/health/live/',
+          '/favicon.ico',
+          '/.env',
+          '/wp-login.php',
+          '/robots.txt',
+        ]),
+    ],
+    [1, () => `/${id}`],
+    [1, () => `/${'a/'.repeat(chance.below(3_000))}`],
+    [1, () => `/usage?${'a=1&'.repeat(chance.below(3_000))}`],
+  ];
+  // A space would end the target; what is sent is one request, however odd.
+  return chance.weighted(draw)().replaceAll(' ', '%20');
+}

@@ -1,0 +1,318 @@
+import { startStandIn } from '../../fake-youtube/fake-youtube.js';
+import { Chance } from '../harness/random.js';
+import { Service, type Customer, type Resources } from '../harness/service.js';
+import { settledState } from '../harness/settled.js';
+import { callers as callersOf } from '../harness/sockets.js';
+import { atOnce, until } from '../harness/until.js';
+import { atMost, equal, nothing, type Part, type Promised } from '../chaos-run.js';
+import { Caller } from './messages/caller.js';
+import { HOSTILE_FRAMES } from './messages/hostile-frames.js';
+import { natsFlood } from './messages/nats-flood.js';
+
+const REFUSED = 60_000;
+const REFUSED_SHORT = 2_000;
+/** Of messages that are asked on one connection before the next is sent. */
+const AT_ONCE = 50;
+/** Before the first look at the memory, so that all code has run and all pools are filled. */
+const WARM_UP_SHARE = 0.25;
+const HEAP_GROWTH_MB_MAX = 16;
+
+const FRAMES_EACH = 100;
+const FRAMES_EACH_SHORT = 4;
+const LOG_KB_MAX = 400;
+
+/** More than the service takes of one address, from each of more addresses than it takes in all. */
+const UNFINISHED_PER_ADDRESS = 300;
+const UNFINISHED_ADDRESSES = 5;
+const UNFINISHED_ADDRESSES_SHORT = 2;
+/** Half of what a frame may have. */
+const UNFINISHED = `60000#${'x'.repeat(32_000)}`;
+const UNFINISHED_MB_MAX = 64;
+const CLOSED_SECONDS_MAX = 20;
+
+const READERS = 40;
+const READERS_SHORT = 10;
+const BIG = '@bench-60x1500';
+const READERS_MB_MAX = 64;
+/** They may take nothing for 30 seconds. */
+const READERS_SECONDS_MAX = 50;
+
+/** Messages over TCP and NATS from callers who mean harm, with the memory watched. */
+export const messages: Part = async (torture) => {
+  const standIn = await startStandIn();
+  const service = await Service.start(torture.folder, {
+    DATABASE_URL: await torture.database.create(),
+    YOUTUBE_BASE_URL: standIn.url,
+    MESSAGE_TRANSPORT: 'tcp',
+    MESSAGE_HOST: '127.0.0.1',
+    MESSAGE_PORT: '0',
+  });
+  try {
+    const port = Number(/"url":"tcp:\/\/127\.0\.0\.1:(\d+)"/.exec(await service.log())?.[1]);
+    const field = new Field(service, await service.customer(), port, torture.short, new Chance(torture.seed));
+    await field.manyMessages();
+    torture.say('many messages on one connection');
+    await field.hostileFrames();
+    torture.say('hostile frames');
+    await field.unfinishedFrames();
+    torture.say('unfinished frames');
+    await field.stalledReaders();
+    torture.say('readers who take nothing');
+    const settled = await settledState(service);
+    const ended = equal('it ends with 0', await service.stop(), { code: 0, signal: null });
+    const flood = await natsFlood(torture, standIn.url);
+    return {
+      title: 'Messages that mean harm',
+      text:
+        'Messages with and without a key, thousands on one connection; frames of every hostile kind, after each of which the ' +
+        'connection is closed or works; frames that never end; readers who never read; and a flood without keys over NATS.',
+      columns: ['what', 'times', 'seen', 'log'],
+      rows: [...field.rows, ...flood.rows],
+      promised: [...field.promised, ...settled, ended, ...flood.promised],
+    };
+  } finally {
+    await service.stop('SIGKILL').catch(() => undefined);
+    await standIn.close();
+  }
+};
+
+class Field {
+  readonly rows: (string | number)[][] = [];
+  readonly promised: Promised[] = [];
+
+  constructor(
+    private readonly service: Service,
+    private readonly customer: Customer,
+    private readonly port: number,
+    private readonly short: boolean,
+    private readonly chance: Chance,
+  ) {}
+
+  /** Without a key, with a wrong one, and with the right one, all on one connection that stays open. */
+  async manyMessages(): Promise<void> {
+    const { key } = this.customer;
+    const caller = new Caller(this.port).read();
+    const ends = new Map<string, number>();
+    const data = [
+      { id: '@tidewater' },
+      { apiKey: `ctk_${'x'.repeat(40)}`, id: '@tidewater' },
+      { apiKey: key, id: '!' },
+    ];
+    let sent = 0;
+    const ask = async (): Promise<void> => {
+      const message = sent % 200 === 0 ? { apiKey: key, id: '@emptyslip' } : data[sent % data.length];
+      sent += 1;
+      const end = await caller.ask(message ?? {});
+      ends.set(end, (ends.get(end) ?? 0) + 1);
+    };
+    const count = this.short ? REFUSED_SHORT : REFUSED;
+    const first = Math.floor(count * WARM_UP_SHARE);
+    await atOnce(Array.from({ length: first }), AT_ONCE, ask);
+    const before = { ...(await this.look()), listeners: (await this.service.listeners()).total };
+    await atOnce(Array.from({ length: count - first }), AT_ONCE, ask);
+    const after = { ...(await this.look()), listeners: (await this.service.listeners()).total };
+    const answered = [...ends.values()].reduce((sum, one) => sum + one, 0);
+    const kinds = [...ends.keys()].sort();
+    this.rows.push([
+      'on one connection',
+      count,
+      [...ends].map(([end, times]) => `${end} ${times}`).join(', '),
+      `${after.logKilobytes - before.logKilobytes} KB`,
+    ]);
+    this.promised.push(
+      equal('many messages: all answered', answered, count),
+      equal(
+        'many messages: how they ended',
+        kinds.filter(
+          (kind) => !['channel_not_found', 'invalid_api_key', 'rate_limited', 'unauthorized'].includes(kind),
+        ),
+        ['summary'],
+      ),
+      atMost(
+        'many messages: heap above that after the first quarter, while their connection lives',
+        (after.heapUsed - before.heapUsed) / 2 ** 20,
+        HEAP_GROWTH_MB_MAX,
+        'MB',
+      ),
+      atMost(
+        'many messages: listeners, above those after the first quarter',
+        after.listeners - before.listeners,
+        50,
+        '',
+      ),
+      nothing('many messages: timers that stay', more(before, after, 'Timeout')),
+    );
+    caller.socket.destroy();
+  }
+
+  /** After each the connection is closed, or answers the next message. */
+  async hostileFrames(): Promise<void> {
+    const kinds = Object.entries(HOSTILE_FRAMES);
+    const each = this.short ? FRAMES_EACH_SHORT : FRAMES_EACH;
+    const before = await this.look();
+    const wrong: string[] = [];
+    let closed = 0;
+    const shots = kinds.flatMap(([name, make]) =>
+      Array.from({ length: each }, () => ({ name, bytes: make(this.chance) })),
+    );
+    await atOnce(shots, 20, async ({ name, bytes }) => {
+      const caller = new Caller(this.port).read().send(bytes);
+      const answer = caller.ask({});
+      await until('It is closed or answers', () => settledIn(answer), 10_000).catch(() =>
+        wrong.push(`${name}: neither`),
+      );
+      const end = await Promise.race([answer, Promise.resolve('neither')]);
+      if (end === 'closed') closed += 1;
+      else if (end !== 'unauthorized' && end !== 'rate_limited') wrong.push(`${name}: ${end}`);
+      caller.socket.destroy();
+    });
+    const well = await this.ask();
+    const after = await this.look();
+    this.rows.push([
+      `hostile frames of ${kinds.length} kinds`,
+      shots.length,
+      `${closed} connections closed`,
+      `${after.logKilobytes - before.logKilobytes} KB`,
+    ]);
+    const bugs = (await this.service.log()).split('\n').filter((line) => /"event":"bug"|"level":"error"/.test(line));
+    this.promised.push(
+      nothing('hostile frames: connections that were neither closed nor answered the next message', wrong),
+      equal('hostile frames: a message meanwhile', well, 'summary'),
+      atMost('hostile frames: lines in the log', after.logKilobytes - before.logKilobytes, LOG_KB_MAX, 'KB'),
+      nothing(
+        'hostile frames: faults in the log',
+        bugs.map((line) => line.slice(0, 200)),
+      ),
+    );
+  }
+
+  /** From several addresses, each with more connections than it may have. */
+  async unfinishedFrames(): Promise<void> {
+    const before = await this.look();
+    const count = this.short ? UNFINISHED_ADDRESSES_SHORT : UNFINISHED_ADDRESSES;
+    const addresses = Array.from({ length: count }, (_, index) => `127.0.0.${index + 2}`);
+    const guests = addresses.flatMap((address) =>
+      Array.from({ length: UNFINISHED_PER_ADDRESS }, () => new Caller(this.port, address).read().send(UNFINISHED)),
+    );
+    const startedAtMs = performance.now();
+    // The kernel has taken all, and the service has read or refused all.
+    await until('All have been sent', () => guests.every(({ closed, socket }) => closed || socket.bytesWritten > 0));
+    const well = await this.ask();
+    const during = await this.look();
+    const held = await this.connected();
+    if (!this.short) {
+      await until('They are closed', () => guests.every(({ closed }) => closed), CLOSED_SECONDS_MAX * 2_000).catch(
+        () => undefined,
+      );
+      this.promised.push(
+        atMost(
+          'unfinished frames: the last is closed after',
+          (performance.now() - startedAtMs) / 1000,
+          CLOSED_SECONDS_MAX,
+          's',
+        ),
+      );
+    }
+    for (const { socket } of guests) socket.destroy();
+    this.rows.push([
+      'unfinished frames',
+      guests.length,
+      `${held} connections at once`,
+      `${during.logKilobytes - before.logKilobytes} KB`,
+    ]);
+    this.promised.push(
+      atMost(
+        'unfinished frames: memory above that before',
+        (heldBytes(during) - heldBytes(before)) / 2 ** 20,
+        UNFINISHED_MB_MAX,
+        'MB',
+      ),
+      equal('unfinished frames: a message of another address meanwhile', well, 'summary'),
+      atMost('unfinished frames: connections at once', held, 1_024, ''),
+    );
+  }
+
+  /** Who ask for megabytes and send a byte now and then, but never read. */
+  async stalledReaders(): Promise<void> {
+    const message = { apiKey: this.customer.key, id: BIG, limit: 60 };
+    const fetching = new Caller(this.port).read();
+    const fetched = await fetching.ask(message);
+    fetching.socket.destroy();
+    const before = await this.look();
+    const readers = Array.from({ length: this.short ? READERS_SHORT : READERS }, () => new Caller(this.port));
+    for (const reader of readers) {
+      void reader.ask(message);
+      reader.send('60000#');
+    }
+    const sending = setInterval(() => readers.forEach((reader) => reader.send('x')), 1_000);
+    const startedAtMs = performance.now();
+    const well = await this.ask();
+    const during = await this.look();
+    if (!this.short) {
+      await until(
+        'They are closed',
+        async () => (await this.connected()) === 0,
+        READERS_SECONDS_MAX * 2_000,
+        500,
+      ).catch(() => undefined);
+      const seconds = (performance.now() - startedAtMs) / 1000;
+      this.promised.push(
+        atMost('readers who take nothing: the last is closed after', seconds, READERS_SECONDS_MAX, 's'),
+      );
+    }
+    clearInterval(sending);
+    for (const { socket } of readers) socket.destroy();
+    this.rows.push([
+      'readers who take nothing',
+      readers.length,
+      `answers of ${BIG}, ${((heldBytes(during) - heldBytes(before)) / 2 ** 20).toFixed(0)} MB more memory`,
+      `${during.logKilobytes - before.logKilobytes} KB`,
+    ]);
+    this.promised.push(
+      equal('readers who take nothing: the first, who reads, gets all', fetched, 'summary'),
+      equal('readers who take nothing: a message meanwhile', well, 'summary'),
+      atMost(
+        'readers who take nothing: memory above that before',
+        (heldBytes(during) - heldBytes(before)) / 2 ** 20,
+        READERS_MB_MAX,
+        'MB',
+      ),
+    );
+  }
+
+  /** How many callers the service has; the port that it listens on is not one. */
+  private async connected(): Promise<number> {
+    const ports = await callersOf(this.service.program.child.pid ?? 0, this.port);
+    return [...(ports ?? [])].filter((port) => port !== 0).length;
+  }
+
+  /** A message of a caller who behaves. */
+  private async ask(): Promise<string> {
+    const caller = new Caller(this.port).read();
+    try {
+      return await caller.ask({ apiKey: this.customer.key, id: '@emptyslip' });
+    } finally {
+      caller.socket.destroy();
+    }
+  }
+
+  private async look(): Promise<Resources & { logKilobytes: number }> {
+    const resources = await this.service.resources();
+    return { ...resources, logKilobytes: Math.ceil((await this.service.log()).length / 1024) };
+  }
+}
+
+/** After a collection of garbage. Pages that the process has not given back to the system say nothing of what it holds. */
+function heldBytes({ heapUsed, external }: Resources): number {
+  return heapUsed + external;
+}
+
+async function settledIn(work: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol('pending');
+  return (await Promise.race([work, Promise.resolve(pending)])) !== pending;
+}
+
+function more(before: Resources, after: Resources, name: string): string[] {
+  const [one, other] = [before.held[name] ?? 0, after.held[name] ?? 0];
+  return other > one + 10 ? [`${other} instead of ${one}`] : [];
+}

@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect } from '@nats-io/transport-node';
+import { findFreePort } from '../../../../src/database/embedded/postmaster.js';
+import { Program } from '../../harness/program.js';
+import { Service } from '../../harness/service.js';
+import { settledState } from '../../harness/settled.js';
+import { at } from '../../harness/transcripts.js';
+import { until } from '../../harness/until.js';
+import { atMost, equal, type Promised, type Torture } from '../../chaos-run.js';
+
+const SUBJECT = 'channels.transcripts';
+const MESSAGES = 100_000;
+const MESSAGES_SHORT = 5_000;
+const BATCH = 1_000;
+const HEAP_GROWTH_MB_MAX = 16;
+const LOG_KB_MAX = 200;
+/** Messages come in their order: one behind a flood waits for it, or is refused with 503 meanwhile. */
+const ANSWERED_SECONDS_MAX = 30;
+
+export interface FloodEnd {
+  rows: (string | number)[][];
+  promised: Promised[];
+}
+
+/** Messages without a key over NATS, as fast as they can be published, from a caller who takes no answer. */
+export async function natsFlood(torture: Torture, platformUrl: string): Promise<FloodEnd> {
+  if (spawnSync('nats-server', ['--version']).error)
+    return { rows: [['over NATS', 'left out: nats-server is not installed', '', '']], promised: [] };
+  const { folder, database, short } = torture;
+  const port = await findFreePort();
+  const file = join(folder, 'nats.conf');
+  await writeFile(file, `host: "127.0.0.1"\nport: ${port}\n`);
+  const broker = Program.start('nats-server', ['--config', file], { logFile: join(folder, 'nats.log') });
+  let service: Service | undefined;
+  const url = `nats://127.0.0.1:${port}`;
+  const client = await connected(url);
+  try {
+    service = await Service.start(folder, {
+      DATABASE_URL: await database.create(),
+      YOUTUBE_BASE_URL: platformUrl,
+      MESSAGE_TRANSPORT: 'nats',
+      NATS_URL: url,
+    });
+    const customer = await service.customer();
+    const ask = async (data: object): Promise<unknown> => {
+      const packet = { id: 'one', pattern: SUBJECT, data };
+      const answer: unknown = (await client.request(SUBJECT, JSON.stringify(packet), { timeout: 30_000 })).json();
+      return at(answer, 'err', 'error', 'code') ?? at(answer, 'response', 'type');
+    };
+    const publish = async (count: number): Promise<void> => {
+      for (let index = 0; index < count; index += 1) {
+        const garbage = index % 10 === 9;
+        const packet = JSON.stringify({ id: String(index), pattern: SUBJECT, data: { id: '@tidewater' } });
+        client.publish(SUBJECT, garbage ? '1' : packet, { reply: 'nobody.listens' });
+        if (index % BATCH === BATCH - 1) await client.flush();
+      }
+      await client.flush();
+    };
+    const count = short ? MESSAGES_SHORT : MESSAGES;
+    await publish(count / 10);
+    await until('It answers after a first tenth', async () => (await ask({})) !== undefined);
+    const before = await service.resources();
+    const logBefore = (await service.log()).length;
+    const startedAtMs = performance.now();
+    await publish(count);
+    const floodedAtMs = performance.now();
+    let answered: unknown;
+    await until(
+      'A message with a key is answered',
+      async () => (answered = await ask({ apiKey: customer.key, id: '@emptyslip' })) === 'channel',
+      ANSWERED_SECONDS_MAX * 2_000,
+    ).catch(() => undefined);
+    const waitedSeconds = (performance.now() - floodedAtMs) / 1000;
+    const seconds = (floodedAtMs - startedAtMs) / 1000;
+    const after = await service.resources();
+    const logKilobytes = ((await service.log()).length - logBefore) / 1024;
+    return {
+      rows: [
+        [
+          'without a key, over NATS',
+          count,
+          `${(count / seconds).toFixed(0)} a second`,
+          `${logKilobytes.toFixed(0)} KB`,
+        ],
+      ],
+      promised: [
+        equal('over NATS, behind the flood: a message with a key is answered', answered, 'channel'),
+        atMost('over NATS, behind the flood: after', waitedSeconds, ANSWERED_SECONDS_MAX, 's'),
+        atMost(
+          'over NATS: heap above that after the first tenth',
+          (after.heapUsed - before.heapUsed) / 2 ** 20,
+          HEAP_GROWTH_MB_MAX,
+          'MB',
+        ),
+        atMost('over NATS: lines in the log', logKilobytes, LOG_KB_MAX * Math.max(1, seconds / 10), 'KB'),
+        ...(await settledState(service, 'the service on NATS')),
+        equal('over NATS: it ends with 0', await service.stop(), { code: 0, signal: null }),
+      ],
+    };
+  } finally {
+    await service?.stop('SIGKILL').catch(() => undefined);
+    await client.close();
+    await broker.stop('SIGKILL');
+  }
+}
+
+async function connected(url: string): Promise<Awaited<ReturnType<typeof connect>>> {
+  let client: Awaited<ReturnType<typeof connect>> | undefined;
+  await until('NATS answers', async () => (client = await connect({ servers: url, reconnect: false })) !== undefined);
+  if (!client) throw new Error('NATS answered.');
+  return client;
+}

@@ -1,0 +1,94 @@
+import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { Chance } from '../../harness/random.js';
+import { Service } from '../../harness/service.js';
+import { settledState } from '../../harness/settled.js';
+import { atOnce } from '../../harness/until.js';
+import { atMost, equal, nothing, type Torture } from '../../chaos-run.js';
+import { bookOf, quotaClock, type Findings } from './findings.js';
+
+const JUMPS = 120;
+const JUMPS_SHORT = 12;
+const DEADLINE_SECONDS = 10;
+const HOUR = 3_600;
+const OFFSETS_SECONDS = [
+  0,
+  1,
+  -1,
+  61,
+  -61,
+  2 * HOUR,
+  -2 * HOUR,
+  25 * HOUR,
+  -25 * HOUR,
+  40 * 24 * HOUR,
+  -40 * 24 * HOUR,
+  400 * 24 * HOUR,
+];
+
+/** The time of day that the process sees, and that of the quota in the database, put forward and back under load. */
+export async function clock({ folder, database, short, seed }: Torture): Promise<Findings> {
+  const chance = new Chance(seed + 200);
+  const standIn = await startStandIn();
+  const url = await database.create();
+  const environment = {
+    DATABASE_URL: url,
+    YOUTUBE_BASE_URL: standIn.url,
+    REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
+  };
+  const service = await Service.start(folder, environment);
+  const limited = await Service.start(folder, { ...environment, RATE_LIMIT_PER_MINUTE: '3' });
+  try {
+    const customer = await service.customer();
+    const other = await service.customer();
+    const wrong: string[] = [];
+    let [calls, fetched, slowestMs] = [0, 0, 0];
+    const jumps = short ? JUMPS_SHORT : JUMPS;
+    const ask = async (): Promise<void> => {
+      const answer = await service.get(`/channels/@bench-2x${1 + chance.below(60)}/transcripts`, customer.key);
+      const { summary } = answer.body as { summary?: { total: number; succeeded: number; fetched: number } };
+      calls += 1;
+      slowestMs = Math.max(slowestMs, answer.ms);
+      fetched += summary?.fetched ?? 0;
+      if (answer.status !== 200 || !answer.whole || summary?.succeeded !== 2)
+        wrong.push(`${answer.status} ${answer.text.slice(0, 200)}`);
+    };
+    const refusals: number[] = [];
+    for (let call = 0; call < 3; call += 1) await limited.get('/usage', other.key);
+    for (let jump = 0; jump < jumps; jump += 1) {
+      const asking = atOnce([1, 2, 3, 4, 5, 6], 3, ask);
+      await service.setClock(chance.pick(OFFSETS_SECONDS) * 1000);
+      await limited.setClock(chance.pick(OFFSETS_SECONDS) * 1000);
+      if (jump % 6 === 5) await database.query(url, quotaClock(chance.pick([0, 5, -5, HOUR, -HOUR, 33 * 24 * HOUR])));
+      const { status, headers } = await limited.get('/usage', other.key);
+      if (status === 429) refusals.push(Number(headers['retry-after']));
+      await asking;
+    }
+    const book = bookOf(await service.command('usage', customer.id, '--verify'));
+    const retryMax = Math.max(0, ...refusals);
+    return {
+      rows: [
+        [
+          'the clock of the process set',
+          `${jumps} times, by -40 to 400 days, under ${calls} calls; the quota's own ${Math.floor(jumps / 6)} times`,
+        ],
+      ],
+      promised: [
+        equal('calls while the clock jumps', calls, jumps * 6),
+        nothing('calls that were not answered with all they asked for', wrong),
+        atMost('the longest of them, within its deadline and a second', slowestMs / 1000, DEADLINE_SECONDS + 1, 's'),
+        {
+          what: 'the limit of a minute stays one of a minute',
+          seen: `${refusals.length} × 429, Retry-After at most ${retryMax} s`,
+          kept: refusals.length > 0 && retryMax > 0 && retryMax <= 60,
+        },
+        equal('charged, over all months, as the answers said', book.used, fetched),
+        equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
+        ...(await settledState(service, 'under jumping clocks')),
+        equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
+      ],
+    };
+  } finally {
+    await Promise.all([service, limited].map((one) => one.stop('SIGKILL').catch(() => undefined)));
+    await standIn.close();
+  }
+}

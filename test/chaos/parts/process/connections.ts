@@ -1,0 +1,181 @@
+import { connect, type Socket } from 'node:net';
+import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { ADMIN_TOKEN, Service, type Customer } from '../../harness/service.js';
+import { settledState } from '../../harness/settled.js';
+import { callers } from '../../harness/sockets.js';
+import { until } from '../../harness/until.js';
+import { atMost, equal, nothing, type Promised, type Torture } from '../../chaos-run.js';
+import type { Findings } from './findings.js';
+
+const DEADLINE_SECONDS = 10;
+/** A request has 30 seconds to arrive, which is looked at every few seconds. */
+const CLOSED_SECONDS_MAX = 45;
+/** A reader may take nothing for 30 seconds, which is found out up to six seconds later. */
+const READERS_SECONDS_MAX = 45;
+const CALLS = 60;
+const BIG = '/channels/@bench-60x1500/transcripts?limit=60';
+
+interface Crowd {
+  idle: number;
+  writers: number;
+  readers: number;
+}
+
+/** A connection that does not behave, and what became of it. */
+class Guest {
+  received = '';
+  closedAfterMs: number | undefined;
+  localPort = 0;
+  readonly socket: Socket;
+  private readonly openedAtMs = performance.now();
+
+  constructor(port: number, first: string) {
+    this.socket = connect({ port, host: '127.0.0.1' });
+    this.socket.on('error', () => undefined);
+    this.socket.once('connect', () => (this.localPort = this.socket.localPort ?? 0));
+    this.socket.once('close', () => (this.closedAfterMs = performance.now() - this.openedAtMs));
+    if (first !== '') this.socket.write(first);
+  }
+
+  listen(): this {
+    this.socket.on(
+      'data',
+      (chunk: Buffer) => (this.received = (this.received + chunk.toString('latin1')).slice(0, 2_000)),
+    );
+    return this;
+  }
+}
+
+/** Thousands of connections that say nothing, requests that come and answers that are read a byte a second. */
+export async function connections({ folder, database, short, say }: Torture): Promise<Findings> {
+  const standIn = await startStandIn();
+  const environment = { DATABASE_URL: await database.create(), YOUTUBE_BASE_URL: standIn.url };
+  const service = await Service.start(folder, { ...environment, REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS) });
+  const guests: Guest[] = [];
+  try {
+    const customer = await service.customer();
+    const port = Number(new URL(service.url).port);
+    await service.get(BIG, customer.key);
+    await others(service, customer, 10);
+    const quiet = await others(service, customer, CALLS);
+    const crowd: Crowd = short ? { idle: 300, writers: 20, readers: 4 } : { idle: 2_000, writers: 100, readers: 10 };
+    const groups = invite(port, customer, crowd);
+    guests.push(...Object.values(groups).flat());
+    const pid = service.program.child.pid ?? 0;
+    let held = 0;
+    const all = async (): Promise<boolean> => (held = (await callers(pid, port))?.size ?? 0) >= guests.length;
+    await until('All are connected', all, 25_000).catch(() => undefined);
+    const dribbling = setInterval(() => dribble(groups), 1_000);
+    say(`${guests.length} connections that do not behave`);
+    const crowded = await others(service, customer, CALLS);
+    const kept = new Guest(port, `GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n`).listen();
+    const closing = short ? [] : await closed(service, groups);
+    clearInterval(dribbling);
+    kept.socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(
+      'The connection that behaves is answered again',
+      () => kept.received.split('HTTP/1.1 200').length === 3,
+    ).catch(() => undefined);
+    guests.push(kept);
+    for (const { socket } of guests) socket.destroy();
+    const settled = await settledState(service, 'after the connections');
+    const ms = (times: readonly number[], share: number): string =>
+      (times[Math.floor((times.length - 1) * share)] ?? 0).toFixed(0);
+    return {
+      rows: [
+        [
+          'connections that do not behave',
+          `${crowd.idle} idle, ${2 * crowd.writers} that write and ${crowd.readers} that read a byte a second`,
+        ],
+        [
+          'other calls meanwhile',
+          `median ${ms(crowded.ms, 0.5)} ms, slowest ${ms(crowded.ms, 1)} ms; without them ${ms(quiet.ms, 0.5)} and ${ms(quiet.ms, 1)} ms`,
+        ],
+        ...(short
+          ? [['how they are closed', 'left out: it takes longer than the short form has'] as [string, string]]
+          : []),
+      ],
+      promised: [
+        { what: 'they were in the service', seen: `${held} connections`, kept: held >= guests.length - 1 },
+        equal('other calls meanwhile, all answered', [crowded.ms.length, crowded.wrong], [CALLS, []]),
+        atMost(
+          'the slowest of them, within its deadline and a second',
+          Math.max(...crowded.ms) / 1000,
+          DEADLINE_SECONDS + 1,
+          's',
+        ),
+        ...closing,
+        equal('a connection that behaves is kept', kept.received.split('HTTP/1.1 200').length - 1, 2),
+        ...settled,
+      ],
+    };
+  } finally {
+    for (const { socket } of guests) socket.destroy();
+    await service.stop('SIGKILL').catch(() => undefined);
+    await standIn.close();
+  }
+}
+
+type Groups = Record<'idle' | 'heads' | 'bodies' | 'readers', Guest[]>;
+
+function invite(port: number, { key }: Customer, { idle, writers, readers }: Crowd): Groups {
+  const guests = (count: number, first: string): Guest[] => Array.from({ length: count }, () => new Guest(port, first));
+  const post = `POST /admin/organizations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`;
+  const groups = {
+    idle: guests(idle, ''),
+    heads: guests(writers, 'GET /health/live HTTP/1.1\r\nHost: a\r\nX-Slow: '),
+    bodies: guests(writers, `${post}Content-Type: application/json\r\nContent-Length: 4000\r\n\r\n{"name":"`),
+    readers: guests(readers, `GET ${BIG} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`),
+  };
+  for (const guest of [...groups.idle, ...groups.heads, ...groups.bodies]) guest.listen();
+  // Whoever does not listen reads by hand.
+  for (const { socket } of groups.readers) socket.pause();
+  return groups;
+}
+
+function dribble({ heads, bodies, readers }: Groups): void {
+  for (const { socket } of [...heads, ...bodies]) if (socket.writable) socket.write('x');
+  for (const { socket } of readers) socket.read(1);
+}
+
+/** Calls of callers who behave, one after the other: how long each took, sorted. */
+async function others(service: Service, { key }: Customer, count: number): Promise<{ ms: number[]; wrong: string[] }> {
+  const ms: number[] = [];
+  const wrong: string[] = [];
+  for (let call = 0; call < count; call += 1) {
+    const path = call % 2 === 0 ? '/usage' : '/channels/@tidewater/transcripts?limit=3';
+    const answer = await service.get(path, key);
+    ms.push(answer.ms);
+    if (answer.status !== 200 || !answer.whole) wrong.push(`${answer.status} ${path}`);
+  }
+  return { ms: ms.sort((one, other) => one - other), wrong };
+}
+
+async function closed(service: Service, groups: Groups): Promise<Promised[]> {
+  const everybody = Object.values(groups).flat();
+  const pid = service.program.child.pid ?? 0;
+  const port = Number(new URL(service.url).port);
+  // A paused reader does not see the end of its connection: that is looked for on the other side.
+  const ports = everybody.map(({ localPort }) => localPort);
+  const left = async (): Promise<number> => {
+    const open = await callers(pid, port);
+    return ports.filter((one) => open?.has(one)).length;
+  };
+  const startedAtMs = performance.now();
+  await until('They are closed', async () => (await left()) === 0, READERS_SECONDS_MAX * 1_000, 500).catch(
+    () => undefined,
+  );
+  const lastSeconds = (performance.now() - startedAtMs) / 1000;
+  const seen = everybody.filter((guest) => !groups.readers.includes(guest));
+  const latestMs = Math.max(...seen.map(({ closedAfterMs }) => closedAfterMs ?? Number.POSITIVE_INFINITY));
+  const without408 = (guests: readonly Guest[]): string[] =>
+    guests
+      .filter(({ received }) => !received.startsWith('HTTP/1.1 408'))
+      .map(({ received }) => JSON.stringify(received.slice(0, 60)));
+  return [
+    equal('connections of theirs still open in the service', await left(), 0),
+    atMost('the last slow reader was closed after', lastSeconds, READERS_SECONDS_MAX, 's'),
+    atMost('the last idle one or slow writer was closed after', latestMs / 1000, CLOSED_SECONDS_MAX, 's'),
+    nothing('slow writers that were not told 408', without408([...groups.heads, ...groups.bodies])),
+  ];
+}

@@ -1,0 +1,188 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdir, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { prepareCluster } from '../../../../src/database/embedded/postgres-cluster.js';
+import { stopPostmaster } from '../../../../src/database/embedded/postmaster.js';
+import { Program, PROJECT } from '../../harness/program.js';
+import { Service, type Answer } from '../../harness/service.js';
+import { settledState } from '../../harness/settled.js';
+import { atOnce, until } from '../../harness/until.js';
+import { equal, nothing, type Promised, type Torture } from '../../chaos-run.js';
+import { bookOf, type Findings } from './findings.js';
+
+const run = promisify(execFile);
+const MEGABYTE = Buffer.alloc(2 ** 20, 'x');
+const CALLS_MAX = 1_500;
+
+/** A small disk of its own, mounted at `path` until `release`. */
+async function mountDisk(path: string, megabytes: number, ...options: string[]): Promise<() => Promise<void>> {
+  await mkdir(path, { recursive: true });
+  await run('mount', ['-t', 'tmpfs', '-o', [`size=${megabytes}m`, 'mode=0711', ...options].join(), 'torture', path]);
+  const letGo = (): void => {
+    endPostgres(path);
+    spawnSync('umount', ['-l', path]);
+  };
+  // Also when the torture is told to end at once.
+  process.on('exit', letGo);
+  return async () => {
+    await run('umount', [path]).catch(letGo);
+    process.off('exit', letGo);
+  };
+}
+
+/** DATA_DIR on a disk that is read-only, too small, or fills up while the service runs on its embedded database. */
+export async function disk(torture: Torture): Promise<Findings> {
+  const { folder } = torture;
+  if (process.getuid?.() !== 0)
+    return { rows: [['a full and a read-only disk', 'left out: only root can mount one']], promised: [] };
+  const readOnly = await refusedStart(folder, 'read-only', 4, 'ro');
+  const tooSmall = await refusedStart(folder, 'small', 12);
+  const { rows, promised } = await fillingUp(torture);
+  return {
+    rows: [['DATA_DIR on a read-only disk', readOnly.line], ['DATA_DIR on a disk of 12 MB', tooSmall.line], ...rows],
+    promised: [
+      {
+        what: 'a read-only DATA_DIR ends the start with 1 and one line that says so',
+        seen: readOnly.line,
+        kept: readOnly.kept && /read-only/.test(readOnly.line),
+      },
+      { what: 'so does a full one', seen: tooSmall.line, kept: tooSmall.kept && /space|full/i.test(tooSmall.line) },
+      ...promised,
+    ],
+  };
+}
+
+/** A service that was killed leaves its PostgreSQL behind; the first line of its lock file is its process id. */
+function endPostgres(dataDir: string): void {
+  try {
+    const [pid] = readFileSync(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8').split('\n');
+    process.kill(Number(pid), 'SIGQUIT');
+  } catch {
+    // There is none.
+  }
+}
+
+async function refusedStart(
+  folder: string,
+  name: string,
+  megabytes: number,
+  ...options: string[]
+): Promise<{ line: string; kept: boolean }> {
+  const path = join(folder, `disk-${name}`);
+  const release = await mountDisk(path, megabytes, ...options);
+  try {
+    const logFile = join(folder, `disk-${name}.log`);
+    const environment = { HOST: '127.0.0.1', PORT: '0', DATA_DIR: path };
+    const program = Program.start(process.execPath, [join(PROJECT, 'dist/main.js')], { environment, logFile });
+    const { code } = await program.ended;
+    const lines = (await readFile(logFile, 'utf8'))
+      .split('\n')
+      .filter((line) => line.startsWith('channel-transcripts:'));
+    return {
+      line: lines.join(' / ').replaceAll(path, 'DATA_DIR'),
+      kept: code === 1 && lines.length === 1 && lines[0]?.includes(path) === true,
+    };
+  } finally {
+    await release();
+  }
+}
+
+async function fillingUp({ folder, say }: Torture): Promise<Findings> {
+  const path = join(folder, 'disk-filling');
+  const release = await mountDisk(path, 160);
+  const standIn = await startStandIn();
+  let service: Service | undefined;
+  try {
+    service = await Service.start(folder, { DATA_DIR: path, YOUTUBE_BASE_URL: standIn.url, UPLOADS_TTL_SECONDS: '1' });
+    const running = service;
+    const customer = await service.customer();
+    const answers: Answer[] = [];
+    const ask = async (number: number): Promise<void> => {
+      answers.push(await running.get(`/channels/@bench-2x${number}/transcripts`, customer.key));
+    };
+    await ask(1);
+    const filler = join(path, 'filler');
+    await fill(filler);
+    say('the disk is full');
+    const refused = (): number => answers.filter(({ status }) => status === 503).length;
+    await atOnce(
+      Array.from({ length: CALLS_MAX }, (_, index) => index + 2),
+      8,
+      async (number) => {
+        if (refused() < 20) await ask(number);
+      },
+    );
+    const during = answers.length - 1;
+    await rm(filler);
+    const freedAtMs = performance.now();
+    await until('It serves again', async () => {
+      await ask(9_000 + (answers.length % 900));
+      return answers.at(-1)?.status === 200;
+    }).catch(() => undefined);
+    const recoveredMs = performance.now() - freedAtMs;
+    const fetched = answers.reduce(
+      (sum, { status, body }) =>
+        sum + (status === 200 ? (body as { summary: { fetched: number } }).summary.fetched : 0),
+      0,
+    );
+    const recovered = answers.at(-1)?.status;
+    const settled = /settlement_given_up|settlement_forfeited/.test(await service.log());
+    await until(
+      'Nothing is reserved',
+      async () => bookOf(await running.admin('GET', `/organizations/${customer.id}/usage?verify=true`)).reserved === 0,
+      90_000,
+      500,
+    ).catch(() => undefined);
+    const book = bookOf(await service.command('usage', customer.id, '--verify'));
+    const odd = answers.filter(({ status, whole }) => !whole || (status !== 200 && status !== 503));
+    const promised: Promised[] = [
+      {
+        what: 'with a full disk calls were made until some were refused',
+        seen: `${during} calls, ${refused()} × 503`,
+        kept: refused() > 0,
+      },
+      nothing(
+        'answers other than 200 and 503 while the disk is full',
+        odd.map(({ status, text }) => `${status} ${text.slice(0, 200)}`),
+      ),
+      equal('it serves again, without a start, when there is room', recovered, 200),
+      {
+        what: 'charged at most what the answers said, and all of it unless a settlement was given up',
+        seen: `${book.used} of ${fetched}`,
+        kept: settled ? book.used <= fetched : book.used === fetched,
+      },
+      equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
+      ...(await settledState(service, 'after a full disk')),
+      equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
+    ];
+    return {
+      rows: [
+        [
+          'a disk that fills up',
+          `${during} calls, of them ${refused()} × 503; 200 again ${(recoveredMs / 1000).toFixed(1)} s after there was room`,
+        ],
+      ],
+      promised,
+    };
+  } finally {
+    await service?.stop('SIGKILL').catch(() => undefined);
+    // A service that was killed leaves its PostgreSQL behind.
+    await prepareCluster(path).then(stopPostmaster, () => undefined);
+    await standIn.close();
+    await release();
+  }
+}
+
+async function fill(path: string): Promise<void> {
+  const file = await open(path, 'w');
+  try {
+    for (;;) await file.write(MEGABYTE);
+  } catch {
+    // Full.
+  } finally {
+    await file.close();
+  }
+}

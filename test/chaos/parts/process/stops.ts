@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { Chance } from '../../harness/random.js';
+import { Service, type Customer } from '../../harness/service.js';
+import { until } from '../../harness/until.js';
+import { equal, nothing, type Torture } from '../../chaos-run.js';
+import { bookOf, type Findings } from './findings.js';
+
+const ROUNDS = 20;
+const ROUNDS_SHORT = 2;
+const CALLERS = 8;
+
+interface Asked {
+  id: string;
+  /** Undefined when no answer came. */
+  status: number | undefined;
+  whole: boolean;
+  fetched: number;
+  /** Whether it was sent before the signal. */
+  early: boolean;
+}
+
+/** SIGTERM while callers ask without a pause, until the port is closed. */
+export async function stops({ folder, database, short, seed, say }: Torture): Promise<Findings> {
+  const chance = new Chance(seed + 100);
+  const standIn = await startStandIn({ latencyMs: 10 });
+  const url = await database.create();
+  const rounds = short ? ROUNDS_SHORT : ROUNDS;
+  const asked: Asked[] = [];
+  const lost: string[] = [];
+  const ends: string[] = [];
+  let customer: Customer | undefined;
+  let last: Service | undefined;
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      const service = await Service.start(folder, {
+        DATABASE_URL: url,
+        YOUTUBE_BASE_URL: standIn.url,
+        // With and without the time that a balancer needs to look elsewhere.
+        SHUTDOWN_DELAY_SECONDS: String(round % 2),
+      });
+      last = service;
+      customer ??= await service.customer();
+      const callers = new Callers(service, customer, round);
+      const calling = callers.run();
+      await until('The load runs', () => callers.asked.length >= CALLERS);
+      await sleep(chance.below(700));
+      callers.signalled = true;
+      const end = await service.stop();
+      await calling;
+      if (end.code !== 0) ends.push(JSON.stringify(end));
+      const log = await service.log();
+      lost.push(...callers.lost(log));
+      asked.push(...callers.asked);
+      if (round % 5 === 4) say(`${round + 1} stops under load`);
+    }
+    const book = last && customer ? bookOf(await last.command('usage', customer.id, '--verify')) : undefined;
+    const answered = asked.filter(({ whole }) => whole);
+    const count = (status: number): number => answered.filter((one) => one.status === status).length;
+    return {
+      rows: [
+        ['SIGTERM under load', `${rounds} times, ${CALLERS} callers each, every other time with a second of delay`],
+        [
+          'their requests',
+          `${asked.length}: ${count(200)} × 200, ${count(503)} × 503, ${asked.length - answered.length} refused by the closed port`,
+        ],
+      ],
+      promised: [
+        {
+          what: 'stops under load, each with calls in flight',
+          seen: `${rounds} stops, ${answered.length} answers`,
+          kept: answered.length >= rounds * CALLERS,
+        },
+        nothing(
+          'answers other than 200 and 503',
+          answered.filter(({ status }) => status !== 200 && status !== 503).map(({ status }) => String(status)),
+        ),
+        nothing('responses lost: accepted and not answered whole', lost),
+        nothing('processes that did not end with 0', ends),
+        equal(
+          'charged, as the answers said',
+          book?.used,
+          asked.reduce((sum, { fetched }) => sum + fetched, 0),
+        ),
+        equal('`usage --verify` agrees, and nothing is reserved', [book?.exact, book?.reserved], [true, 0]),
+      ],
+    };
+  } finally {
+    await last?.stop('SIGKILL').catch(() => undefined);
+    await standIn.close();
+  }
+}
+
+/** Callers who ask one call after the other until nobody listens any more. */
+class Callers {
+  readonly asked: Asked[] = [];
+  signalled = false;
+  private count = 0;
+
+  constructor(
+    private readonly service: Service,
+    private readonly customer: Customer,
+    private readonly round: number,
+  ) {}
+
+  async run(): Promise<void> {
+    await Promise.all(Array.from({ length: CALLERS }, () => this.caller()));
+  }
+
+  /** Those that the service took, by its log, or had to take before it closed its port, and that had no whole answer. */
+  lost(log: string): string[] {
+    return this.asked
+      .filter(
+        ({ whole, early, id }) => !whole && ((early && this.round % 2 === 1) || log.includes(`"requestId":"${id}"`)),
+      )
+      .map((one) => JSON.stringify(one));
+  }
+
+  private async caller(): Promise<void> {
+    for (;;) {
+      const number = (this.count += 1);
+      const id = `stop-${this.round}-${number}`;
+      const early = !this.signalled;
+      const path =
+        number % 3 === 0 ? '/usage' : `/channels/@bench-3x${1 + ((this.round * 97 + number) % 9_000)}/transcripts`;
+      const headers = { 'X-Request-Id': id };
+      const answer = await this.service
+        .get(path, this.customer.key, { headers, timeoutMs: 60_000 })
+        .catch(() => undefined);
+      const { summary } = (answer?.body ?? {}) as { summary?: { fetched: number } };
+      const { status, whole = false } = answer ?? {};
+      this.asked.push({
+        id,
+        status,
+        whole,
+        early,
+        fetched: (whole && summary?.fetched) || 0,
+      });
+      // Nobody listens; what others still wait for goes on.
+      if (!answer) return;
+    }
+  }
+}

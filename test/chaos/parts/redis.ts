@@ -1,0 +1,250 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startStandIn, type StandIn } from '../../fake-youtube/fake-youtube.js';
+import { ledgerOf } from '../harness/ledger.js';
+import { Redis } from '../harness/redis.js';
+import { type Answer, type Customer, Service } from '../harness/service.js';
+import { settledState } from '../harness/settled.js';
+import { brokenIdentities, codeOf, readTold } from '../harness/transcripts.js';
+import { until } from '../harness/until.js';
+import { atMost, equal, nothing, type Part, type PartReport, type Promised } from '../chaos-run.js';
+import { evict, type LossEnd, loseInMidCall } from './redis/eviction.js';
+import { redisFaults, type RedisFault } from './redis/faults.js';
+
+const VIDEOS = 3;
+const CALL_MS = 2_000;
+const BACK_MS = 10_000;
+const ROUNDS = 2;
+
+interface FaultEnd {
+  fault: string;
+  calls: number;
+  slowestMs: number;
+  backMs: number;
+  cachedMeanwhile: number;
+  /** Repeats to a process that had answered the same before, which were charged all the same. */
+  billedTwice: string[];
+  wrong: string[];
+}
+
+/** The shared cache in every kind of trouble. */
+export const redis: Part = async (torture) => {
+  const folder = join(torture.folder, 'redis');
+  await mkdir(folder);
+  const own = await Redis.start(folder);
+  const standIn = await startStandIn({ seed: torture.seed });
+  const services: Service[] = [];
+  try {
+    const environment = {
+      DATABASE_URL: await torture.database.create(),
+      YOUTUBE_BASE_URL: standIn.url,
+      REDIS_URL: own.url,
+      RATE_LIMIT_PER_MINUTE: '10000',
+      CALLS_PER_KEY: '100',
+      // Next to no copies of their own, so that texts come from Redis.
+      CACHE_MAX_MEGABYTES: '1',
+    };
+    const one = await Service.start(torture.folder, environment);
+    services.push(one);
+    const other = await Service.start(torture.folder, environment);
+    services.push(other);
+    return await new Trouble(own, standIn, [one, other], await one.customer()).run(torture.short, torture.say);
+  } finally {
+    own.signal('SIGCONT');
+    await Promise.all(services.map((service) => service.stop()));
+    await standIn.close();
+    await own.stop();
+  }
+};
+
+class Trouble {
+  private channels = 0;
+  private fetched = 0;
+  private calls = 0;
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly standIn: StandIn,
+    private readonly services: readonly [Service, Service],
+    private readonly customer: Customer,
+  ) {}
+
+  async run(short: boolean, say: (line: string) => void): Promise<PartReport> {
+    const all = redisFaults(this.redis);
+    const faults = short
+      ? all.filter((_fault, index) => index % 3 === 0)
+      : Array.from({ length: ROUNDS }).flatMap(() => all);
+    await this.back();
+    const ends: FaultEnd[] = [];
+    for (const fault of faults) {
+      ends.push(await this.fault(fault));
+      say(fault.name);
+    }
+    const evictions: Promised[] = await this.evictions(short ? 2 : 10);
+    return this.report(faults.length, ends, evictions);
+  }
+
+  /** Calls before, in the middle of and during the trouble, cold and cached, through both processes. */
+  private async fault(fault: RedisFault): Promise<FaultEnd> {
+    const known = this.channel();
+    await this.counted(this.get(this.services[0], known), []);
+    const wrong: string[] = [];
+    const hold = this.standIn.hold({ kind: 'timedtext' });
+    const inMidCall = this.services.map((service) => this.get(service, this.channel()));
+    const midCallAtMs = performance.now();
+    await Promise.all([hold.arrived, this.standIn.requests.until((log) => log.count({ kind: 'timedtext' }) > 0)]);
+    await fault.strike();
+    const heldMs = performance.now() - midCallAtMs;
+    hold.release();
+    const during = this.services.flatMap((service) => [
+      this.get(service, known),
+      this.get(service, this.channel()),
+      this.get(service, known),
+    ]);
+    const slowest = [
+      ...(await Promise.all(inMidCall.map((call) => this.counted(call, wrong)))).map(({ ms }) => ms - heldMs),
+      ...(await Promise.all(during.map((call) => this.counted(call, wrong)))).map(({ ms }) => ms),
+    ];
+    await sleep(fault.lastsMs);
+    // Once the absence is known nobody waits for it any more.
+    const later = this.services.map((service) => this.counted(this.get(service, known), wrong));
+    const answers = await Promise.all(later);
+    slowest.push(...answers.map(({ ms }) => ms));
+    await fault.heal();
+    const healedAtMs = performance.now();
+    await this.back();
+    const backMs = performance.now() - healedAtMs;
+    const loss = await this.loss(() => fault.strike());
+    slowest.push(loss.ms);
+    wrong.push(...loss.wrong);
+    await fault.heal();
+    await this.back();
+    return {
+      fault: fault.name,
+      calls: inMidCall.length + during.length + later.length + 1,
+      slowestMs: Math.max(...slowest),
+      backMs,
+      cachedMeanwhile: answers.reduce((sum, answer) => sum + (readTold(answer)?.summary.cached ?? 0), 0),
+      billedTwice: answers.flatMap((answer) => {
+        const fetched = readTold(answer)?.summary.fetched ?? 0;
+        return fault.evicts || fetched === 0 ? [] : [`${fault.name}: ${fetched} of ${VIDEOS}`];
+      }),
+      wrong: wrong.map((what) => `${fault.name}: ${what}`),
+    };
+  }
+
+  /** Waits until what one process fetched is free through the other. */
+  private async back(): Promise<void> {
+    const [one, other] = this.services;
+    await until(
+      'The cache is back',
+      async () => {
+        const channel = this.channel();
+        await this.counted(this.get(one, channel), []);
+        const told = readTold(await this.counted(this.get(other, channel), []));
+        return told?.summary.cached === VIDEOS;
+      },
+      BACK_MS * 2,
+      100,
+    );
+  }
+
+  /** A call that has found texts which it then cannot read. */
+  private async loss(lose: (videoIds: readonly string[]) => Promise<void>): Promise<LossEnd> {
+    this.channels += 1;
+    this.calls += 2;
+    const end = await loseInMidCall(this.redis, this.standIn, this.services, this.customer, this.channels, lose);
+    this.fetched += end.fetched;
+    return end;
+  }
+
+  private async evictions(rounds: number): Promise<Promised[]> {
+    const wrong: string[] = [];
+    let evicted = 0;
+    for (let round = 1; round <= rounds; round += 1) {
+      const end = await this.loss(async (videoIds) => {
+        const count = await evict(this.redis, videoIds);
+        if (count < videoIds.length) wrong.push(`only ${count} texts were there to be taken away`);
+        evicted += count;
+      });
+      wrong.push(...end.wrong);
+    }
+    return [
+      nothing(
+        `${evicted} texts that go between look-up and turn are fetched anew and charged, and the answer is whole`,
+        wrong,
+      ),
+    ];
+  }
+
+  private channel(): string {
+    this.channels += 1;
+    return `/channels/@bench-${VIDEOS}x${this.channels}/transcripts`;
+  }
+
+  private get(service: Service, path: string): Promise<Answer> {
+    this.calls += 1;
+    return service.get(path, this.customer.key, { timeoutMs: 60_000 });
+  }
+
+  /** Counts what a call is charged; every call is answered in full, whatever the cache does. */
+  private async counted(call: Promise<Answer>, wrong: string[]): Promise<Answer> {
+    const answer = await call;
+    const told = readTold(answer);
+    if (answer.status !== 200 || !told) {
+      wrong.push(`answered ${answer.status} ${codeOf(answer)}${answer.whole ? '' : ', cut short'}`);
+      return answer;
+    }
+    this.fetched += told.summary.fetched;
+    wrong.push(...brokenIdentities(told));
+    if (told.summary.succeeded !== VIDEOS) wrong.push(`${told.summary.succeeded} of ${VIDEOS} succeeded`);
+    return answer;
+  }
+
+  private async report(count: number, ends: readonly FaultEnd[], evictions: readonly Promised[]): Promise<PartReport> {
+    const [one, other] = this.services;
+    await until('Nothing is reserved', async () => (await ledgerOf(one, this.customer.id)).reserved === 0);
+    const verified = await one.verified(this.customer.id);
+    const logs = (await Promise.all(this.services.map((service) => service.log()))).join('\n');
+    const errors = logs.split('\n').filter((line) => line.includes('"level":"error"'));
+    return {
+      title: 'The shared cache in every kind of trouble',
+      text:
+        `Two processes on one Redis. For each trouble calls that it meets half-way, calls that come while it lasts, for what is ` +
+        `known and for what is not, and an end of the trouble. ${this.calls} calls in all.`,
+      columns: ['Redis', 'calls meanwhile', 'slowest, s', 'cached again after, s', 'entries cached meanwhile'],
+      rows: ends.map(({ fault, calls, slowestMs, backMs, cachedMeanwhile }) => [
+        ...[fault, calls, (slowestMs / 1000).toFixed(1), (backMs / 1000).toFixed(1), cachedMeanwhile],
+      ]),
+      promised: [
+        equal('Every trouble came', ends.length, count),
+        nothing(
+          'Every call is answered in full, whatever Redis does',
+          ends.flatMap(({ wrong }) => wrong),
+        ),
+        nothing(
+          'A repeat to the same process is free, also while Redis is unavailable or refuses writes',
+          ends.flatMap(({ billedTwice }) => billedTwice),
+        ),
+        atMost(
+          'No call takes longer than two seconds',
+          Math.max(...ends.map(({ slowestMs }) => slowestMs)) / 1000,
+          CALL_MS / 1000,
+          's',
+        ),
+        atMost(
+          'What one process fetches is free through the other again, at the latest after',
+          Math.max(...ends.map(({ backMs }) => backMs)) / 1000,
+          BACK_MS / 1000,
+          's',
+        ),
+        ...evictions,
+        equal('At the end, by usage --verify', verified, { exact: true, used: this.fetched, reserved: 0 }),
+        nothing('No line at level error', errors),
+        ...(await settledState(one, 'one process')),
+        ...(await settledState(other, 'the other')),
+      ],
+    };
+  }
+}

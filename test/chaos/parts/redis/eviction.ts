@@ -1,0 +1,64 @@
+import type { StandIn } from '../../../fake-youtube/fake-youtube.js';
+import type { Redis } from '../../harness/redis.js';
+import type { Customer, Service } from '../../harness/service.js';
+import { brokenIdentities, readTold } from '../../harness/transcripts.js';
+
+const KEPT = 5;
+const MORE = 1;
+
+export interface LossEnd {
+  /** From the moment when the call could go on. */
+  ms: number;
+  fetched: number;
+  wrong: string[];
+}
+
+/**
+ * Texts that are lost while an answer waits for its turn to send them: one process fetches them, another finds them, and is
+ * held at a newer video until they are gone. What is lost is fetched anew and paid for, never for free.
+ *
+ * @param cues names a channel that nobody asked for before
+ * @param lose takes the texts of these videos away
+ */
+export async function loseInMidCall(
+  redis: Redis,
+  standIn: StandIn,
+  [one, other]: readonly [Service, Service],
+  { key }: Customer,
+  cues: number,
+  lose: (videoIds: readonly string[]) => Promise<void>,
+): Promise<LossEnd> {
+  const path = `/channels/@bench-${KEPT + MORE}x${cues}/transcripts`;
+  const first = readTold(await one.get(path, key));
+  const [newest = '', ...older] = first?.entries.map(({ videoId }) => videoId) ?? [];
+  // The newest is not known any more, so that the call waits for it before it comes to the others.
+  if ((await remove(redis, (name) => name.includes(`:${newest}:`))) === 0) throw new Error('The newest was not kept.');
+  const hold = standIn.hold({ kind: 'timedtext' });
+  const running = other.get(path, key);
+  await hold.arrived;
+  await lose(older);
+  const goesOnAtMs = performance.now();
+  hold.release();
+  const told = readTold(await running);
+  const wrong = told ? brokenIdentities(told) : ['no whole answer'];
+  if (told && told.summary.succeeded !== KEPT + MORE)
+    wrong.push(`${told.summary.succeeded} of ${KEPT + MORE} succeeded`);
+  return {
+    ms: performance.now() - goesOnAtMs,
+    fetched: (first?.summary.fetched ?? 0) + (told?.summary.fetched ?? 0),
+    wrong,
+  };
+}
+
+/** Takes the texts of videos away; tells how many. */
+export async function evict(redis: Redis, videoIds: readonly string[]): Promise<number> {
+  return remove(redis, (name) => /:(?:json|deflated)$/.test(name) && videoIds.some((id) => name.includes(id)));
+}
+
+/** Takes keys away; tells how many. */
+async function remove(redis: Redis, isMeant: (name: string) => boolean): Promise<number> {
+  const names = await redis.command('KEYS', 'ct*:transcript:*');
+  const meant = Array.isArray(names) ? names.map(String).filter(isMeant) : [];
+  if (meant.length > 0) await redis.command('DEL', ...meant);
+  return meant.length;
+}

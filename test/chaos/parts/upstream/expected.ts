@@ -1,0 +1,71 @@
+import { HARBOUR_LIGHT } from '../../../fake-youtube/catalogue/harbour-light.js';
+import type { FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
+import type { Answer } from '../../harness/service.js';
+import { brokenIdentities, codeOf, readTold, type Told } from '../../harness/transcripts.js';
+import { TOLD_AS } from '../../../youtube/reported-codes.js';
+import type { Cell } from './cells.js';
+
+const STATUS: Readonly<Record<string, number>> = {
+  upstream_blocked: 502,
+  upstream_failure: 502,
+  upstream_timeout: 504,
+};
+/** Faults that take time by themselves, so that an exchange or the call may end first. */
+const SLOW: ReadonlySet<FaultKind> = new Set(['hang', 'slow-drip', 'huge', '429-retry-after']);
+/** Without these a call cannot be prepared; the others only add to it, or are entries of their own. */
+const ESSENTIAL: ReadonlySet<string> = new Set(['resolve', 'channel', 'uploads']);
+const OF_VIDEOS: ReadonlySet<string> = new Set(['player', 'captions']);
+
+const WITH_TOKEN = new Set(
+  HARBOUR_LIGHT.uploads().flatMap(({ id, tracks }) => (tracks.some(({ tokenNeed }) => tokenNeed) ? [id] : [])),
+);
+
+/** What a call was told, held against what may be said while a cell's faults strike. */
+export interface Judged {
+  told: Told | undefined;
+  /** In one line each; none when all is as it may be. */
+  wrong: string[];
+  /** Entries and calls told as out of time although nothing was slow on purpose. */
+  late: number;
+}
+
+/**
+ * @param truth how each video ends when nothing goes wrong
+ */
+export function judge(cell: Cell, answer: Answer, truth: ReadonlyMap<string, string>): Judged {
+  if (answer.status !== 200) return judgeRefusal(cell, answer);
+  const told = readTold(answer);
+  if (!told) return { told, wrong: ['200 with a body that is not whole'], late: 0 };
+  const must = mustFail(cell, OF_VIDEOS);
+  const slow = cell.some(({ kind }) => SLOW.has(kind));
+  const wrong = brokenIdentities(told);
+  let late = 0;
+  if (mustFail(cell, ESSENTIAL)) wrong.push('200 although the channel cannot be read');
+  for (const { videoId, end } of told.entries) {
+    const right = truth.get(videoId) ?? 'ok';
+    const codes = codesOf(cell, OF_VIDEOS);
+    if (end === right && !(must && right === 'ok')) continue;
+    if (codes.has(end) || (codes.size > 0 && end === 'upstream_blocked' && WITH_TOKEN.has(videoId))) continue;
+    if (end === 'upstream_timeout') late += slow ? 0 : 1;
+    else wrong.push(`${videoId} is told as ${end} and is ${right}`);
+  }
+  return { told, wrong, late };
+}
+
+function judgeRefusal(cell: Cell, answer: Answer): Judged {
+  const code = codeOf(answer);
+  const codes = codesOf(cell, ESSENTIAL);
+  const slow = cell.some(({ kind }) => SLOW.has(kind));
+  const wrong = answer.status === STATUS[code] ? [] : [`${answer.status} with ${code}`];
+  if (!codes.has(code) && code !== 'upstream_timeout') wrong.push(`refused with ${answer.status} ${code}`);
+  return { told: undefined, wrong, late: !codes.has(code) && !slow ? 1 : 0 };
+}
+
+function codesOf(cell: Cell, requests: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set(cell.flatMap(({ kind, request }) => (requests.has(request) ? [TOLD_AS[kind]] : [])));
+}
+
+/** Whether all requests of one of these kinds fail. */
+function mustFail(cell: Cell, requests: ReadonlySet<string>): boolean {
+  return cell.some(({ request, rate }) => rate === 1 && requests.has(request));
+}

@@ -1,0 +1,109 @@
+import { type Answer, invalidArgument, jsonAnswer } from '../fake-response.js';
+import { channelById } from '../catalogue/catalogue.js';
+import type { Channel } from '../catalogue/model.js';
+import type { JsonObject } from '../json.js';
+import { responseContext, visitorDataOf } from './response-context.js';
+
+const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
+
+/** `POST /youtubei/v1/browse` of a channel's own ID: who it is, or an alert, with status 200, that it is gone. */
+export function channelPage(browseId: string): Answer {
+  if (!CHANNEL_ID.test(browseId)) return invalidArgument();
+  const channel = channelById(browseId);
+  const key = `channel:${browseId}`;
+  if (!channel) return jsonAnswer(() => gone(browseId, 'This channel does not exist.'), key);
+  if (channel.state === 'terminated') {
+    return jsonAnswer(() => gone(browseId, 'This account has been terminated for breaking the platform’s rules.'), key);
+  }
+  return jsonAnswer(() => (channel.state === 'age-gated' ? ageGate(channel) : page(channel)), key);
+}
+
+/** The path of the channel on the site, percent-encoded; by ID for the few that have no handle. */
+export function channelPath(channel: Channel): string {
+  return `/${encodeURI(channel.handle ?? `channel/${channel.id}`)}`;
+}
+
+function page(channel: Channel): JsonObject {
+  return {
+    ...context(channel.id),
+    contents: {
+      twoColumnBrowseResultsRenderer: { tabs: ['Home', 'Videos', 'Shorts'].map((title) => tab(channel, title)) },
+    },
+    header: header(channel),
+    metadata: {
+      channelMetadataRenderer: {
+        title: channel.name,
+        description: channel.description,
+        rssUrl: `https://www.youtube.com/feeds/videos.xml?channel_id=${channel.id}`,
+        externalId: channel.id,
+        ownerUrls: [`http://www.youtube.com${channelPath(channel)}`],
+        avatar: avatar(),
+        channelUrl: `https://www.youtube.com/channel/${channel.id}`,
+        isFamilySafe: true,
+        vanityChannelUrl: `http://www.youtube.com${channelPath(channel)}`,
+      },
+    },
+    microformat: {
+      microformatDataRenderer: {
+        urlCanonical: `https://www.youtube.com/channel/${channel.id}`,
+        title: channel.name,
+        description: channel.description,
+      },
+    },
+  };
+}
+
+function tab(channel: Channel, title: string): JsonObject {
+  const endpoint = { browseEndpoint: { browseId: channel.id, canonicalBaseUrl: channelPath(channel) } };
+  return { tabRenderer: { endpoint, title, selected: title === 'Home' } };
+}
+
+function header(channel: Channel): JsonObject {
+  const part = (content: string): JsonObject => ({ text: { content } });
+  const rows = [
+    ...(channel.handle === null ? [] : [{ metadataParts: [part(channel.handle)] }]),
+    { metadataParts: [part('12.4K subscribers'), part(`${channel.uploads().length} videos`)] },
+  ];
+  return {
+    pageHeaderRenderer: {
+      pageTitle: channel.name,
+      content: {
+        pageHeaderViewModel: {
+          title: { dynamicTextViewModel: { text: { content: channel.name }, maxLines: 2 } },
+          metadata: { contentMetadataViewModel: { metadataRows: rows, delimiter: '•' } },
+        },
+      },
+    },
+  };
+}
+
+function ageGate(channel: Channel): JsonObject {
+  const gate = {
+    channelTitle: channel.name,
+    avatar: avatar(),
+    header: { runs: [{ text: 'Sign in to view this channel' }] },
+    mainText: { runs: [{ text: 'Confirm your age by signing in to see what is on this channel.' }] },
+    signInButton: { buttonRenderer: { style: 'STYLE_BRAND', text: { runs: [{ text: 'Sign in' }] } } },
+  };
+  const content = { sectionListRenderer: { contents: [{ channelAgeGateRenderer: gate }] } };
+  return {
+    ...context(channel.id),
+    contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { selected: true, content } }] } },
+  };
+}
+
+function gone(channelId: string, text: string): JsonObject {
+  return {
+    ...context(channelId),
+    header: { c4TabbedHeaderRenderer: { channelId, avatar: avatar() } },
+    alerts: [{ alertRenderer: { type: 'ERROR', text: { simpleText: text } } }],
+  };
+}
+
+function context(channelId: string): JsonObject {
+  return { responseContext: responseContext('WEB', visitorDataOf('WEB', channelId)) };
+}
+
+function avatar(): JsonObject {
+  return { thumbnails: [{ url: 'https://yt3.googleusercontent.com/stand-in=s100-c-k', width: 100, height: 100 }] };
+}

@@ -1,0 +1,126 @@
+import type { Video } from '../catalogue/model.js';
+import type { JsonObject } from '../json.js';
+import { channelPath } from './channel-page.js';
+import {
+  browseContinuation,
+  emptyListMessage,
+  EVENT_START,
+  EVENT_TEXT,
+  firstPageFrame,
+  type ListPage,
+  nextPageFrame,
+  thumbnails,
+  watchEndpoint,
+} from './playlist-page.js';
+import { ageText, clockText, spokenDuration, viewsText } from './wording.js';
+
+/** A page of `playlistVideoRenderer`s, as the platform wrote them until June 2026. */
+export function oldList(page: ListPage): JsonObject {
+  const items = page.videos.map((video, index) => ({
+    playlistVideoRenderer: videoRenderer(page, video, page.offset + index),
+  }));
+  const contents: JsonObject[] = page.nextToken === null ? items : [...items, continuation(page.nextToken)];
+  if (page.offset > 0) return nextPageFrame(page, contents);
+  const list = {
+    playlistVideoListRenderer: { contents, playlistId: page.listId, isEditable: false, canReorder: false },
+  };
+  return firstPageFrame(page, [page.total === 0 ? emptyListMessage() : list]);
+}
+
+function continuation(token: string): JsonObject {
+  const continuationEndpoint = browseContinuation(token);
+  return { continuationItemRenderer: { trigger: 'CONTINUATION_TRIGGER_ON_ITEM_SHOWN', continuationEndpoint } };
+}
+
+function videoRenderer(page: ListPage, video: Video, index: number): JsonObject {
+  const title = titleOf(video);
+  return {
+    videoId: video.id,
+    thumbnail: { thumbnails: thumbnails(video.id) },
+    title: { runs: [{ text: title }], accessibility: { accessibilityData: { label: title } } },
+    index: { simpleText: String(index + 1) },
+    ...(!isGone(video) && { shortBylineText: byline(page) }),
+    ...(hasLength(video) && {
+      lengthText: {
+        accessibility: { accessibilityData: { label: spokenDuration(video.durationSeconds) } },
+        simpleText: clockText(video.durationSeconds),
+      },
+      lengthSeconds: String(video.durationSeconds),
+    }),
+    navigationEndpoint: watchEndpoint(video.id, page.listId, index),
+    ...badges(video),
+    isPlayable: !isGone(video),
+    menu: menu(video.id),
+    thumbnailOverlays: [overlay(video)],
+    ...(video.state === 'upcoming' && { upcomingEventData: upcomingEvent() }),
+    ...(!isGone(video) && { videoInfo: videoInfo(video) }),
+  };
+}
+
+function titleOf(video: Video): string {
+  if (video.state === 'private') return '[Private video]';
+  return video.state === 'deleted' ? '[Deleted video]' : video.title;
+}
+
+function isGone(video: Video): boolean {
+  return video.state === 'private' || video.state === 'deleted';
+}
+
+function hasLength(video: Video): boolean {
+  return !isGone(video) && video.state !== 'live' && video.state !== 'upcoming';
+}
+
+function byline({ channel }: ListPage): JsonObject {
+  const browseEndpoint = { browseId: channel.id, canonicalBaseUrl: channelPath(channel) };
+  return { runs: [{ text: channel.name, navigationEndpoint: { browseEndpoint } }] };
+}
+
+function badges(video: Video): JsonObject {
+  if (video.state === 'members-only') {
+    const icon = { iconType: 'SPONSORSHIP_STAR' };
+    return {
+      badges: [{ metadataBadgeRenderer: { icon, style: 'BADGE_STYLE_TYPE_MEMBERS_ONLY', label: 'Members only' } }],
+    };
+  }
+  if (video.state !== 'live') return {};
+  return { badges: [{ metadataBadgeRenderer: { style: 'BADGE_STYLE_TYPE_LIVE_NOW', label: 'LIVE' } }] };
+}
+
+function overlay(video: Video): JsonObject {
+  const timeStatus = (style: string, simpleText: string): JsonObject => ({
+    thumbnailOverlayTimeStatusRenderer: { text: { simpleText }, style },
+  });
+  if (video.state === 'live') return timeStatus('LIVE', 'LIVE');
+  if (video.state === 'upcoming') return timeStatus('UPCOMING', 'UPCOMING');
+  if (hasLength(video)) return timeStatus('DEFAULT', clockText(video.durationSeconds));
+  return { thumbnailOverlayNowPlayingRenderer: { text: { runs: [{ text: 'Now playing' }] } } };
+}
+
+function upcomingEvent(): JsonObject {
+  return {
+    startTime: String(EVENT_START.getTime() / 1_000),
+    isReminderSet: false,
+    upcomingEventText: { runs: [{ text: 'Scheduled for ' }, { text: 'DATE_PLACEHOLDER' }] },
+  };
+}
+
+function videoInfo(video: Video): JsonObject {
+  if (video.state === 'upcoming') return { runs: [{ text: `Scheduled for ${EVENT_TEXT}` }] };
+  if (video.state === 'live') return { runs: [{ text: String(video.viewCount) }, { text: ' watching' }] };
+  if (video.state === 'members-only') return { simpleText: ageText(video.publishedAt) };
+  const age = video.pastLive ? `Streamed ${ageText(video.publishedAt)}` : ageText(video.publishedAt);
+  return { runs: [{ text: viewsText(video.viewCount) }, { text: ' • ' }, { text: age }] };
+}
+
+function menu(videoId: string): JsonObject {
+  const share = {
+    commandMetadata: { webCommandMetadata: { sendPost: true, apiUrl: '/youtubei/v1/share/get_share_panel' } },
+  };
+  const items = [
+    {
+      menuServiceItemRenderer: { text: { runs: [{ text: 'Add to queue' }] }, serviceEndpoint: { videoIds: [videoId] } },
+    },
+    { menuServiceItemRenderer: { text: { runs: [{ text: 'Share' }] }, serviceEndpoint: share } },
+  ];
+  return { menuRenderer: { items, accessibility: { accessibilityData: { label: 'Action menu' } } } };
+}

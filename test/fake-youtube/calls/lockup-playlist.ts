@@ -1,0 +1,106 @@
+import type { Video } from '../catalogue/model.js';
+import type { JsonObject } from '../json.js';
+import {
+  browseContinuation,
+  emptyListMessage,
+  EVENT_TEXT,
+  firstPageFrame,
+  type ListPage,
+  nextPageFrame,
+  thumbnails,
+  watchEndpoint,
+} from './playlist-page.js';
+import { ageText, clockText, spokenDuration, viewsText } from './wording.js';
+
+/** A page of `lockupViewModel`s, as the platform writes them since June 2026. */
+export function newList(page: ListPage): JsonObject {
+  const items = page.videos.map((video, index) => ({ lockupViewModel: lockup(page, video, page.offset + index) }));
+  const contents: JsonObject[] = page.nextToken === null ? items : [...items, continuation(page.nextToken)];
+  if (page.offset > 0) return nextPageFrame(page, contents);
+  return firstPageFrame(page, page.total === 0 ? [emptyListMessage()] : contents);
+}
+
+function continuation(token: string): JsonObject {
+  return {
+    continuationItemViewModel: {
+      trigger: 'CONTINUATION_TRIGGER_ON_ITEM_SHOWN',
+      continuationCommand: { innertubeCommand: browseContinuation(token) },
+    },
+  };
+}
+
+function lockup(page: ListPage, video: Video, index: number): JsonObject {
+  const badge = timeBadge(video);
+  const overlays = badge ? [{ thumbnailBottomOverlayViewModel: { badges: [{ thumbnailBadgeViewModel: badge }] } }] : [];
+  return {
+    contentImage: { thumbnailViewModel: { image: { sources: thumbnails(video.id) }, overlays } },
+    metadata: {
+      lockupMetadataViewModel: {
+        // A deleted video comes without a title.
+        ...(video.state !== 'deleted' && { title: { content: titleOf(video) } }),
+        metadata: { contentMetadataViewModel: { metadataRows: rows(page, video), delimiter: ' • ' } },
+        menuButton: menuButton(video.id),
+      },
+    },
+    contentId: video.id,
+    contentType: 'LOCKUP_CONTENT_TYPE_VIDEO',
+    rendererContext: {
+      accessibilityContext: { label: `${titleOf(video)} ${spokenDuration(video.durationSeconds)}` },
+      commandContext: { onTap: { innertubeCommand: watchEndpoint(video.id, page.listId, index) } },
+    },
+  };
+}
+
+function titleOf(video: Video): string {
+  return video.state === 'private' ? 'Private video' : video.title;
+}
+
+function timeBadge(video: Video): JsonObject | undefined {
+  const badge = (text: string, style: string): JsonObject => ({
+    text,
+    badgeStyle: `THUMBNAIL_OVERLAY_BADGE_STYLE_${style}`,
+    animationActivationTargetId: video.id,
+  });
+  if (video.state === 'live') return badge('LIVE', 'LIVE');
+  if (video.state === 'upcoming') return badge('Upcoming', 'DEFAULT');
+  if (video.state === 'private' || video.state === 'deleted') return undefined;
+  return badge(clockText(video.durationSeconds), 'DEFAULT');
+}
+
+function rows({ channel }: ListPage, video: Video): JsonObject[] {
+  const row = (...texts: string[]): JsonObject => ({ metadataParts: texts.map((content) => ({ text: { content } })) });
+  const age = ageText(video.publishedAt);
+  const badge = { badgeViewModel: { badgeText: 'Members only', badgeStyle: 'BADGE_MEMBERS_ONLY' } };
+  switch (video.state) {
+    case 'private':
+    case 'deleted':
+      return [];
+    case 'live':
+      return [row(channel.name), row(`${video.viewCount} watching`)];
+    case 'upcoming':
+      return [row(channel.name), row(`Scheduled for ${EVENT_TEXT}`)];
+    case 'members-only':
+      return [row(channel.name), row(age), { badges: [badge] }];
+    case 'ok':
+    case 'age-gated':
+    case 'premium':
+    case 'country-blocked':
+      return [row(channel.name), row(viewsText(video.viewCount), video.pastLive ? `Streamed ${age}` : age)];
+  }
+}
+
+function menuButton(videoId: string): JsonObject {
+  const item = (content: string, command: JsonObject): JsonObject => ({
+    listItemViewModel: {
+      title: { content },
+      rendererContext: { commandContext: { onTap: { innertubeCommand: command } } },
+    },
+  });
+  const listItems = [
+    item('Add to queue', { signalServiceEndpoint: { signal: 'CLIENT_SIGNAL', actions: [{ videoIds: [videoId] }] } }),
+    item('Share', { commandMetadata: { webCommandMetadata: { apiUrl: '/youtubei/v1/share/get_share_panel' } } }),
+  ];
+  const sheet = { sheetViewModel: { content: { listViewModel: { listItems } } } };
+  const onTap = { innertubeCommand: { showSheetCommand: { panelLoadingStrategy: { inlineContent: sheet } } } };
+  return { buttonViewModel: { iconName: 'MORE_VERT', onTap, accessibilityText: 'More actions' } };
+}

@@ -1,0 +1,91 @@
+import type { Client, Video } from '../catalogue/model.js';
+import type { JsonObject } from '../json.js';
+import { EVENT_START } from './playlist-page.js';
+
+/** What a player answer says about whether the video may be watched, and which of its parts come with that. */
+export interface Playability {
+  status: JsonObject;
+  details: boolean;
+  captions: boolean;
+}
+
+export function playabilityOf(video: Video | undefined, client: Client): Playability {
+  if (!video) return bare({ status: 'ERROR', reason: 'This video is unavailable' });
+  if (video.unplayableOn?.includes(client))
+    return bare({ status: 'UNPLAYABLE', reason: 'This video is not available' });
+  switch (video.state) {
+    case 'ok':
+      return { status: { status: 'OK', playableInEmbed: true }, details: true, captions: true };
+    case 'live':
+      return {
+        status: { status: 'OK', playableInEmbed: true, ...streamability(video) },
+        details: true,
+        captions: false,
+      };
+    case 'upcoming':
+      return { status: offline(video), details: true, captions: false };
+    case 'deleted':
+      return bare({ status: 'ERROR', reason: 'This video is unavailable' });
+    case 'private':
+      return bare({
+        status: 'LOGIN_REQUIRED',
+        reason: 'This video is private',
+        messages: ['This is a private video. Please sign in to verify that you may see it.'],
+      });
+    case 'age-gated':
+      return {
+        status: {
+          status: 'LOGIN_REQUIRED',
+          reason: 'This video may be inappropriate for some users.',
+          desktopLegacyAgeGateReason: 1,
+          reasonTitle: 'You must sign in to view this video',
+        },
+        details: true,
+        captions: false,
+      };
+    case 'members-only':
+      return refused(
+        "This video is available to this channel's members on level: Deckhand (or any higher priced level).",
+      );
+    case 'premium':
+      return refused('This video is only available to Music Premium members');
+    case 'country-blocked':
+      return refused('The uploader has not made this video available in your country');
+  }
+}
+
+/** What a client that looks like a robot is told, instead of anything about the video. */
+export function botCheckResponse(): JsonObject {
+  const reason = 'Sign in to confirm you’re not a bot';
+  return {
+    playabilityStatus: {
+      status: 'LOGIN_REQUIRED',
+      reason,
+      errorScreen: { playerErrorMessageRenderer: { reason: { runs: [{ text: reason }] } } },
+      skip: { playabilityErrorSkipConfig: { skipOnPlayabilityError: false } },
+    },
+  };
+}
+
+function bare(status: JsonObject): Playability {
+  return { status, details: false, captions: false };
+}
+
+function refused(reason: string): Playability {
+  return { status: { status: 'UNPLAYABLE', reason, playableInEmbed: true }, details: true, captions: false };
+}
+
+function streamability(video: Video, offlineSlate?: JsonObject): JsonObject {
+  const renderer = { videoId: video.id, broadcastId: '1', pollDelayMs: '15000', ...(offlineSlate && { offlineSlate }) };
+  return { liveStreamability: { liveStreamabilityRenderer: renderer } };
+}
+
+function offline(video: Video): JsonObject {
+  const scheduledStartTime = String(EVENT_START.getTime() / 1_000);
+  return {
+    status: 'LIVE_STREAM_OFFLINE',
+    reason: 'This live event will begin in 3 years.',
+    playableInEmbed: true,
+    ...streamability(video, { liveStreamOfflineSlateRenderer: { scheduledStartTime } }),
+  };
+}

@@ -1,0 +1,125 @@
+import { type Answer, invalidArgument, jsonAnswer } from '../fake-response.js';
+import { videoById } from '../catalogue/catalogue.js';
+import type { Channel, Client, Track, Video } from '../catalogue/model.js';
+import type { Incoming } from '../incoming-request.js';
+import type { JsonObject } from '../json.js';
+import { captionUrl } from './caption-url.js';
+import { microformat } from './microformat.js';
+import { playabilityOf } from './playability.js';
+import { responseContext, visitorDataOf } from './response-context.js';
+import { streamingData } from './streaming-data.js';
+
+const TRANSLATIONS = {
+  ar: 'Arabic',
+  'zh-Hant': 'Chinese (Traditional)',
+  en: 'English',
+  fr: 'French',
+  de: 'German',
+  ja: 'Japanese',
+};
+
+/** `POST /youtubei/v1/player`: whether the video can be watched, what it is, and its caption tracks. */
+export function player(incoming: Incoming): Answer {
+  const { client, videoId } = incoming;
+  if (client === null || videoId === null) return invalidArgument();
+  return jsonAnswer(() => playerResponse(videoId, client), cacheKey('player', videoId, client));
+}
+
+/** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; nothing at all for a video that is gone. */
+export function reel(incoming: Incoming): Answer {
+  const { client, videoId } = incoming;
+  if (client === null || videoId === null) return invalidArgument();
+  const state = videoById(videoId)?.video.state;
+  if (state === undefined || state === 'deleted') return jsonAnswer(() => ({}));
+  const written = (): JsonObject => ({ playerResponse: playerResponse(videoId, client) });
+  return jsonAnswer(written, cacheKey('reel', videoId, client));
+}
+
+/** Caption URLs change by the hour, and with them the answer. */
+function cacheKey(call: string, videoId: string, client: Client): string {
+  return `${call}:${videoId}:${client}:${Math.floor(Date.now() / 3_600_000)}`;
+}
+
+function playerResponse(videoId: string, client: Client): JsonObject {
+  const found = videoById(videoId);
+  const { status, details, captions } = playabilityOf(found?.video, client);
+  const tracks = captions ? (found?.video.tracks ?? []) : [];
+  return {
+    responseContext: responseContext(client, visitorDataOf(client, videoId)),
+    playabilityStatus: status,
+    ...(captions && { streamingData: streamingData(videoId, client) }),
+    // Without tracks the whole property is missing.
+    ...(tracks.length > 0 && { captions: captionsOf(videoId, tracks, client) }),
+    ...(found && details && { videoDetails: videoDetails(found.channel, found.video) }),
+    ...(client === 'WEB' && found && details && { microformat: microformat(found.channel, found.video) }),
+  };
+}
+
+function captionsOf(videoId: string, tracks: readonly Track[], client: Client): JsonObject {
+  // The original language is that of the recognised speech; the platform plays that language's own captions first.
+  const spoken = tracks.find((track) => track.generated)?.languageCode;
+  const first = tracks.findIndex((track) => track.languageCode === spoken);
+  return {
+    playerCaptionsTracklistRenderer: {
+      captionTracks: tracks.map((track) => captionTrack(videoId, track, client)),
+      audioTracks: [
+        {
+          captionTrackIndices: tracks.map((_, index) => index),
+          defaultCaptionTrackIndex: Math.max(0, first),
+          hasDefaultTrack: true,
+          captionsInitialState: 'CAPTIONS_INITIAL_STATE_OFF_RECOMMENDED',
+        },
+      ],
+      translationLanguages: Object.entries(TRANSLATIONS).map(([languageCode, text]) => ({
+        languageCode,
+        languageName: { runs: [{ text }] },
+      })),
+      defaultAudioTrackIndex: 0,
+    },
+  };
+}
+
+function captionTrack(videoId: string, track: Track, client: Client): JsonObject {
+  const text = track.generated ? `${track.languageName} (auto-generated)` : track.languageName;
+  return {
+    baseUrl: captionUrl(videoId, track, client),
+    name: { runs: [{ text }] },
+    vssId: `${track.generated ? 'a' : ''}.${track.languageCode}`,
+    languageCode: track.languageCode,
+    ...(track.generated && { kind: 'asr' }),
+    ...(track.rightToLeft && { rtl: true }),
+    isTranslatable: true,
+    trackName: '',
+  };
+}
+
+function videoDetails(channel: Channel, video: Video): JsonObject {
+  const sizes: readonly (readonly [name: string, width: number, height: number])[] = [
+    ['mqdefault', 320, 180],
+    ['hq720', 1280, 720],
+  ];
+  const thumbnails = sizes.map(([name, width, height]) => ({
+    url: `https://i.ytimg.com/vi/${video.id}/${name}.jpg`,
+    width,
+    height,
+  }));
+  return {
+    videoId: video.id,
+    title: video.title,
+    lengthSeconds: String(video.durationSeconds),
+    ...(video.state === 'live' && { isLive: true, isLiveDvrEnabled: true, isLowLatencyLiveStream: true }),
+    ...(video.state === 'upcoming' && { isUpcoming: true }),
+    channelId: channel.id,
+    isOwnerViewing: false,
+    shortDescription: channel.description,
+    isCrawlable: true,
+    thumbnail: { thumbnails },
+    allowRatings: true,
+    viewCount: String(video.viewCount),
+    author: channel.name,
+    isPrivate: false,
+    isUnpluggedCorpus: false,
+    isLiveContent: video.pastLive === true || video.state === 'live' || video.state === 'upcoming',
+    isTvfilmVideo: false,
+  };
+}

@@ -1,0 +1,29 @@
+import { type Answer, htmlNotFound, textAnswer } from '../fake-response.js';
+import { json3 } from '../caption-formats/json3.js';
+import { legacyXml } from '../caption-formats/legacy-xml.js';
+import { srv3 } from '../caption-formats/srv3.js';
+import { videoById } from '../catalogue/catalogue.js';
+import type { Incoming } from '../incoming-request.js';
+import { isSigned, needsToken } from './caption-url.js';
+
+const XML = 'text/xml; charset=UTF-8';
+
+/** `GET /api/timedtext`: the text of a track; 200 without a byte when a PO token is needed and missing. */
+export function timedtext(incoming: Incoming): Answer {
+  const query = incoming.url.searchParams;
+  const videoId = query.get('v') ?? '';
+  const found = videoById(videoId);
+  const generated = query.get('kind') === 'asr';
+  const track = found?.video.tracks.find(
+    ({ languageCode, generated: asr = false }) => languageCode === query.get('lang') && asr === generated,
+  );
+  if (!track || !incoming.client || !isSigned(query)) return htmlNotFound();
+  if (needsToken(track, incoming.client) && !query.has('pot'))
+    return textAnswer(200, 'text/html; charset=UTF-8', () => '');
+
+  const format = query.get('fmt') ?? '';
+  const key = `timedtext:${videoId}:${track.languageCode}:${generated}:${format}`;
+  if (format === 'json3') return textAnswer(200, 'application/json; charset=UTF-8', () => json3(track), key);
+  if (format === 'srv3') return textAnswer(200, XML, () => srv3(track), key);
+  return textAnswer(200, XML, () => legacyXml(track), key);
+}

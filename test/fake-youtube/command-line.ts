@@ -1,0 +1,77 @@
+import { parseArgs } from 'node:util';
+import { PLAYLIST_SHAPES } from './calls/playlist-page.js';
+import { CLIENTS } from './catalogue/model.js';
+import { FAULT_KINDS } from './faults/fault-registry.js';
+import { MATCHABLE_KINDS } from './faults/match.js';
+import { readFaultFlag, UnreadableError } from './faults/read-changes.js';
+import type { StandInOptions } from './fake-youtube.js';
+
+export const HELP = `Usage: npm run stand-in -- [options]
+
+  --port N                 default: any free one
+  --latency-ms N           how long every answer takes at least
+  --playlist-shape SHAPE   ${PLAYLIST_SHAPES.join(' or ')}; default new
+  --ignore-fields CLIENT   ignore $fields of this client (${CLIENTS.join(', ')}); repeatable
+  --consent                send requests without the consent cookie to the consent page
+  --seed N                 of the dice for faults
+  --fault KIND[=RATE][@REQUESTS]   repeatable, e.g. --fault 429=0.1@player
+                           kinds: ${FAULT_KINDS.join(' ')}
+                           requests: ${MATCHABLE_KINDS.join(' ')}
+  --help
+`;
+
+/**
+ * Reads the arguments of the command.
+ *
+ * @returns undefined when help is asked for
+ * @throws UnreadableError with one line
+ */
+export function readCommandLine(args: readonly string[]): StandInOptions | undefined {
+  const values = parse(args);
+  if (values.help) return undefined;
+  const shape = PLAYLIST_SHAPES.find((known) => known === values['playlist-shape']);
+  if (values['playlist-shape'] !== undefined && !shape) {
+    throw new UnreadableError(`--playlist-shape must be one of ${PLAYLIST_SHAPES.join(', ')}`);
+  }
+  return {
+    port: wholeNumber('--port', values.port ?? '0', 65_535),
+    latencyMs: wholeNumber('--latency-ms', values['latency-ms'] ?? '0', 3_600_000),
+    seed: wholeNumber('--seed', values.seed ?? '1', 4_294_967_295),
+    consentRequired: values.consent ?? false,
+    faults: (values.fault ?? []).map(readFaultFlag),
+    fieldsIgnored: (values['ignore-fields'] ?? []).map(client),
+    ...(shape && { playlistShape: shape }),
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        port: { type: 'string' },
+        'latency-ms': { type: 'string' },
+        'playlist-shape': { type: 'string' },
+        'ignore-fields': { type: 'string', multiple: true },
+        consent: { type: 'boolean' },
+        seed: { type: 'string' },
+        fault: { type: 'string', multiple: true },
+        help: { type: 'boolean' },
+      },
+    }).values;
+  } catch (error) {
+    throw new UnreadableError(error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error));
+  }
+}
+
+function wholeNumber(name: string, text: string, max: number): number {
+  const number = /^[0-9]{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number <= max)) throw new UnreadableError(`${name} must be a whole number from 0 to ${max}, not ${text}`);
+  return number;
+}
+
+function client(name: string): (typeof CLIENTS)[number] {
+  const found = CLIENTS.find((known) => known === name);
+  if (!found) throw new UnreadableError(`--ignore-fields must be one of ${CLIENTS.join(', ')}, not ${name}`);
+  return found;
+}

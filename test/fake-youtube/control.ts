@@ -1,0 +1,107 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { CHANNELS } from './catalogue/catalogue.js';
+import type { Fault } from './faults/fault-registry.js';
+import { readChanges, UnreadableError } from './faults/read-changes.js';
+import { escapeXml } from './caption-formats/escape.js';
+import type { RecordedRequest, RequestLog } from './request-log.js';
+import { sendText } from './send.js';
+import type { Settings } from './settings.js';
+
+/** What can be done to a running stand-in. */
+export interface Controls {
+  requests: RequestLog;
+  setFaults(...faults: Fault[]): void;
+  set(settings: Partial<Settings>): void;
+  reset(): void;
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const COUNTED = ['kind', 'client', 'videoId'] as const;
+
+/** The stand-in's own pages; they are not recorded, not delayed, and never fail on purpose. */
+export function isControl(path: string): boolean {
+  return path === '/' || path.startsWith('/stand-in/');
+}
+
+export function answerControl(
+  request: IncomingMessage,
+  body: string,
+  response: ServerResponse,
+  controls: Controls,
+): void {
+  const route = `${request.method} ${(request.url ?? '').split('?')[0]}`;
+  switch (route) {
+    case 'GET /':
+      return sendText(response, 200, 'text/plain; charset=utf-8', usage());
+    case 'GET /stand-in/requests':
+      return requestsPage(request, response, controls.requests);
+    case 'POST /stand-in/reset':
+      controls.reset();
+      return sendText(response, 200, JSON_TYPE, '{}');
+    case 'POST /stand-in/faults':
+      return change(body, response, controls);
+    default:
+      return sendText(response, 404, 'text/plain; charset=utf-8', 'There is no such page here.\n');
+  }
+}
+
+/** How often what was asked, by kind of request, by client and by video. */
+export function countsOf(list: readonly RecordedRequest[]): Record<(typeof COUNTED)[number], Record<string, number>> {
+  const counts = {
+    kind: new Map<string, number>(),
+    client: new Map<string, number>(),
+    videoId: new Map<string, number>(),
+  };
+  for (const request of list) {
+    for (const by of COUNTED) {
+      const value = request[by];
+      if (value !== null) counts[by].set(value, (counts[by].get(value) ?? 0) + 1);
+    }
+  }
+  const { kind, client, videoId } = counts;
+  return { kind: Object.fromEntries(kind), client: Object.fromEntries(client), videoId: Object.fromEntries(videoId) };
+}
+
+function change(body: string, response: ServerResponse, controls: Controls): void {
+  try {
+    const { faults, settings } = readChanges(body);
+    controls.set(settings);
+    if (faults) controls.setFaults(...faults);
+    sendText(response, 200, JSON_TYPE, '{}');
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error;
+    sendText(response, 400, JSON_TYPE, JSON.stringify({ error: error.message }));
+  }
+}
+
+function requestsPage(request: IncomingMessage, response: ServerResponse, log: RequestLog): void {
+  const { total, aborted, inFlight, inFlightMax, sockets, socketsMax } = log;
+  const figures = { total, aborted, inFlight, inFlightMax, sockets, socketsMax };
+  const counts = countsOf(log.list);
+  if (!request.headers.accept?.includes('text/html')) {
+    return sendText(response, 200, JSON_TYPE, JSON.stringify({ ...figures, ...counts }));
+  }
+  const tables = Object.entries({ requests: figures, ...counts }).map(([name, rows]) => table(name, rows));
+  const style = '<style>body{font:16px sans-serif;margin:2em}td{padding:0 1em 0 0}</style>';
+  sendText(
+    response,
+    200,
+    'text/html; charset=utf-8',
+    `<!DOCTYPE html><title>Requests</title>${style}${tables.join('')}`,
+  );
+}
+
+function table(name: string, rows: Readonly<Record<string, number>>): string {
+  const cells = Object.entries(rows).map(([key, count]) => `<tr><td>${escapeXml(key)}</td><td>${count}</td></tr>`);
+  return `<h2>${escapeXml(name)}</h2><table>${cells.join('')}</table>`;
+}
+
+function usage(): string {
+  const channels = CHANNELS.map(({ id, handle, name }) => `  ${handle ?? id}  ${name}`).join('\n');
+  return (
+    `A stand-in for YouTube.\n\nChannels:\n${channels}\n  @bench-<videos>x<cues>  generated, e.g. @bench-100x1500\n\n` +
+    'GET /stand-in/requests  counts of what was asked\n' +
+    'POST /stand-in/faults   {"faults":[{"kind":"429","match":{"kind":"player"},"rate":0.1}],"latencyMs":50}\n' +
+    'POST /stand-in/reset    back to the start\n'
+  );
+}

@@ -1,0 +1,27 @@
+import { type Incoming, REQUEST_KINDS, type RequestKind } from '../incoming-request.js';
+
+export const MATCHABLE_KINDS = [...REQUEST_KINDS, 'browse'] as const;
+/** A kind of request; `browse` stands for all four kinds of it. */
+export type MatchableKind = RequestKind | 'browse';
+
+/** Which requests are meant: those that fit everything given; all when nothing is. */
+export interface RequestMatch {
+  kind?: MatchableKind | readonly MatchableKind[];
+  /** Tried on the path with its query; a string is the source of an expression. */
+  path?: RegExp | string;
+  client?: string;
+  videoId?: string;
+  channelId?: string;
+}
+
+export function matches(
+  match: RequestMatch,
+  incoming: Pick<Incoming, 'kind' | 'path' | 'client' | 'videoId' | 'channelId'>,
+): boolean {
+  const kinds: readonly MatchableKind[] | undefined = typeof match.kind === 'string' ? [match.kind] : match.kind;
+  if (kinds && !kinds.some((kind) => incoming.kind === kind || incoming.kind.startsWith(`${kind}-`))) return false;
+  if (match.path !== undefined && !new RegExp(match.path).test(incoming.path)) return false;
+  if (match.client !== undefined && match.client !== incoming.client) return false;
+  if (match.videoId !== undefined && match.videoId !== incoming.videoId) return false;
+  return match.channelId === undefined || match.channelId === incoming.channelId;
+}

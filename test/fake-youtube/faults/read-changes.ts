@@ -1,0 +1,115 @@
+import { PLAYLIST_SHAPES } from '../calls/playlist-page.js';
+import { CLIENTS } from '../catalogue/model.js';
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../json.js';
+import type { Settings } from '../settings.js';
+import { type Fault, FAULT_KINDS } from './fault-registry.js';
+import { MATCHABLE_KINDS, type RequestMatch } from './match.js';
+
+/** What somebody asked the stand-in to do cannot be understood; the message says why in one line. */
+export class UnreadableError extends Error {}
+
+/**
+ * Reads the body of `POST /stand-in/faults`.
+ *
+ * @throws UnreadableError
+ */
+export function readChanges(text: string): { faults?: Fault[]; settings: Partial<Settings> } {
+  const body = parseJsonObject(text);
+  if (!body) throw new UnreadableError('The body must be a JSON object');
+  refuseOthers(body, ['faults', 'latencyMs', 'playlistShape', 'fieldsIgnored', 'consentRequired']);
+  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired } = body;
+  return {
+    ...(faults !== undefined && { faults: list('faults', faults).map(readFault) }),
+    settings: {
+      ...(latencyMs !== undefined && { latencyMs: number('latencyMs', latencyMs) }),
+      ...(playlistShape !== undefined && { playlistShape: oneOf('playlistShape', playlistShape, PLAYLIST_SHAPES) }),
+      ...(fieldsIgnored !== undefined && {
+        fieldsIgnored: list('fieldsIgnored', fieldsIgnored).map((client) => oneOf('fieldsIgnored', client, CLIENTS)),
+      }),
+      ...(consentRequired !== undefined && { consentRequired: consentRequired === true }),
+    },
+  };
+}
+
+/**
+ * Reads a fault from a command line: `429`, `429=0.1` or `429=0.1@player`.
+ *
+ * @throws UnreadableError
+ */
+export function readFaultFlag(text: string): Fault {
+  const [, kind = '', rate, requests] = /^([a-z0-9-]+)(?:=([0-9.]+))?(?:@([a-z-]+))?$/.exec(text) ?? [];
+  if (kind === '')
+    throw new UnreadableError(`A fault is written kind[=rate][@requests], e.g. 429=0.1@player, not ${text}`);
+  return {
+    kind: oneOf('A fault', kind, FAULT_KINDS),
+    ...(rate !== undefined && { rate: share(Number(rate)) }),
+    ...(requests !== undefined && { match: { kind: oneOf('What comes after @', requests, MATCHABLE_KINDS) } }),
+  };
+}
+
+function readFault(json: Json): Fault {
+  if (!isJsonObject(json)) throw new UnreadableError('A fault must be an object');
+  refuseOthers(json, ['kind', 'match', 'rate', 'times', 'location', 'retryAfterSeconds']);
+  const { kind, match, rate, times, location, retryAfterSeconds } = json;
+  return {
+    kind: oneOf('kind', kind, FAULT_KINDS),
+    ...(match !== undefined && { match: readMatch(match) }),
+    ...(rate !== undefined && { rate: share(number('rate', rate)) }),
+    ...(times !== undefined && { times: number('times', times) }),
+    ...(location !== undefined && { location: string('location', location) }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds: number('retryAfterSeconds', retryAfterSeconds) }),
+  };
+}
+
+function readMatch(json: Json): RequestMatch {
+  if (!isJsonObject(json)) throw new UnreadableError('match must be an object');
+  refuseOthers(json, ['kind', 'path', 'client', 'videoId', 'channelId']);
+  const { kind, path, client, videoId, channelId } = json;
+  const kinds = Array.isArray(kind) ? kind : [kind];
+  return {
+    ...(kind !== undefined && { kind: kinds.map((one: Json) => oneOf('match.kind', one, MATCHABLE_KINDS)) }),
+    ...(path !== undefined && { path: expression(string('match.path', path)) }),
+    ...(client !== undefined && { client: oneOf('match.client', client, CLIENTS) }),
+    ...(videoId !== undefined && { videoId: string('match.videoId', videoId) }),
+    ...(channelId !== undefined && { channelId: string('match.channelId', channelId) }),
+  };
+}
+
+function refuseOthers(json: JsonObject, known: readonly string[]): void {
+  const other = Object.keys(json).find((key) => !known.includes(key));
+  if (other !== undefined) throw new UnreadableError(`${other} is not one of ${known.join(', ')}`);
+}
+
+function oneOf<T extends string>(name: string, value: Json, allowed: readonly T[]): T {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) throw new UnreadableError(`${name} must be one of ${allowed.join(', ')}`);
+  return found;
+}
+
+function list(name: string, value: Json): readonly Json[] {
+  if (!Array.isArray(value)) throw new UnreadableError(`${name} must be a list`);
+  return value as readonly Json[];
+}
+
+function string(name: string, value: Json): string {
+  if (typeof value !== 'string') throw new UnreadableError(`${name} must be a string`);
+  return value;
+}
+
+function number(name: string, value: Json): number {
+  if (typeof value !== 'number' || !(value >= 0)) throw new UnreadableError(`${name} must be a number, 0 or more`);
+  return value;
+}
+
+function share(rate: number): number {
+  if (!(rate >= 0 && rate <= 1)) throw new UnreadableError('A rate must be from 0 to 1');
+  return rate;
+}
+
+function expression(source: string): string {
+  try {
+    return new RegExp(source).source;
+  } catch {
+    throw new UnreadableError(`match.path is not a regular expression: ${source}`);
+  }
+}

@@ -1,0 +1,119 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, htmlNotFound, invalidArgument } from './fake-response.js';
+import { browse } from './calls/browse.js';
+import { feed } from './calls/feed.js';
+import { player, reel } from './calls/player.js';
+import { resolveUrl, visitorId } from './calls/resolve-url.js';
+import { timedtext } from './calls/timedtext.js';
+import { answerControl, type Controls, isControl } from './control.js';
+import { actOut } from './faults/apply-fault.js';
+import type { Fault, FaultBook, FaultKind } from './faults/fault-registry.js';
+import type { Holds } from './faults/held-requests.js';
+import { type Incoming, readIncoming } from './incoming-request.js';
+import type { RecordedRequest, RequestLog } from './request-log.js';
+import { send } from './send.js';
+import type { Settings } from './settings.js';
+import { type WrittenAnswer, WrittenBodies } from './rendered-bodies.js';
+
+const REQUEST_BYTES_MAX = 1_048_576;
+/** Faults that end the connection on this side. */
+const BROKEN_HERE: ReadonlySet<FaultKind> = new Set(['reset', 'cut', 'half-closed']);
+
+/** Takes each request the same way: read, record, hold, wait, then answer or fail on purpose. */
+export class RequestHandler {
+  private readonly bodies = new WrittenBodies();
+  private visitors = 0;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly faults: FaultBook,
+    private readonly holds: Holds,
+    private readonly log: RequestLog,
+    private readonly controls: Controls,
+  ) {}
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const body = await bodyOf(request);
+      const path = request.url ?? '/';
+      if (isControl(path)) return answerControl(request, body, response, this.controls);
+      await this.serve(readIncoming(request.method ?? 'GET', path, request.headers, body), response);
+    } catch (error) {
+      response.destroy();
+      // A caller who leaves in mid-request is no fault of the stand-in; anything else is, and must not pass for weather.
+      if (!request.destroyed && !(error instanceof Error && error.name === 'AbortError')) {
+        process.stderr.write(`stand-in: ${error instanceof Error ? error.stack : String(error)}\n`);
+      }
+    }
+  }
+
+  private async serve(incoming: Incoming, response: ServerResponse): Promise<void> {
+    const record = this.log.arrive(incoming);
+    const closed = this.watch(record, response);
+    await this.holds.pass(incoming, closed);
+    if (this.settings.latencyMs > 0) await sleep(this.settings.latencyMs, undefined, { signal: closed });
+    if (closed.aborted) return;
+    const fault = this.faultFor(incoming);
+    const answer = this.write(incoming);
+    if (!fault) return send(response, answer);
+    record.fault = fault.kind;
+    await actOut(fault, incoming, answer, response, closed);
+  }
+
+  private faultFor(incoming: Incoming): Fault | undefined {
+    const fault = this.faults.strike(incoming);
+    if (fault || !this.settings.consentRequired) return fault;
+    return incoming.headers['cookie']?.includes('SOCS=') ? undefined : { kind: 'consent' };
+  }
+
+  /** Records how the request ends, and tells whoever works on it when its connection is gone. */
+  private watch(record: RecordedRequest, response: ServerResponse): AbortSignal {
+    const closed = new AbortController();
+    response.once('close', () => {
+      const brokenHere = record.fault !== null && BROKEN_HERE.has(record.fault);
+      const status = response.headersSent ? response.statusCode : null;
+      this.log.leave(record, { status, aborted: !response.writableFinished && !brokenHere });
+      closed.abort();
+    });
+    return closed.signal;
+  }
+
+  private write(incoming: Incoming): WrittenAnswer {
+    const acceptsGzip = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
+    const ignored = incoming.client !== null && this.settings.fieldsIgnored.includes(incoming.client);
+    const written = this.bodies.write(this.answer(incoming), ignored ? null : incoming.fields, acceptsGzip);
+    const refused = written ?? this.bodies.write(invalidArgument(), null, acceptsGzip);
+    if (!refused) throw new Error('An answer without a projection can always be written');
+    return refused;
+  }
+
+  private answer(incoming: Incoming): Answer {
+    const { kind } = incoming;
+    if (kind === 'feed') return feed(incoming);
+    if (kind === 'timedtext') return timedtext(incoming);
+    if (kind === 'other') return htmlNotFound();
+    if (!incoming.body || incoming.client === null) return invalidArgument();
+    if (kind === 'player') return player(incoming);
+    if (kind === 'reel') return reel(incoming);
+    if (kind === 'resolve') return resolveUrl(incoming, this.newVisitor());
+    if (kind === 'visitor') return visitorId(incoming, this.newVisitor());
+    return browse(incoming, this.settings.playlistShape);
+  }
+
+  private newVisitor(): string {
+    this.visitors += 1;
+    return `visitor ${this.visitors}`;
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > REQUEST_BYTES_MAX) throw new Error('The request is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

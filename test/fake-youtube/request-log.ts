@@ -1,0 +1,111 @@
+import type { Client } from './catalogue/model.js';
+import type { FaultKind } from './faults/fault-registry.js';
+import { matches, type RequestMatch } from './faults/match.js';
+import type { Incoming, RequestKind } from './incoming-request.js';
+
+export interface RecordedRequest {
+  kind: RequestKind;
+  method: string;
+  path: string;
+  client: Client | null;
+  videoId: string | null;
+  channelId: string | null;
+  fields: string | null;
+  visitorData: string | null;
+  headers: NodeJS.Dict<string | string[]>;
+  /** Milliseconds of `performance.now()`. */
+  arrivedAtMs: number;
+  /** Null until answered; null for good when it never was. */
+  status: number | null;
+  fault: FaultKind | null;
+  /** The caller went away before the answer was complete. */
+  aborted: boolean;
+}
+
+const RECORDED_MAX = 20_000;
+const WAIT_MS = 5_000;
+
+/** What was asked of the stand-in since the last reset; the oldest are forgotten past 20,000. */
+export class RequestLog {
+  list: RecordedRequest[] = [];
+  /** Requests that have arrived and are neither answered nor given up. */
+  inFlight = 0;
+  inFlightMax = 0;
+  /** Connections open now, and the most at a time. */
+  sockets = 0;
+  socketsMax = 0;
+  private readonly watchers = new Set<() => void>();
+
+  get total(): number {
+    return this.list.length;
+  }
+
+  /** How many requests their caller gave up. */
+  get aborted(): number {
+    return this.list.filter((request) => request.aborted).length;
+  }
+
+  count(match: RequestMatch = {}): number {
+    return this.list.filter((request) => matches(match, request)).length;
+  }
+
+  /** Resolves as soon as the condition holds; rejects when it does not within the time. */
+  async until(condition: (log: RequestLog) => boolean, waitMs = WAIT_MS): Promise<void> {
+    if (condition(this)) return;
+    await new Promise<void>((resolve, reject) => {
+      const done = (settle: () => void): void => {
+        this.watchers.delete(watcher);
+        clearTimeout(timer);
+        settle();
+      };
+      const watcher = (): void => {
+        if (condition(this)) done(resolve);
+      };
+      const timer = setTimeout(
+        () => done(() => reject(new Error(`Not within ${waitMs} ms: ${String(condition)}`))),
+        waitMs,
+      );
+      this.watchers.add(watcher);
+    });
+  }
+
+  arrive(incoming: Incoming): RecordedRequest {
+    const { kind, method, path, client, videoId, channelId, fields, visitorData, headers } = incoming;
+    const asked = { kind, method, path, client, videoId, channelId, fields, visitorData, headers };
+    const request = { ...asked, arrivedAtMs: performance.now(), status: null, fault: null, aborted: false };
+    this.list.push(request);
+    if (this.list.length > RECORDED_MAX) this.list.shift();
+    this.inFlight += 1;
+    this.inFlightMax = Math.max(this.inFlightMax, this.inFlight);
+    this.changed();
+    return request;
+  }
+
+  leave(request: RecordedRequest, end: { status: number | null; aborted: boolean }): void {
+    Object.assign(request, end);
+    this.inFlight -= 1;
+    this.changed();
+  }
+
+  connect(): void {
+    this.sockets += 1;
+    this.socketsMax = Math.max(this.socketsMax, this.sockets);
+    this.changed();
+  }
+
+  disconnect(): void {
+    this.sockets -= 1;
+    this.changed();
+  }
+
+  /** Forgets what was; what is still open stays counted. */
+  clear(): void {
+    this.list = [];
+    this.inFlightMax = this.inFlight;
+    this.socketsMax = this.sockets;
+  }
+
+  private changed(): void {
+    for (const watcher of [...this.watchers]) watcher();
+  }
+}

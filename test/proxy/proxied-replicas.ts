@@ -1,0 +1,137 @@
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
+import { severableLink, type SeverableLink } from '../database/interruptible-link.js';
+import { Program } from '../process/program.js';
+import { QuotaDatabase } from '../quota/quota-database.js';
+import { until } from '../until.js';
+import { freePort, NginxServer, type NginxOptions } from './nginx-server.js';
+
+export const ADMIN_TOKEN = 'an-admin-token-of-the-tests-e5a7';
+
+/** One process of the service, on a port that stays when it is started again, with a way to the database of its own. */
+export interface Replica {
+  port: number;
+  link: SeverableLink;
+  program: Program;
+}
+
+/** What came back for one request; `ended` is false when the connection broke within the body. */
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  ended: boolean;
+}
+
+export interface Sending {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** The address of this machine that the request comes from; any of 127.0.0.0/8. */
+  from?: string;
+  /** Told the text of the body so far, each time that more of it has come. */
+  onText?: (text: string) => void;
+}
+
+/** Two processes of the service on one database and one stand-in, and nginx in front of them. */
+export class Estate {
+  private readonly others: NginxServer[] = [];
+
+  private constructor(
+    readonly database: QuotaDatabase,
+    readonly standIn: StandIn,
+    readonly replicas: readonly [Replica, Replica],
+    readonly nginx: NginxServer,
+  ) {}
+
+  static async start(): Promise<Estate> {
+    const database = await QuotaDatabase.open();
+    const standIn = await startStandIn();
+    const ports: [number, number] = [await freePort(), await freePort()];
+    // Before the processes: it does not mind that nobody listens yet, and a fault in its configuration leaves none behind.
+    const nginx = await NginxServer.start({ replicas: ports });
+    const replica = async (port: number): Promise<Replica> => {
+      const link = await severableLink(database.url);
+      return { port, link, program: run(port, link, standIn) };
+    };
+    const replicas: [Replica, Replica] = [await replica(ports[0]), await replica(ports[1])];
+    await Promise.all(replicas.map(({ program }) => program.url()));
+    return new Estate(database, standIn, replicas, nginx);
+  }
+
+  /** One more nginx in front of the same processes. */
+  async anotherNginx(options: Omit<NginxOptions, 'replicas'>): Promise<NginxServer> {
+    const nginx = await NginxServer.start({ ...options, replicas: this.replicas.map(({ port }) => port) });
+    this.others.push(nginx);
+    return nginx;
+  }
+
+  /** An organization on the Pro plan with a key. */
+  async customer(monthlyLimit: number | null = null): Promise<{ id: string; key: string }> {
+    const { organizationId } = await this.database.newCustomer(monthlyLimit);
+    const { key } = await this.database.keys.issue({ organizationId });
+    return { id: organizationId, key };
+  }
+
+  /** Starts a process that has ended once more, and waits until it is ready. */
+  async restart(replica: Replica): Promise<void> {
+    replica.program = run(replica.port, replica.link, this.standIn);
+    await replica.program.url();
+  }
+
+  /** How many of these requests a replica has a line for in its log, once all replicas together have so many. */
+  async servedBy(ids: readonly string[], linesExpected = ids.length): Promise<number[]> {
+    const counts = (): number[] =>
+      this.replicas.map(({ program }) => ids.filter((id) => program.stdout.includes(`"requestId":"${id}"`)).length);
+    await until(() => counts().reduce((sum, count) => sum + count, 0) === linesExpected);
+    return counts();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.nginx, ...this.others].map((nginx) => nginx.close()));
+    await Promise.all(this.replicas.map(({ program }) => program.stop('SIGKILL')));
+    await Promise.all(this.replicas.map(({ link }) => link.close()));
+    await this.standIn.close();
+    await this.database.close();
+  }
+}
+
+function run(port: number, link: SeverableLink, standIn: StandIn): Program {
+  return Program.run('main.js', {
+    PORT: String(port),
+    DATABASE_URL: link.url,
+    YOUTUBE_BASE_URL: standIn.url,
+    TRUST_PROXY: '1',
+    ADMIN_TOKEN,
+    RATE_LIMIT_PER_MINUTE: '0',
+    CALLS_PER_KEY: '0',
+    CALLS_PER_PROCESS: '0',
+  });
+}
+
+/** Sends a request; the path goes out exactly as it is given. Rejects when no answer begins. */
+export function send(nginx: NginxServer, path: string, options: Sending = {}): Promise<Answer> {
+  const { method = 'GET', headers = {}, body, from, onText } = options;
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      { host: '127.0.0.1', port: nginx.port, method, path, headers, agent: false, ...(from && { localAddress: from }) },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          onText?.(Buffer.concat(chunks).toString());
+        });
+        response.once('error', () => undefined);
+        response.once('close', () => {
+          const bytes = Buffer.concat(chunks);
+          const zipped = response.headers['content-encoding'] === 'gzip' && response.complete;
+          const text = (zipped ? gunzipSync(bytes) : bytes).toString();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, ended: response.complete });
+        });
+      },
+    );
+    request.once('error', reject);
+    request.end(body);
+  });
+}

@@ -1,0 +1,1 @@
+export { recordings as default } from '../../jest.config.mjs';

@@ -1,0 +1,26 @@
+import type { FaultKind } from '../fake-youtube/faults/fault-registry.js';
+
+/** How trouble with the platform is told. */
+export type ToldAs = 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure';
+
+/** What each fault is told as, when it hits and does not pass. */
+export const TOLD_AS: Readonly<Record<FaultKind, ToldAs>> = {
+  '429': 'upstream_blocked',
+  '429-retry-after': 'upstream_blocked',
+  '500': 'upstream_failure',
+  reset: 'upstream_failure',
+  cut: 'upstream_failure',
+  'half-closed': 'upstream_failure',
+  hang: 'upstream_timeout',
+  empty: 'upstream_blocked',
+  captcha: 'upstream_blocked',
+  consent: 'upstream_blocked',
+  'bot-check': 'upstream_blocked',
+  truncated: 'upstream_failure',
+  'wrong-charset': 'upstream_failure',
+  'not-json': 'upstream_failure',
+  'slow-drip': 'upstream_timeout',
+  huge: 'upstream_failure',
+  redirect: 'upstream_failure',
+  'hostile-captions': 'upstream_failure',
+};

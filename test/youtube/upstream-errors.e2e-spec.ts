@@ -1,0 +1,290 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { videoId } from '../fake-youtube/catalogue/model.js';
+import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
+import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
+import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
+import { type Adapter, context, end, openAdapter } from './adapter.js';
+
+let standIn: StandIn;
+let adapter: Adapter;
+
+beforeAll(async () => {
+  standIn = await startStandIn();
+});
+
+beforeEach(async () => {
+  standIn.reset();
+  adapter = await openAdapter(standIn.url);
+});
+
+afterEach(async () => {
+  await adapter.close();
+  await standIn.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
+});
+
+afterAll(() => standIn.close());
+
+const ISLAND = videoId('hl-island');
+const FIVE = ['hl-dinghy', 'hl-keeper', 'hl-walk', 'hl-bowline', 'hl-first'];
+const readNamed = (name: string) => adapter.platform.readVideo(videoId(name), [], context());
+const read = (reading = context()) => adapter.platform.readVideo(ISLAND, [], reading);
+
+/** The clock of pauses and deadlines, put forward. */
+function advancing() {
+  const real = performance.now.bind(performance);
+  let aheadMs = 0;
+  const spy = jest.spyOn(performance, 'now').mockImplementation(() => real() + aheadMs);
+  return { advance: (seconds: number) => void (aheadMs += seconds * 1_000), restore: () => spy.mockRestore() };
+}
+
+async function reopen(choices: Parameters<typeof openAdapter>[1]): Promise<void> {
+  await adapter.close();
+  adapter = await openAdapter(standIn.url, choices);
+}
+
+describe('trouble with the player', () => {
+  it.each([
+    ['429', 'upstream_blocked'],
+    ['429-retry-after', 'upstream_blocked'],
+    ['captcha', 'upstream_blocked'],
+    ['consent', 'upstream_blocked'],
+    ['bot-check', 'upstream_blocked'],
+    ['empty', 'upstream_blocked'],
+    ['500', 'upstream_failure'],
+    ['reset', 'upstream_failure'],
+    ['cut', 'upstream_failure'],
+    ['truncated', 'upstream_failure'],
+    ['wrong-charset', 'upstream_failure'],
+    ['not-json', 'upstream_failure'],
+    ['huge', 'upstream_failure'],
+  ] as const)('%s ends as %s', async (kind, code) => {
+    standIn.setFaults({ kind, match: { kind: ['player', 'reel'] } });
+    expect(end(await read())).toBe(code);
+  });
+});
+
+describe('trouble with the text', () => {
+  it.each([
+    ['429', 'upstream_blocked'],
+    ['captcha', 'upstream_blocked'],
+    ['consent', 'upstream_blocked'],
+    ['empty', 'upstream_blocked'],
+    ['500', 'upstream_failure'],
+    ['reset', 'upstream_failure'],
+    ['cut', 'upstream_failure'],
+    ['truncated', 'upstream_failure'],
+    ['wrong-charset', 'upstream_failure'],
+    ['not-json', 'upstream_failure'],
+    ['huge', 'upstream_failure'],
+    ['hostile-captions', 'upstream_failure'],
+  ] as const)('%s ends as %s', async (kind, code) => {
+    standIn.setFaults({ kind, match: { kind: 'timedtext' } });
+    expect(end(await read())).toBe(code);
+  });
+});
+
+describe('time', () => {
+  it.each(['hang', 'slow-drip'] as const)('%s ends as a timeout', async (kind) => {
+    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 0.2 });
+    standIn.setFaults({ kind, match: { kind: ['player', 'reel', 'timedtext'] } });
+    expect(end(await read())).toBe('upstream_timeout');
+  });
+
+  it('does not come back when a 429 names a time past the deadline', async () => {
+    await reopen({ UPSTREAM_RETRIES: 1 });
+    standIn.setFaults({ kind: '429-retry-after', retryAfterSeconds: 30, match: { kind: 'player' } });
+    expect(end(await read(context({ deadlineAtMs: performance.now() + 5_000 })))).toBe('upstream_blocked');
+    expect(standIn.requests.count({ kind: 'player' })).toBe(1);
+  });
+
+  it('comes back when a 429 says so and there is time', async () => {
+    await reopen({ UPSTREAM_RETRIES: 1 });
+    standIn.setFaults({ kind: '429-retry-after', retryAfterSeconds: 1, times: 1, match: { kind: 'player' } });
+    expect(end(await read())).toBe('ok');
+    expect(standIn.requests.count({ kind: 'player' })).toBe(2);
+  });
+
+  it('does not begin another client after the deadline', async () => {
+    standIn.setFaults({ kind: '500', match: { kind: ['player', 'reel'] } });
+    expect(end(await read(context({ deadlineAtMs: performance.now() - 1 })))).toBe('upstream_timeout');
+    expect(standIn.requests.count({ kind: 'player' })).toBe(0);
+  });
+
+  it('visitor data that do not come are done without', async () => {
+    standIn.setFaults({ kind: '500', match: { kind: 'visitor' } });
+    expect(end(await read())).toBe('ok');
+  });
+});
+
+describe('leaving', () => {
+  it.each(['player', 'timedtext'] as const)('stops the %s request, and rejects with the reason', async (kind) => {
+    const leaving = new AbortController();
+    const hold = standIn.hold({ kind });
+    const reading = read(context({ signal: leaving.signal }));
+    await Promise.all([
+      expect(reading).rejects.toThrow('left'),
+      hold.arrived.then(() => leaving.abort(new Error('left'))),
+    ]);
+    await standIn.requests.until((log) => log.aborted === 1 && log.inFlight === 0);
+    const before = standIn.requests.total;
+    hold.release();
+    await new Promise(setImmediate);
+    expect(standIn.requests.total).toBe(before);
+  });
+
+  it('stops the list, the Shorts and the feed together', async () => {
+    const leaving = new AbortController();
+    const hold = standIn.hold({ kind: ['browse', 'feed'] }, 3);
+    const listing = adapter.platform.listUploads(HARBOUR_LIGHT.id, 25, context({ signal: leaving.signal }));
+    await Promise.all([
+      expect(listing).rejects.toThrow('left'),
+      hold.arrived.then(() => leaving.abort(new Error('left'))),
+    ]);
+    await standIn.requests.until((log) => log.aborted === 3 && log.inFlight === 0);
+  });
+
+  it('before it began sends nothing', async () => {
+    const signal = AbortSignal.abort(new Error('left'));
+    await expect(read(context({ signal }))).rejects.toThrow('left');
+    await expect(adapter.platform.listUploads(HARBOUR_LIGHT.id, 1, context({ signal }))).rejects.toThrow('left');
+    await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context({ signal }))).rejects.toThrow('left');
+    expect(standIn.requests.total).toBe(0);
+  });
+
+  it('the end of the process ends what is under way, as a failure', async () => {
+    const hold = standIn.hold({ kind: 'player' });
+    const reading = read();
+    await hold.arrived;
+    await adapter.close();
+    expect(end(await reading)).toMatch(/^upstream_/);
+  });
+});
+
+describe('limits', () => {
+  it('no more requests at a time than allowed, and no more connections', async () => {
+    await reopen({ UPSTREAM_CONCURRENCY: 4 });
+    standIn.set({ latencyMs: 5 });
+    const calls = [context(), context()];
+    const videos = HARBOUR_LIGHT.uploads().slice(0, 20);
+    await Promise.all(calls.flatMap((call) => videos.map(({ id }) => adapter.platform.readVideo(id, [], call))));
+    expect(standIn.requests.inFlightMax).toBeLessThanOrEqual(4);
+    expect(standIn.requests.socketsMax).toBeLessThanOrEqual(4);
+  });
+
+  it('after five refused videos nothing is sent, and channels can still be read', async () => {
+    standIn.setFaults({ kind: 'bot-check' });
+    for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
+    const before = standIn.requests.total;
+    expect(end(await read())).toBe('upstream_blocked');
+    expect(standIn.requests.total).toBe(before);
+    expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
+    await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).resolves.toMatchObject({
+      handle: '@harbourlight',
+    });
+  });
+
+  it('five videos whose texts come empty shut the exit, for those are enforced tokens', async () => {
+    standIn.setFaults({ kind: 'empty', match: { kind: 'timedtext' } });
+    for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
+    expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
+    standIn.setFaults();
+    const before = standIn.requests.total;
+    expect(end(await read())).toBe('upstream_blocked');
+    expect(standIn.requests.total).toBe(before);
+  });
+
+  it('one refused video among good ones shuts nothing', async () => {
+    standIn.setFaults({ kind: 'bot-check', match: { videoId: ISLAND } });
+    for (let times = 0; times < 6; times += 1) {
+      expect(end(await read())).toBe('upstream_blocked');
+      expect(end(await readNamed('hl-dinghy'))).toBe('ok');
+    }
+    expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
+  });
+
+  it('of a hundred videos begun at once only the first meet the block', async () => {
+    await reopen({ UPSTREAM_CONCURRENCY: 4 });
+    standIn.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
+    const call = context();
+    const videos = FOG_SIGNAL.uploads().slice(0, 100);
+    const outcomes = await Promise.all(videos.map(({ id }) => adapter.platform.readVideo(id, [], call)));
+    expect(new Set(outcomes.map(end))).toEqual(new Set(['upstream_blocked']));
+    expect(standIn.requests.count({ kind: 'player' })).toBeLessThanOrEqual(5 + 4);
+  });
+
+  it('an exit that is shut is probed by one video with one request, and opens when that is answered', async () => {
+    standIn.setFaults({ kind: 'bot-check' });
+    for (const name of FIVE) await readNamed(name);
+    const probe = async () => {
+      standIn.requests.clear();
+      const outcomes = await Promise.all(FIVE.map(readNamed));
+      return [outcomes.filter(({ ok }) => ok).length, standIn.requests.count({ kind: ['player', 'reel'] })];
+    };
+    const clock = advancing();
+    try {
+      clock.advance(31);
+      expect(await probe()).toEqual([0, 1]);
+      expect(await probe()).toEqual([0, 0]);
+      standIn.setFaults();
+      clock.advance(61);
+      expect(await probe()).toEqual([1, 1]);
+      expect((await probe())[0]).toBe(5);
+      expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_closed' }));
+    } finally {
+      clock.restore();
+    }
+  });
+
+  it('a client that is refused video after video is not asked first any more', async () => {
+    standIn.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
+    for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
+    standIn.requests.clear();
+    expect(end(await read())).toBe('ok');
+    expect(standIn.requests.count({ client: 'VISIONOS' })).toBe(0);
+    expect(adapter.logged).toContainEqual(
+      expect.objectContaining({ event: 'youtube_client_rested', client: 'VISIONOS' }),
+    );
+  });
+
+  it('videos whose text needs a token do not shut the exit for the others', async () => {
+    for (let times = 0; times < 3; times += 1) {
+      for (const name of ['hl-token', 'hl-void', 'hl-mixed']) {
+        expect(end(await adapter.platform.readVideo(videoId(name), [], context()))).toBe('upstream_blocked');
+      }
+    }
+    expect(end(await read())).toBe('ok');
+  });
+});
+
+describe('other hosts', () => {
+  it('a redirect to another host is not followed', async () => {
+    let contacted = 0;
+    const foreign = createServer((_request, response) => {
+      contacted += 1;
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(foreign, 'listening');
+    const location = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`;
+    standIn.setFaults({ kind: 'redirect', location });
+    expect(end(await read())).toBe('upstream_failure');
+    await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).rejects.toMatchObject({
+      code: 'upstream_failure',
+    });
+    expect(contacted).toBe(0);
+    foreign.close();
+  });
+});
+
+describe('what is sent', () => {
+  it('visitor data are issued once for each client and sent with each of its requests', async () => {
+    await Promise.all([read(), read(), read()]);
+    expect(standIn.requests.count({ kind: 'visitor' })).toBe(1);
+    const sent = new Set(
+      standIn.requests.list.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData),
+    );
+    expect(sent.size).toBe(1);
+  });
+});
