@@ -7,15 +7,20 @@ import type { Logger } from 'pino';
 import { hideAdmin } from './admin/http/hide-admin.js';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
-import { refuseRepeatedAuthorization } from './http/bearer-token.js';
-import { overlookConditions } from './http/conditional-headers.js';
+import { rejectRepeatedAuthorization } from './http/bearer-token.js';
+import { ignoreConditionalHeaders } from './http/conditional-headers.js';
 import { Connections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
-import { readAddresses, readQuery, refuseUndecodablePath, refuseUndocumented } from './http/request-paths.js';
+import {
+  normalizeRequestUrls,
+  readQuery,
+  rejectUndecodablePath,
+  rejectUndocumentedPaths,
+} from './http/request-paths.js';
 import { warnOfMissingProxies } from './http/proxy-hops.js';
-import { answerWhatNodeRefuses, refuseTooManyHeaders, refuseWrongHost } from './http/client-errors.js';
+import { handleClientErrors, rejectTooManyHeaders, rejectInvalidHost } from './http/client-errors.js';
 import { assignRequestContext } from './http/request-context.js';
-import { hidingSecrets } from './http/redaction.js';
+import { createRedactor } from './http/redaction.js';
 import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { traceRequests } from './http/trace-requests.js';
@@ -48,7 +53,7 @@ export interface HttpTimes {
  * The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. With `MESSAGE_TRANSPORT` it takes
  * messages already.
  */
-export async function createHttpApp(
+export async function createApp(
   environment: Environment,
   logger: Logger,
   times: HttpTimes = {},
@@ -69,25 +74,25 @@ export async function createHttpApp(
   const trusted = trustProxy(environment.TRUST_PROXY);
   app.set('trust proxy', trusted);
   const document = createDocument(app);
-  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
+  const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
   const connections = app.get(Connections);
   app.use(connections.inTurn);
-  const requestLog = new RequestLog(logger, hideSecrets);
-  app.use(assignRequestContext(hideSecrets), traceRequests(hideSecrets), requestLog.log);
+  const requestLog = new RequestLog(logger, redact);
+  app.use(assignRequestContext(redact), traceRequests(redact), requestLog.log);
   app.use(app.get(RequestMetrics).countRequests(document), setSecurityHeaders);
   if (typeof trusted === 'number') app.use(warnOfMissingProxies(trusted));
   allowOrigins(app, environment.CORS_ORIGINS);
-  app.use(overlookConditions, refuseTooManyHeaders, refuseWrongHost, refuseRepeatedAuthorization);
-  app.use(refuseUndecodablePath);
+  app.use(ignoreConditionalHeaders, rejectTooManyHeaders, rejectInvalidHost, rejectRepeatedAuthorization);
+  app.use(rejectUndecodablePath);
   app.use(app.get(ShutdownState).refuse);
-  app.use(hideAdmin(environment), refuseUndocumented(document));
-  app.useGlobalPipes(new StrictValidationPipe(hideSecrets));
+  app.use(hideAdmin(environment), rejectUndocumentedPaths(document));
+  app.useGlobalPipes(new StrictValidationPipe(redact));
   serveDocument(app, document);
   const server: Server = app.getHttpServer();
   server.once('close', () => requestLog.flush());
   connections.follow(server, times.stalledReaderMs);
-  readAddresses(server);
-  answerWhatNodeRefuses(server, connections, logger);
+  normalizeRequestUrls(server);
+  handleClientErrors(server, connections, logger);
   await app.init();
   await messages?.startMessages(app, environment).catch(async (error: unknown) => {
     await app.close();
@@ -118,10 +123,10 @@ export async function shutDown(app: NestExpressApplication, times: ShutdownTimes
   const delayMs = Math.min(delaySeconds, graceSeconds) * 1000;
   if (delayMs > 0) await sleep(delayMs, undefined, hurry && { signal: hurry }).catch(() => undefined);
   state.refusing = true;
-  const leftMs = Math.max(0, cutOffAtMs - performance.now());
+  const remainingMs = Math.max(0, cutOffAtMs - performance.now());
   await Promise.all([
-    app.get(Connections).close(app.getHttpServer(), leftMs),
-    ...state.servers.map((server) => server.close(leftMs)),
+    app.get(Connections).close(app.getHttpServer(), remainingMs),
+    ...state.servers.map((server) => server.close(remainingMs)),
   ]);
   const endsAtMs = cutOffAtMs + LAST_SETTLEMENTS_MS;
   let timer: NodeJS.Timeout | undefined;

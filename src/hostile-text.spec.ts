@@ -5,10 +5,10 @@ import { readLanguages } from './channels/dto/languages.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import { readQuery, routeFinder } from './http/request-paths.js';
 import { requestIdFrom } from './http/request-context.js';
-import { hidingSecrets } from './http/redaction.js';
+import { createRedactor } from './http/redaction.js';
 import { bearerToken } from './http/bearer-token.js';
 import { fieldsOf } from './messages/transcripts-message.js';
-import { isWellFormedKey, withoutKeys } from './organizations/api-key.js';
+import { isWellFormedKey, redactApiKeys } from './organizations/api-key.js';
 import { readName } from './organizations/name.js';
 import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
@@ -130,8 +130,8 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   readLanguages: { begin: ['', 'en-'], read: readLanguages },
   readName: { begin: [''], read: readName },
   isWellFormedKey: { begin: ['', 'ctk_'], read: isWellFormedKey },
-  withoutKeys: { begin: ['', 'ctk_'], read: withoutKeys },
-  hidingSecrets: { begin: [''], read: hidingSecrets('a'.repeat(32), '"'.repeat(32)) },
+  withoutKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
+  hidingSecrets: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   requestIdFrom: { begin: [''], read: (text) => requestIdFrom(text) },
   bearerToken: { begin: ['', 'Bearer '], read: (text) => bearerToken(requestWith(text)) },
   readQuery: { begin: ['', 'a='], read: readQuery },

@@ -2,29 +2,29 @@ import 'reflect-metadata';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
-import { createHttpApp, shutDown } from './bootstrap.js';
+import { createApp, shutDown } from './bootstrap.js';
 import { escapeInvisible } from './http/escape-invisible.js';
-import { hidingSecrets, type HideSecrets } from './http/redaction.js';
+import { createRedactor, type Redactor } from './http/redaction.js';
 import { createLogger, standardOutput } from './observability/logging/logger.js';
 import { useTracer } from './observability/tracing/tracer.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 
 async function start(): Promise<void> {
   // Nothing is under way yet that would have to be finished.
-  const leave = (): never => process.exit(0);
-  process.on('SIGTERM', leave).on('SIGINT', leave);
+  const exit = (): never => process.exit(0);
+  process.on('SIGTERM', exit).on('SIGINT', exit);
   const environment = readEnvironment();
-  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
-  const logger = createLogger(environment.LOG_LEVEL, standardOutput(), hideSecrets);
-  const stopTracing = await startTracing(environment, logger, hideSecrets);
-  const app = await createHttpApp(environment, logger);
+  const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
+  const logger = createLogger(environment.LOG_LEVEL, standardOutput(), redact);
+  const stopTracing = await startTracing(environment, logger, redact);
+  const app = await createApp(environment, logger);
   try {
     await app.listen(environment.PORT, environment.HOST);
   } catch (error) {
     await app.close();
     throw error;
   }
-  process.off('SIGTERM', leave).off('SIGINT', leave);
+  process.off('SIGTERM', exit).off('SIGINT', exit);
   stopOnSignals(app, environment, stopTracing);
   logger.info({ event: 'listening', url: await app.getUrl() });
   if (await app.get(OrganizationsService).isEmpty()) {
@@ -36,14 +36,10 @@ async function start(): Promise<void> {
 }
 
 /** Loads what traces need only where they are asked for; resolves to what sends the last of them. */
-async function startTracing(
-  environment: Environment,
-  logger: Logger,
-  hideSecrets: HideSecrets,
-): Promise<() => Promise<void>> {
+async function startTracing(environment: Environment, logger: Logger, redact: Redactor): Promise<() => Promise<void>> {
   if (environment.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return () => Promise.resolve();
   const { startOpenTelemetry } = await import('./observability/tracing/open-telemetry.js');
-  const tracer = startOpenTelemetry((cause) => logger.warn({ event: 'traces_not_sent', cause }), hideSecrets);
+  const tracer = startOpenTelemetry((cause) => logger.warn({ event: 'traces_not_sent', cause }), redact);
   useTracer(tracer);
   return () => tracer.stop();
 }

@@ -61,10 +61,10 @@ const LOADED_MS = 20_000;
         (await page.evaluate(`document.querySelector('${operation} .live-responses-table') !== null`)) === true,
       LOADED_MS,
     );
-    const answer = String(
+    const response = String(
       await page.evaluate(`document.querySelector('${operation} .live-responses-table').textContent`),
     );
-    expect(answer).toMatch(/^.*200.*"Harbour Light Workshop"/s);
+    expect(response).toMatch(/^.*200.*"Harbour Light Workshop"/s);
     expect(await page.evaluate('JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage)])')).toBe(
       '[[],[]]',
     );

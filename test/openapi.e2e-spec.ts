@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
-import { startService, type Answer, type TestService } from './service.js';
+import { startService, type ServiceResponse, type TestService } from './service.js';
 
 interface Schema {
   $ref?: string;
@@ -181,12 +181,12 @@ describe('an answer matches the document', () => {
   async function expectMatch(
     status: number,
     path: string,
-    ask: () => Promise<Answer>,
+    request: () => Promise<ServiceResponse>,
     method = 'get',
-  ): Promise<Answer> {
-    const answer = await ask();
-    expect([answer.status, mismatch(described(path, status, method), answer.body)]).toEqual([status, null]);
-    return answer;
+  ): Promise<ServiceResponse> {
+    const response = await request();
+    expect([response.status, mismatch(described(path, status, method), response.body)]).toEqual([status, null]);
+    return response;
   }
 
   it('for every status of the operation', async () => {
@@ -207,7 +207,7 @@ describe('an answer matches the document', () => {
     await expectMatch(403, TRANSCRIPTS, get('/channels/@tidewater/transcripts', free.key));
     await expectMatch(404, TRANSCRIPTS, get('/channels/@no-such-channel/transcripts'));
     await expectMatch(405, TRANSCRIPTS, () => service.request('POST', '/channels/@tidewater/transcripts'));
-    service.standIn.setFaults({ kind: 'captcha' });
+    service.fakeYoutube.setFaults({ kind: 'captcha' });
     await expectMatch(502, TRANSCRIPTS, get('/channels/@bench-2x3/transcripts'));
     service.link.cut();
     await expectMatch(503, TRANSCRIPTS, get('/channels/@tidewater/transcripts'));
@@ -230,7 +230,13 @@ describe('an answer matches the document', () => {
 
   it('for the admin routes', async () => {
     const json = { 'Content-Type': 'application/json', Authorization: `Bearer ${ADMIN_TOKEN}` };
-    const match = (status: number, method: string, template: string, path: string, body?: object): Promise<Answer> => {
+    const match = (
+      status: number,
+      method: string,
+      template: string,
+      path: string,
+      body?: object,
+    ): Promise<ServiceResponse> => {
       const text = body && JSON.stringify(body);
       return expectMatch(status, template, () => service.request(method, path, json, text), method.toLowerCase());
     };

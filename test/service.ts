@@ -3,18 +3,18 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Environment } from '../src/config/environment.js';
 import type { Plan } from '../src/domain/plan.js';
-import { createHttpApp, type HttpTimes } from '../src/bootstrap.js';
-import { hidingSecrets } from '../src/http/redaction.js';
+import { createApp, type HttpTimes } from '../src/bootstrap.js';
+import { createRedactor } from '../src/http/redaction.js';
 import { createLogger } from '../src/observability/logging/logger.js';
 import { ApiKeysService } from '../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../src/organizations/organizations.service.js';
-import { startStandIn, type StandIn, type StandInOptions } from './fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube, type FakeYoutubeOptions } from './fake-youtube/fake-youtube.js';
 import { severableLink, type SeverableLink } from './database/interruptible-link.js';
 import { createTestDatabase, runQuery } from './database/test-database.js';
 import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 
 /** An answer over HTTP; `body` is the parsed JSON, undefined when it is none. */
-export interface Answer {
+export interface ServiceResponse {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
@@ -27,11 +27,11 @@ export interface TestOrganization {
   key: string;
 }
 
-/** The service as it runs, on a port of its own, with a database and a stand-in for YouTube of its own. */
+/** The service as it runs, on a port of its own, with a database and a fake YouTube of its own. */
 export interface TestService {
   app: NestExpressApplication;
   url: string;
-  standIn: StandIn;
+  fakeYoutube: FakeYoutube;
   /** The way to the database, which can be cut. */
   link: SeverableLink;
   /** Every line of the log so far. */
@@ -43,9 +43,9 @@ export interface TestService {
     path: string,
     headers?: Record<string, string | string[]>,
     body?: string | Buffer,
-  ): Promise<Answer>;
+  ): Promise<ServiceResponse>;
   /** GET with an API key. */
-  get(path: string, key: string, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string, key: string, headers?: Record<string, string>): Promise<ServiceResponse>;
   /** Straight to the database, whatever the link does. */
   databaseUrl: string;
   query(statement: string): Promise<Record<string, unknown>[]>;
@@ -55,7 +55,7 @@ export interface TestService {
 
 export interface TestServiceOptions {
   environment?: Partial<Environment>;
-  standIn?: StandInOptions;
+  fakeYoutube?: FakeYoutubeOptions;
   times?: HttpTimes;
   /** Prepares the database, which is still empty, and gives the URL by which the service reaches it. */
   databaseUrl?: (url: string) => Promise<string>;
@@ -65,29 +65,29 @@ export interface TestServiceOptions {
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = await createTestDatabase();
   const link = await severableLink(options.databaseUrl ? await options.databaseUrl(database.url) : database.url);
-  const standIn = await startStandIn(options.standIn);
+  const fakeYoutube = await startFakeYoutube(options.fakeYoutube);
   const environment = Object.assign(
     new Environment(),
-    { DATABASE_URL: link.url, YOUTUBE_BASE_URL: standIn.url, LOG_LEVEL: 'debug' },
+    { DATABASE_URL: link.url, YOUTUBE_BASE_URL: fakeYoutube.url, LOG_LEVEL: 'debug' },
     options.environment,
   );
   const logs: string[] = [];
-  const hideSecrets = hidingSecrets(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
-  const logger = createLogger('debug', { write: (line) => void logs.push(line) }, hideSecrets);
-  const app = await createHttpApp(environment, logger, options.times);
+  const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
+  const logger = createLogger('debug', { write: (line) => void logs.push(line) }, redact);
+  const app = await createApp(environment, logger, options.times);
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
   const keys: string[] = [];
   const errorBodies: string[] = [];
   const request: TestService['request'] = async (method, path, headers = {}, body) => {
-    const answer = await send(port, method, path, headers, body);
-    if (answer.status >= 400) errorBodies.push(answer.text);
-    return answer;
+    const response = await send(port, method, path, headers, body);
+    if (response.status >= 400) errorBodies.push(response.text);
+    return response;
   };
   return {
     app,
     url: `http://127.0.0.1:${port}`,
-    standIn,
+    fakeYoutube,
     link,
     logs,
     organization: async (wanted) => {
@@ -102,7 +102,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     close: async () => {
       app.getHttpServer().closeAllConnections();
       await app.close();
-      await standIn.close();
+      await fakeYoutube.close();
       await link.close();
       const rows = await rowsAsText(database.url);
       await database.drop();
@@ -129,7 +129,7 @@ function send(
   path: string,
   headers: Record<string, string | string[]>,
   body?: string | Buffer,
-): Promise<Answer> {
+): Promise<ServiceResponse> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];

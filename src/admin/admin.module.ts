@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { AccessModule } from '../auth/auth.module.js';
+import { AuthModule } from '../auth/auth.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { AdminKeysController } from './http/keys.controller.js';
@@ -8,7 +8,7 @@ import { AdminUsageController } from './http/usage.controller.js';
 
 /** `/admin`: what the commands do, over HTTP. */
 @Module({
-  imports: [AccessModule, OrganizationsModule, QuotaModule],
+  imports: [AuthModule, OrganizationsModule, QuotaModule],
   controllers: [AdminOrganizationsController, AdminKeysController, AdminUsageController],
 })
 export class AdminModule {}

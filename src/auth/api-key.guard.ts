@@ -2,9 +2,9 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import { InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
 import { ApiKeysService } from '../organizations/api-keys.service.js';
 import type { Caller } from '../organizations/caller.js';
-import { AccessEvents } from '../rate-limit/rejection-counts.js';
+import { RejectionCounts } from '../rate-limit/rejection-counts.js';
 import { setCaller } from './caller.js';
-import { exchangeOf, type Exchange } from './inbound-call.js';
+import { inboundCallOf, type InboundCall } from './inbound-call.js';
 import { FailedAuthentications } from './failed-authentications.js';
 
 /** Who calls: refuses a request without a valid API key (401), and an address that has sent too many of those (429). */
@@ -13,24 +13,24 @@ export class ApiKeyGuard implements CanActivate {
   constructor(
     private readonly apiKeys: ApiKeysService,
     private readonly failed: FailedAuthentications,
-    private readonly events: AccessEvents,
+    private readonly events: RejectionCounts,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const exchange = exchangeOf(context);
-    const key = exchange.apiKey;
-    const caller = key === undefined ? undefined : await this.authenticated(exchange, key);
+    const call = inboundCallOf(context);
+    const key = call.apiKey;
+    const caller = key === undefined ? undefined : await this.authenticated(call, key);
     if (!caller) {
       this.events.count(key === undefined ? 'no_key' : 'invalid_key');
-      await this.failed.note(exchange);
-      throw key === undefined ? new UnauthorizedError(exchange.keyPlace) : new InvalidApiKeyError();
+      await this.failed.note(call);
+      throw key === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError();
     }
-    setCaller(exchange.subject, caller);
-    Object.assign(exchange.log, { organizationId: caller.organization.id, keyId: caller.keyId });
+    setCaller(call.subject, caller);
+    Object.assign(call.log, { organizationId: caller.organization.id, keyId: caller.keyId });
     return true;
   }
 
-  private authenticated(exchange: Exchange, key: string): Promise<Caller | undefined> {
-    return this.apiKeys.authenticate(key, { fromSuspect: this.failed.isHeldBack(exchange) });
+  private authenticated(call: InboundCall, key: string): Promise<Caller | undefined> {
+    return this.apiKeys.authenticate(key, { fromSuspect: this.failed.isHeldBack(call) });
   }
 }

@@ -3,13 +3,13 @@ import { ThrottlerModule } from '@nestjs/throttler';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
-import { AccessEvents } from '../rate-limit/rejection-counts.js';
+import { RejectionCounts } from '../rate-limit/rejection-counts.js';
 import { ApiKeyGuard } from './api-key.guard.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
 import { FailedAuthentications } from './failed-authentications.js';
 import { PlanGuard } from './plan.guard.js';
-import { RateCounts } from '../rate-limit/rate-counter.js';
+import { RateCounter } from '../rate-limit/rate-counter.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 
 const RATE_WINDOW_MS = 60_000;
@@ -20,16 +20,16 @@ const rateLimit = ThrottlerModule.forRootAsync({
     // A block would outlast the minute; without one a caller may go on as soon as there is room.
     throttlers: [{ limit, ttl: RATE_WINDOW_MS, blockDuration: 0 }],
     skipIf: () => limit === 0,
-    storage: new RateCounts(shared),
+    storage: new RateCounter(shared),
   }),
 });
 
 const gates = [ApiKeyGuard, PlanGuard, RateLimitGuard, CallsInFlightGuard];
-const counts = [AccessEvents, FailedAuthentications, CallsInFlight];
+const counts = [RejectionCounts, FailedAuthentications, CallsInFlight];
 
 @Module({
   imports: [OrganizationsModule, rateLimit],
   providers: [...gates, ...counts],
   exports: [OrganizationsModule, ...gates, ...counts],
 })
-export class AccessModule {}
+export class AuthModule {}

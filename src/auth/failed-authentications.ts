@@ -5,9 +5,9 @@ import { LRUCache } from 'lru-cache';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { RateLimitedError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
-import { AccessEvents } from '../rate-limit/rejection-counts.js';
-import type { Exchange } from './inbound-call.js';
-import { RateCounts } from '../rate-limit/rate-counter.js';
+import { RejectionCounts } from '../rate-limit/rejection-counts.js';
+import type { InboundCall } from './inbound-call.js';
+import { RateCounter } from '../rate-limit/rate-counter.js';
 
 /** More than a person who mistypes a key needs, and nothing to somebody who guesses. */
 const FAILURES_MAX = 20;
@@ -38,19 +38,19 @@ interface Scope {
  */
 @Injectable()
 export class FailedAuthentications {
-  private readonly counts: RateCounts;
+  private readonly counts: RateCounter;
   /** Until when a scope is refused, by `performance.now()`: the next failure needs no count, which may be in Redis. */
   private readonly heldBackUntilMs = new LRUCache<string, number>({ max: HELD_BACK_MAX });
 
   constructor(
     shared: SharedCounts,
-    private readonly events: AccessEvents,
+    private readonly events: RejectionCounts,
   ) {
-    this.counts = new RateCounts(shared);
+    this.counts = new RateCounter(shared);
   }
 
   /** Whether the address has failed too often in the last minute, as far as this process knows; it asks nobody. */
-  isHeldBack({ address }: Exchange, credential: Credential = 'API key'): boolean {
+  isHeldBack({ address }: InboundCall, credential: Credential = 'API key'): boolean {
     return scopesOf(address, credential).some(({ key }) => this.heldBackMs(key) > 0);
   }
 
@@ -60,17 +60,17 @@ export class FailedAuthentications {
    *
    * @throws RateLimitedError when any of them has failed too often in the last minute
    */
-  async note(exchange: Exchange, credential: Credential = 'API key'): Promise<void> {
-    const scopes = scopesOf(exchange.address, credential);
+  async note(call: InboundCall, credential: Credential = 'API key'): Promise<void> {
+    const scopes = scopesOf(call.address, credential);
     for (const scope of scopes) {
       const waitMs = this.heldBackMs(scope.key);
-      if (waitMs > 0) this.refuse(exchange, credential, scope, Math.ceil(waitMs / 1000));
+      if (waitMs > 0) this.refuse(call, credential, scope, Math.ceil(waitMs / 1000));
     }
     for (const scope of scopes) {
       const { isBlocked, timeToBlockExpire } = await this.counts.increment(scope.key, WINDOW_MS, scope.failuresMax);
       if (!isBlocked) continue;
       this.heldBackUntilMs.set(scope.key, performance.now() + timeToBlockExpire * 1000);
-      this.refuse(exchange, credential, scope, timeToBlockExpire);
+      this.refuse(call, credential, scope, timeToBlockExpire);
     }
   }
 
@@ -78,9 +78,9 @@ export class FailedAuthentications {
     return (this.heldBackUntilMs.get(key) ?? -Infinity) - performance.now();
   }
 
-  private refuse(exchange: Exchange, credential: Credential, { failuresMax }: Scope, waitSeconds: number): never {
+  private refuse(call: InboundCall, credential: Credential, { failuresMax }: Scope, waitSeconds: number): never {
     this.events.count('failing_address');
-    setRateLimitHeaders(exchange, failuresMax, waitSeconds);
+    setRateLimitHeaders(call, failuresMax, waitSeconds);
     throw new RateLimitedError(
       `Too many requests from this address had no valid ${credential}. With one, a request is answered at once.`,
       waitSeconds,

@@ -5,12 +5,12 @@ import { requestContext } from '../http/request-context.js';
 import { onResponseEnd } from '../http/response-end.js';
 
 /** What the gates need to know of a call, whichever way it came. */
-export interface Exchange {
+export interface InboundCall {
   /** What its caller is remembered by. */
   readonly subject: object;
   readonly apiKey: string | undefined;
   /** Where the key belongs, for a caller who sent none. */
-  readonly keyPlace: string;
+  readonly credentialLocation: string;
   readonly address: string | undefined;
   /** Added to its line in the log. */
   readonly log: Record<string, unknown>;
@@ -20,26 +20,26 @@ export interface Exchange {
   setHeader(name: string, value: string | number): void;
 }
 
-const messages = new WeakMap<object, Exchange>();
+const messages = new WeakMap<object, InboundCall>();
 
 /** Makes a call that came as a message known to the gates, by the object that Nest hands them as its context. */
-export function setExchange(messageContext: object, exchange: Exchange): void {
-  messages.set(messageContext, exchange);
+export function setInboundCall(messageContext: object, call: InboundCall): void {
+  messages.set(messageContext, call);
 }
 
 /** What the gates see of a call. Throws for a message that nobody made known, so that it fails closed. */
-export function exchangeOf(context: ExecutionContext): Exchange {
+export function inboundCallOf(context: ExecutionContext): InboundCall {
   if (context.getType() === 'http') {
     const http = context.switchToHttp();
-    return new HttpExchange(http.getRequest<Request>(), http.getResponse<Response>());
+    return new HttpCall(http.getRequest<Request>(), http.getResponse<Response>());
   }
-  const exchange = messages.get(context.switchToRpc().getContext<object>());
-  if (!exchange) throw new Error('The message is unknown: it came past the hook that opens its exchange.');
-  return exchange;
+  const call = messages.get(context.switchToRpc().getContext<object>());
+  if (!call) throw new Error('The message is unknown: it came past the hook that opens its exchange.');
+  return call;
 }
 
-class HttpExchange implements Exchange {
-  readonly keyPlace = 'the header "Authorization: Bearer <API_KEY>"';
+class HttpCall implements InboundCall {
+  readonly credentialLocation = 'the header "Authorization: Bearer <API_KEY>"';
 
   constructor(
     readonly subject: Request,

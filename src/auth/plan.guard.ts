@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan, type Feature } from '../domain/plan.js';
 import { callerOf } from './caller.js';
-import { exchangeOf } from './inbound-call.js';
+import { inboundCallOf } from './inbound-call.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 
 const FEATURE = 'access:feature';
@@ -25,7 +25,7 @@ export class PlanGuard implements CanActivate {
       context.getClass(),
     ]);
     if (feature === undefined) throw new Error('PlanGuard guards a route that names no feature.');
-    const { plan } = callerOf(exchangeOf(context).subject).organization;
+    const { plan } = callerOf(inboundCallOf(context).subject).organization;
     if (planIncludes(plan, feature)) return true;
     await this.rate.count(context);
     throw new FeatureNotInPlanError(feature, plan, requiredPlan(feature));

@@ -8,9 +8,9 @@ export class CacheSize {
   constructor(@Inject(CACHE_MANAGER) private readonly cache: Cache) {}
 
   /** Undefined when the cache is not in memory. */
-  read(): { heldBytes: number; bytesMax: number } | undefined {
+  read(): { usedBytes: number; bytesMax: number } | undefined {
     for (const { store } of this.cache.stores) {
-      if (store instanceof MemoryStore) return { heldBytes: store.heldBytes, bytesMax: store.bytesMax };
+      if (store instanceof MemoryStore) return { usedBytes: store.usedBytes, bytesMax: store.bytesMax };
     }
     return undefined;
   }

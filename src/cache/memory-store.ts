@@ -24,7 +24,7 @@ export class MemoryStore implements KeyvStoreAdapter {
   }
 
   /** What the entries take, keys and bookkeeping included. */
-  get heldBytes(): number {
+  get usedBytes(): number {
     return this.entries.calculatedSize;
   }
 

@@ -7,7 +7,7 @@ const COMMAND_TIMEOUT_MS = 1_000;
 /** How often the server is asked whether it is there: its answer is what ends an absence on a living connection. */
 const PING_INTERVAL_MS = 1_000;
 /** A connection on which nothing moves for this long is made anew. */
-const SILENCE_MAX_MS = 5_000;
+const IDLE_SOCKET_MAX_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 2_000;
 
 function connect(redis: typeof Redis, url: string) {
@@ -18,7 +18,7 @@ function connect(redis: typeof Redis, url: string) {
     pingInterval: PING_INTERVAL_MS,
     socket: {
       connectTimeout: CONNECT_TIMEOUT_MS,
-      socketTimeout: SILENCE_MAX_MS,
+      socketTimeout: IDLE_SOCKET_MAX_MS,
       reconnectStrategy: (retries) => Math.min(50 * 2 ** retries, RECONNECT_DELAY_MAX_MS),
     },
   });
@@ -27,7 +27,7 @@ function connect(redis: typeof Redis, url: string) {
 export type RedisClient = ReturnType<typeof connect>;
 
 /** The same client, whose strings come as the bytes that they are. */
-function answeringBytes(redis: typeof Redis, client: RedisClient) {
+function withBufferReplies(redis: typeof Redis, client: RedisClient) {
   return client.withTypeMapping({ [redis.RESP_TYPES.BLOB_STRING]: Buffer });
 }
 
@@ -36,20 +36,20 @@ function answeringBytes(redis: typeof Redis, client: RedisClient) {
 export class RedisConnection implements OnApplicationShutdown {
   private readonly logger = new Logger(RedisConnection.name);
   private readonly client: RedisClient;
-  private readonly bytes: ReturnType<typeof answeringBytes>;
-  private away = false;
+  private readonly bytes: ReturnType<typeof withBufferReplies>;
+  private unavailable = false;
 
   private constructor(
     private readonly redis: typeof Redis,
     url: string,
   ) {
     this.client = connect(redis, url);
-    this.bytes = answeringBytes(redis, this.client);
-    this.client.on('error', (error: Error) => this.report(error));
-    this.client.on('ready', () => this.reportBack());
-    this.client.on('ping-interval', () => this.reportBack());
+    this.bytes = withBufferReplies(redis, this.client);
+    this.client.on('error', (error: Error) => this.reportUnavailable(error));
+    this.client.on('ready', () => this.reportAvailable());
+    this.client.on('ping-interval', () => this.reportAvailable());
     // Reconnecting is the client's own affair; the service starts and works without the server meanwhile.
-    this.client.connect().catch((error: Error) => this.report(error));
+    this.client.connect().catch((error: Error) => this.reportUnavailable(error));
   }
 
   /** The client is 400 files, which a service without a Redis does not load. */
@@ -73,15 +73,15 @@ export class RedisConnection implements OnApplicationShutdown {
    * server that is connected and silent would hold up every call.
    */
   async run<T>(
-    command: (client: RedisClient, bytes: ReturnType<typeof answeringBytes>) => Promise<T>,
+    command: (client: RedisClient, bytes: ReturnType<typeof withBufferReplies>) => Promise<T>,
     timeoutMs = COMMAND_TIMEOUT_MS,
   ): Promise<T> {
-    if (this.away) throw new Error('Redis is unavailable.');
+    if (this.unavailable) throw new Error('Redis is unavailable.');
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
         const error = new Error(`no answer within ${timeoutMs} ms`);
-        this.report(error);
+        this.reportUnavailable(error);
         reject(error);
       }, timeoutMs);
     });
@@ -90,13 +90,13 @@ export class RedisConnection implements OnApplicationShutdown {
 
   onApplicationShutdown(): void {
     // What is cut off now is no absence to report.
-    this.away = true;
+    this.unavailable = true;
     this.client.destroy();
   }
 
-  private report(error: Error): void {
-    if (this.away) return;
-    this.away = true;
+  private reportUnavailable(error: Error): void {
+    if (this.unavailable) return;
+    this.unavailable = true;
     this.logger.warn({
       event: 'cache_away',
       message: 'Redis is unavailable: caching and rate limits apply per process.',
@@ -104,9 +104,9 @@ export class RedisConnection implements OnApplicationShutdown {
     });
   }
 
-  private reportBack(): void {
-    if (!this.away) return;
-    this.away = false;
+  private reportAvailable(): void {
+    if (!this.unavailable) return;
+    this.unavailable = false;
     this.logger.log({ event: 'cache_back', message: 'Redis is available again.' });
   }
 }

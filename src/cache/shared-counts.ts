@@ -30,12 +30,12 @@ export class SharedCounts {
       return Array.isArray(reply) ? reply.map(Number) : undefined;
     } catch (error) {
       // An absence is told by the connection; that a server is there and refuses (full, read-only) only here.
-      if (this.redis.isRefusal(error)) this.report(error);
+      if (this.redis.isRefusal(error)) this.reportUnavailable(error);
       return undefined;
     }
   }
 
-  private report(error: Error): void {
+  private reportUnavailable(error: Error): void {
     if (this.refused) return;
     this.refused = true;
     this.logger.warn({

@@ -19,11 +19,11 @@ import { requestContext } from '../http/request-context.js';
 import { onResponseEnd } from '../http/response-end.js';
 import { Call } from '../transcripts/call.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { ANSWER_EXAMPLE, LINES_EXAMPLE } from './dto/transcripts-response.example.js';
-import { TranscriptsSchema } from './dto/transcripts-response.dto.js';
-import { writeBody } from '../transcripts/response/response-writer.js';
-import { answerJson, answerLines } from '../transcripts/response/serialization.js';
-import { TranscriptsQuery } from './dto/transcripts-query.dto.js';
+import { RESPONSE_EXAMPLE, NDJSON_EXAMPLE } from './dto/transcripts-response.example.js';
+import { TranscriptsDto } from './dto/transcripts-response.dto.js';
+import { writeResponse } from '../transcripts/response/response-writer.js';
+import { serializeJson, serializeNdjson } from '../transcripts/response/serialization.js';
+import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
 
 const NDJSON = 'application/x-ndjson';
 
@@ -56,10 +56,10 @@ export class ChannelsController {
       '(`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw.',
     schema: { type: 'string', maxLength: 2048, example: '@harbourlight' },
   })
-  @ApiExtraModels(TranscriptsSchema)
+  @ApiExtraModels(TranscriptsDto)
   @ApiOkResponse({
     content: {
-      'application/json': { schema: { $ref: getSchemaPath(TranscriptsSchema) }, example: ANSWER_EXAMPLE },
+      'application/json': { schema: { $ref: getSchemaPath(TranscriptsDto) }, example: RESPONSE_EXAMPLE },
       [NDJSON]: {
         schema: {
           type: 'string',
@@ -67,7 +67,7 @@ export class ChannelsController {
             'A line of JSON for each event, told apart by `type`: `channel` with the field `channel`, `result` with `result` ' +
             'as each video is finished, and last `summary` with `summary`. The fields are those of the JSON answer.',
         },
-        example: LINES_EXAMPLE,
+        example: NDJSON_EXAMPLE,
       },
     },
     description:
@@ -105,14 +105,14 @@ export class ChannelsController {
   )
   async list(
     @Param('id') id: string,
-    @Query() query: TranscriptsQuery,
+    @Query() query: TranscriptsQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
     const caller = callerOf(request);
     const { requestId, startedAtMs, log } = requestContext(request);
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, startedAtMs);
-    onResponseEnd(response, () => call.leave());
+    onResponseEnd(response, () => call.disconnect());
     const plan = await this.transcripts.prepare(
       {
         reference: id,
@@ -133,8 +133,10 @@ export class ChannelsController {
     response.vary('Accept');
     const lines = request.accepts(['application/json', NDJSON]) === NDJSON;
     response.setHeader('Content-Type', `${lines ? NDJSON : 'application/json'}; charset=utf-8`);
-    const pieces = lines ? answerLines(delivery.events('as-finished')) : answerJson(delivery.events('newest-first'));
-    await writeBody(response, pieces, encoding);
+    const pieces = lines
+      ? serializeNdjson(delivery.events('as-finished'))
+      : serializeJson(delivery.events('newest-first'));
+    await writeResponse(response, pieces, encoding);
   }
 
   /** A URL whose slashes came raw, because a gateway decoded them or nobody encoded them. */
@@ -142,7 +144,7 @@ export class ChannelsController {
   @ApiExcludeEndpoint()
   listByRawUrl(
     @Param('id') segments: string[],
-    @Query() query: TranscriptsQuery,
+    @Query() query: TranscriptsQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
-import { AccessModule } from '../auth/auth.module.js';
+import { AuthModule } from '../auth/auth.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { ChannelsController } from './channels.controller.js';
 
-@Module({ imports: [AccessModule, TranscriptsModule], controllers: [ChannelsController] })
+@Module({ imports: [AuthModule, TranscriptsModule], controllers: [ChannelsController] })
 export class ChannelsModule {}

@@ -252,7 +252,7 @@ export class Environment {
   @Validate(UrlOf, ['http:', 'https:'])
   UPSTREAM_PROXY_URL: string[] | undefined = undefined;
 
-  /** Every outgoing request goes here instead of to the platform: an egress gateway, or the stand-in. */
+  /** Every outgoing request goes here instead of to the platform: an egress gateway, or the fake YouTube. */
   @IsOptional()
   @Validate(UrlOf, ['http:', 'https:'])
   YOUTUBE_BASE_URL: string | undefined = undefined;

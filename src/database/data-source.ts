@@ -12,7 +12,7 @@ import { UnusableConnections } from './unusable-connections.js';
 /** How long a connection may take, in milliseconds; a call that waits longer is better told that the database is away. */
 const CONNECT_TIMEOUT_MS = 2_000;
 /** A little later than the server's own, which leaves the connection usable; this one is for a server gone silent. */
-const ANSWER_TIMEOUT_MS = 5_500;
+const RESPONSE_TIMEOUT_MS = 5_500;
 const CONNECTIONS_MAX = 10;
 
 export interface DatabaseOptions {
@@ -112,7 +112,7 @@ function connectionOptions(
     poolErrorHandler: () => undefined,
     extra: {
       keepAlive: true,
-      query_timeout: ANSWER_TIMEOUT_MS,
+      query_timeout: RESPONSE_TIMEOUT_MS,
       ...(keepsSettings ? { options } : { pipeline: true }),
       ...(createSocket && { stream: createSocket }),
     },

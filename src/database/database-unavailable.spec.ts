@@ -1,22 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
 import { QueryFailedError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
-import { isDatabaseAway, isDatabaseUnavailable, wasRolledBack } from './database-unavailable.js';
+import { isDatabaseUnreachable, isDatabaseUnavailable, wasRolledBack } from './database-unavailable.js';
 import { DatabaseBusyError, DatabaseSlowError } from './database-errors.js';
 
 const withCode = (code: string, message = 'failed'): Error => Object.assign(new Error(message), { code });
 
-describe('isDatabaseAway', () => {
+describe('isDatabaseUnreachable', () => {
   it.each([
     ...['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'],
     ...['08000', '08006', '08P01', '53100', '53200', '53300', '57P01', '57P02', '57P03', '57014', '25006', '25P03'],
   ])('the code %s means away, plain, wrapped by TypeORM and as a cause', (code) => {
     const error = withCode(code);
-    expect(isDatabaseAway(error)).toBe(true);
-    expect(isDatabaseAway(new QueryFailedError('SELECT 1', [], error))).toBe(true);
+    expect(isDatabaseUnreachable(error)).toBe(true);
+    expect(isDatabaseUnreachable(new QueryFailedError('SELECT 1', [], error))).toBe(true);
     expect(
-      isDatabaseAway(new Error('The reservation failed.', { cause: new QueryFailedError('SELECT 1', [], error) })),
+      isDatabaseUnreachable(
+        new Error('The reservation failed.', { cause: new QueryFailedError('SELECT 1', [], error) }),
+      ),
     ).toBe(true);
-    expect(isDatabaseAway(new AggregateError([new Error('other'), error]))).toBe(true);
+    expect(isDatabaseUnreachable(new AggregateError([new Error('other'), error]))).toBe(true);
   });
 
   it.each([
@@ -29,42 +31,42 @@ describe('isDatabaseAway', () => {
     'Client has encountered a connection error and is not queryable',
     'Cannot use a pool after calling end on the pool',
   ])('the driver saying "%s" means away', (message) => {
-    expect(isDatabaseAway(new Error(message))).toBe(true);
-    expect(isDatabaseAway(new QueryFailedError('SELECT 1', [], new Error(message)))).toBe(true);
+    expect(isDatabaseUnreachable(new Error(message))).toBe(true);
+    expect(isDatabaseUnreachable(new QueryFailedError('SELECT 1', [], new Error(message)))).toBe(true);
   });
 
   it.each(['ENOENT', 'EAGAIN'])('the code %s of a connection to a Unix socket means away', (code) => {
-    expect(isDatabaseAway(Object.assign(withCode(code), { syscall: 'connect' }))).toBe(true);
-    expect(isDatabaseAway(Object.assign(withCode(code), { syscall: 'open' }))).toBe(false);
+    expect(isDatabaseUnreachable(Object.assign(withCode(code), { syscall: 'connect' }))).toBe(true);
+    expect(isDatabaseUnreachable(Object.assign(withCode(code), { syscall: 'open' }))).toBe(false);
   });
 
   it('an answer that was not waited for means away', () => {
-    expect(isDatabaseAway(new DatabaseSlowError(1_750))).toBe(true);
+    expect(isDatabaseUnreachable(new DatabaseSlowError(1_750))).toBe(true);
   });
 
   it('a connection that broke in the middle of a transaction means away', () => {
-    expect(isDatabaseAway(new QueryRunnerAlreadyReleasedError())).toBe(true);
-    expect(isDatabaseAway(new QueryRunnerProviderAlreadyReleasedError())).toBe(true);
+    expect(isDatabaseUnreachable(new QueryRunnerAlreadyReleasedError())).toBe(true);
+    expect(isDatabaseUnreachable(new QueryRunnerProviderAlreadyReleasedError())).toBe(true);
   });
 
   it.each(['23505', '42P01', '40001', '22P02', '57P04', '28P01', 'ENOENT', 'ERR_INVALID_ARG_TYPE'])(
     'the code %s is no matter of waiting',
     (code) => {
-      expect(isDatabaseAway(new QueryFailedError('SELECT 1', [], withCode(code)))).toBe(false);
+      expect(isDatabaseUnreachable(new QueryFailedError('SELECT 1', [], withCode(code)))).toBe(false);
     },
   );
 
   it.each([undefined, null, 'ECONNREFUSED', 53300, {}, new Error('Connection to the platform terminated')])(
     '%p is not taken for a database that is away',
     (error) => {
-      expect(isDatabaseAway(error)).toBe(false);
+      expect(isDatabaseUnreachable(error)).toBe(false);
     },
   );
 
   it('an error that is its own cause is looked at once and left', () => {
     const error = new Error('round');
     error.cause = error;
-    expect(isDatabaseAway(error)).toBe(false);
+    expect(isDatabaseUnreachable(error)).toBe(false);
   });
 });
 

@@ -60,11 +60,11 @@ const KINDS = [
 const DEPTH_MAX = 8;
 
 /**
- * Whether an error of a database operation means that the database is away for now (unreachable, shutting down, out of
+ * Whether an error of a database operation means that the database cannot be reached for now (connection refused, shutting down, out of
  * connections, too slow), as opposed to a mistake in the statement or a bug. Looks through TypeORM's wrapping, causes
  * and aggregates. Ask it about errors of the database only: a refused connection looks the same wherever it led.
  */
-export function isDatabaseAway(error: unknown): boolean {
+export function isDatabaseUnreachable(error: unknown): boolean {
   return someError(error, ({ code, syscall, message }, self) => {
     if (typeof code === 'string' && (SYSTEM_CODES.has(code) || SQL_STATE.test(code))) return true;
     if (typeof code === 'string' && syscall === 'connect' && SOCKET_CODES.has(code)) return true;
@@ -74,11 +74,11 @@ export function isDatabaseAway(error: unknown): boolean {
 }
 
 /**
- * Whether a call may be repeated later: the database is away, or it refuses this process for now (its login, or a
+ * Whether a call may be repeated later: the database cannot be reached, or it refuses this process for now (its login, or a
  * statement that conflicts with others). What is FATAL ended the connection, and so is never a mistake in a statement.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  if (isDatabaseAway(error)) return true;
+  if (isDatabaseUnreachable(error)) return true;
   return someError(error, ({ code, severity }) => {
     if (typeof code !== 'string' || !SQL_STATE_FORM.test(code)) return false;
     return severity === 'FATAL' || severity === 'PANIC' || REFUSED_FOR_NOW.test(code);

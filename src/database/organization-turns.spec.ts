@@ -6,14 +6,14 @@ const NEVER = new AbortController().signal;
 
 /** Work that lasts until it is ended, and says when it has begun. */
 class Work {
-  readonly begun: string[] = [];
+  readonly started: string[] = [];
   private readonly ends = new Map<string, () => void>();
 
   constructor(private readonly turns: Turns) {}
 
   start(key: string, name: string, signal = NEVER): Promise<string> {
     return this.turns.run(key, signal, () => {
-      this.begun.push(name);
+      this.started.push(name);
       return new Promise((resolve) => this.ends.set(name, () => resolve(name)));
     });
   }
@@ -29,11 +29,11 @@ describe('turns', () => {
     const turns = new Turns(limits(2));
     const work = new Work(turns);
     const all = ['a', 'b', 'c', 'd'].map((name) => work.start('one', name));
-    expect(work.begun).toEqual(['a', 'b']);
+    expect(work.started).toEqual(['a', 'b']);
     await work.end('b');
-    expect(work.begun).toEqual(['a', 'b', 'c']);
+    expect(work.started).toEqual(['a', 'b', 'c']);
     await work.end('a');
-    expect(work.begun).toEqual(['a', 'b', 'c', 'd']);
+    expect(work.started).toEqual(['a', 'b', 'c', 'd']);
     await work.end('c');
     await work.end('d');
     expect(await Promise.all(all)).toEqual(['a', 'b', 'c', 'd']);
@@ -45,7 +45,7 @@ describe('turns', () => {
     void work.start('one', 'a');
     void work.start('one', 'b');
     void work.start('other', 'c');
-    expect(work.begun).toEqual(['a', 'c']);
+    expect(work.started).toEqual(['a', 'c']);
   });
 
   it('that are not waited for any more are passed over', async () => {
@@ -59,7 +59,7 @@ describe('turns', () => {
     await expect(refused).rejects.toThrow('too long');
     await expect(work.start('one', 'd', impatient.signal)).rejects.toThrow('too long');
     await work.end('a');
-    expect(work.begun).toEqual(['a', 'c']);
+    expect(work.started).toEqual(['a', 'c']);
     await work.end('c');
     await Promise.all([first, last]);
     expect(turns.size).toBe(0);
@@ -76,15 +76,15 @@ describe('turns', () => {
     try {
       const work = new Work(new Turns({ atOnce: 3, atOnceWhenSlow: 1, slowMs: 100 }));
       for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) void work.start('one', name);
-      expect(work.begun).toEqual(['a', 'b', 'c']);
+      expect(work.started).toEqual(['a', 'b', 'c']);
       now.mockReturnValue(101);
       await work.end('a');
       await work.end('b');
-      expect(work.begun).toEqual(['a', 'b', 'c']);
+      expect(work.started).toEqual(['a', 'b', 'c']);
       await work.end('c');
-      expect(work.begun).toEqual(['a', 'b', 'c', 'd']);
+      expect(work.started).toEqual(['a', 'b', 'c', 'd']);
       await work.end('d');
-      expect(work.begun).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+      expect(work.started).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
     } finally {
       now.mockRestore();
     }

@@ -8,17 +8,17 @@ import { retryConflicts } from './retry-conflicts.js';
  * in milliseconds. Whoever waits longer gets a better answer within two seconds: a server that stands still accepts
  * connections and statements all the same.
  */
-const PROMPT_MS = 1_750;
+const QUERY_DEADLINE_MS = 1_750;
 
-export interface PromptQueryOptions<Rows> {
+export interface DeadlineQueryOptions<Rows> {
   /** For a statement that takes the lock of this organization: it waits for its turn before it takes a connection. */
   organizationId?: string;
   /**
    * Called when the caller got an error although the statement was sent.
    *
-   * @param answer what the database says in the end; rejects when it says nothing, or that it failed
+   * @param result what the database says in the end; rejects when it says nothing, or that it failed
    */
-  unanswered?: (answer: Promise<Rows>) => void;
+  pending?: (result: Promise<Rows>) => void;
 }
 
 /**
@@ -26,28 +26,28 @@ export interface PromptQueryOptions<Rows> {
  *
  * @throws DatabaseSlowError when it takes too long, and the driver's errors when the database is unavailable
  */
-export async function promptQuery<Rows>(
+export async function queryWithDeadline<Rows>(
   database: Pick<DataSource, 'createQueryRunner' | 'query'>,
   statement: string,
   values: readonly unknown[],
-  { organizationId, unanswered }: PromptQueryOptions<Rows> = {},
+  { organizationId, pending }: DeadlineQueryOptions<Rows> = {},
 ): Promise<Rows> {
   const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(new DatabaseSlowError(PROMPT_MS)), PROMPT_MS);
+  const timer = setTimeout(() => deadline.abort(new DatabaseSlowError(QUERY_DEADLINE_MS)), QUERY_DEADLINE_MS);
   const { signal } = deadline;
   let sent = false;
-  const ask = (): Promise<Rows> =>
+  const query = (): Promise<Rows> =>
     onConnection(database, (runner) => {
       signal.throwIfAborted();
       sent = true;
       return database.query<Rows>(statement, [...values], runner);
     });
-  const work = (): Promise<Rows> => retryConflicts(ask, signal);
-  const answer = organizationId === undefined ? work() : inOrganizationTurn(database, organizationId, work, signal);
+  const work = (): Promise<Rows> => retryConflicts(query, signal);
+  const result = organizationId === undefined ? work() : inOrganizationTurn(database, organizationId, work, signal);
   try {
-    return await Promise.race([answer, rejectionOf(signal)]);
+    return await Promise.race([result, rejectionOf(signal)]);
   } catch (error) {
-    if (sent) unanswered?.(answer);
+    if (sent) pending?.(result);
     throw error;
   } finally {
     clearTimeout(timer);

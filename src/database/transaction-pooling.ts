@@ -28,13 +28,13 @@ export function runInTransactions(dataSource: DataSource): void {
 async function inTransaction(runner: QueryRunner, statement: () => Promise<unknown>): Promise<unknown> {
   const client: unknown = await runner.connect();
   if (!(client instanceof pg.Client)) throw new Error('The driver of the data source is not pg.');
-  const begun = client.query(START_TRANSACTION);
+  const started = client.query(START_TRANSACTION);
   // An error of it is the error of the statement behind it too.
-  begun.catch(() => undefined);
+  started.catch(() => undefined);
   try {
-    const [answer] = await Promise.all([statement(), begun]);
+    const [result] = await Promise.all([statement(), started]);
     await client.query('COMMIT');
-    return answer;
+    return result;
   } catch (error) {
     // A connection that ends within a transaction makes the pooler close the server connection, which is to be replaced.
     if (!isReadOnlyServer(error)) await client.query('ROLLBACK').catch(() => undefined);

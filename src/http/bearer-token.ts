@@ -13,7 +13,7 @@ export function bearerToken(request: Request): string | undefined {
  * Middleware: refuses a request with several `Authorization` headers, of which Node would take the first and a proxy in
  * front perhaps the last. It comes before authentication, since who is calling cannot be said.
  */
-export function refuseRepeatedAuthorization(request: Request, _response: Response, next: NextFunction): void {
+export function rejectRepeatedAuthorization(request: Request, _response: Response, next: NextFunction): void {
   const repeated = (request.headersDistinct['authorization']?.length ?? 0) > 1;
   const message = 'The header Authorization must be given at most once.';
   next(repeated ? new InvalidRequestError([{ field: 'Authorization', message }]) : undefined);

@@ -38,11 +38,11 @@ const HEADERS_MAX = 100;
 const LINGER_MS = 2_000;
 
 /** Gives the error envelope, and a line in the log, to what Node refuses before any of our code sees a request. */
-export function answerWhatNodeRefuses(server: Server, connections: Connections, logger: Logger): void {
+export function handleClientErrors(server: Server, connections: Connections, logger: Logger): void {
   // Node would answer this one with an empty body of its own; `refuseWrongHost` does it instead.
   Object.assign(server, { requireHostHeader: false });
-  const answer = (refusal: Refusal, { remoteAddress: address }: Socket, cause?: string): Answer => {
-    const made = answerTo(refusal);
+  const answer = (refusal: Refusal, { remoteAddress: address }: Socket, cause?: string): RawResponse => {
+    const made = responseTo(refusal);
     const { status, code = 'invalid_request' } = refusal;
     const facts = { status, code, ...(cause !== undefined && { cause }), address };
     logger.info({ event: 'request_refused', requestId: made.requestId, ...facts });
@@ -67,33 +67,33 @@ export function answerWhatNodeRefuses(server: Server, connections: Connections, 
 }
 
 /** HTTP/1.1 asks for the header, once; older versions do without. */
-export function refuseWrongHost(request: Request, _response: Response, next: NextFunction): void {
+export function rejectInvalidHost(request: Request, _response: Response, next: NextFunction): void {
   const given = request.headersDistinct['host']?.length ?? 0;
   const wrong = given > 1 || (given === 0 && request.httpVersion === '1.1');
   next(wrong ? new InvalidRequestError([{ field: 'Host', message: HOST }]) : undefined);
 }
 
 /** Node bounds the size of the headers only, or drops those past a count without a word. */
-export function refuseTooManyHeaders(request: Request, _response: Response, next: NextFunction): void {
+export function rejectTooManyHeaders(request: Request, _response: Response, next: NextFunction): void {
   const tooMany = request.rawHeaders.length / 2 > HEADERS_MAX;
   const message = `The request has more than ${HEADERS_MAX} headers.`;
   next(tooMany ? new RefusedRequestError(431, 'headers', message) : undefined);
 }
 
-interface Answer {
+interface RawResponse {
   requestId: string;
   headers: Record<string, string>;
   body: string;
 }
 
-function refuse(socket: Socket, status: number, { headers, body }: Answer): void {
+function refuse(socket: Socket, status: number, { headers, body }: RawResponse): void {
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head.join('')}\r\n${body}`);
   // A client that never closes its side would otherwise keep the socket.
   socket.setTimeout(LINGER_MS, () => socket.destroy());
 }
 
-function answerTo({ message, code = 'invalid_request', headers: own = {} }: Refusal): Answer {
+function responseTo({ message, code = 'invalid_request', headers: own = {} }: Refusal): RawResponse {
   const requestId = randomUUID();
   const fields = code === 'invalid_request' ? { details: [{ field: 'request', message }] } : {};
   const body = JSON.stringify(errorBody({ code, message, retryable: false, fields }, requestId));

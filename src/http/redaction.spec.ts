@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { hidingSecrets } from './redaction.js';
+import { createRedactor } from './redaction.js';
 
 describe('a text that goes into an answer or a log', () => {
   it('shows neither an API key nor a token of the service, also as JSON', () => {
     const token = 'a"quote\\and-a-backslash';
-    const hide = hidingSecrets(token, undefined);
+    const hide = createRedactor(token, undefined);
     const text = `${token} and ctk_${'a'.repeat(20)}`;
     for (const shown of [hide(text), hide(JSON.stringify({ text }))]) {
       expect(shown).not.toContain('quote');

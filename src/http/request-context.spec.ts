@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Request, Response } from 'express';
 import { assignRequestContext, requestContext } from './request-context.js';
-import { hidingSecrets } from './redaction.js';
+import { createRedactor } from './redaction.js';
 
 const TOKEN = 'an-admin-token-of-the-tests-0d3e';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -12,7 +12,7 @@ function assigned(given: unknown): { id: string; headers: Map<string, string>; p
   const request = { headers: { 'x-request-id': given } } as unknown as Request;
   const response = { setHeader: (name: string, value: string) => headers.set(name, value) } as unknown as Response;
   let passedOn = 0;
-  assignRequestContext(hidingSecrets(TOKEN))(request, response, () => passedOn++);
+  assignRequestContext(createRedactor(TOKEN))(request, response, () => passedOn++);
   return { id: requestContext(request).requestId, headers, passedOn };
 }
 

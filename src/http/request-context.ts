@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
-import { hidingSecrets, type HideSecrets } from './redaction.js';
+import { createRedactor, type Redactor } from './redaction.js';
 
 /** What is known of a request while it runs; `log` is added to its line in the log and never holds a secret. */
 export interface RequestContext {
@@ -22,9 +22,9 @@ export function requestContext(request: object): RequestContext {
 }
 
 /** First middleware: gives the request an id and the response the headers that every response carries. */
-export function assignRequestContext(hideSecrets: HideSecrets) {
+export function assignRequestContext(redact: Redactor) {
   return (request: Request, response: Response, next: NextFunction): void => {
-    const requestId = requestIdFrom(request.headers['x-request-id'], hideSecrets);
+    const requestId = requestIdFrom(request.headers['x-request-id'], redact);
     contexts.set(request, { requestId, startedAtMs: performance.now(), log: {} });
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'private, no-store');
@@ -34,7 +34,7 @@ export function assignRequestContext(hideSecrets: HideSecrets) {
 }
 
 /** The id that a caller gave its call, if it is sane; otherwise a new one. */
-export function requestIdFrom(given: unknown, hideSecrets: HideSecrets = hidingSecrets()): string {
-  const isSane = typeof given === 'string' && SANE_REQUEST_ID.test(given) && hideSecrets(given) === given;
+export function requestIdFrom(given: unknown, redact: Redactor = createRedactor()): string {
+  const isSane = typeof given === 'string' && SANE_REQUEST_ID.test(given) && redact(given) === given;
   return isSane ? given : randomUUID();
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
-import { refuseUndocumented } from './request-paths.js';
+import { rejectUndocumentedPaths } from './request-paths.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
-const refuse = refuseUndocumented({
+const refuse = rejectUndocumentedPaths({
   paths: {
     '/channels/{id}/transcripts': { get: {} },
     '/things': { get: {}, post: {} },

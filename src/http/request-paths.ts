@@ -47,7 +47,7 @@ export function routeFinder(document: DocumentedPaths): (path: string) => string
  * written: nothing is resolved, decoded or cut off. An address that cannot be read would otherwise be answered by Express
  * itself, in HTML and before all middleware.
  */
-export function readAddresses(server: Server): void {
+export function normalizeRequestUrls(server: Server): void {
   server.prependListener('request', (request: IncomingMessage) => {
     request.url = pathAndQuery(request.url ?? '');
   });
@@ -69,7 +69,7 @@ export function readQuery(query: string | null): ParsedUrlQuery {
 }
 
 /** Refuses a path that cannot be percent-decoded, before anything looks at it. */
-export function refuseUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
+export function rejectUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
   try {
     decodeURIComponent(request.path);
     next();
@@ -85,7 +85,7 @@ export function refuseUndecodablePath(request: Request, _response: Response, nex
  * other cases and a slash at the end for the same route, which a rule of a proxy by path does not. Answers 405 with
  * `Allow` when the path exists for other methods, and 404 when it does not exist.
  */
-export function refuseUndocumented(document: DocumentedPaths) {
+export function rejectUndocumentedPaths(document: DocumentedPaths) {
   const routes = Object.entries(document.paths).map(([path, operations]) => {
     const methods = METHODS.filter((method) => method in operations).map((method) => method.toUpperCase());
     if (methods.includes('GET') && !WITHOUT_HEAD.has(path)) methods.push('HEAD');

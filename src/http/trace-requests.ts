@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { activeTracer, type ServerSpan } from '../observability/tracing/tracer.js';
 import { legiblePath } from './legible-path.js';
 import { requestContext } from './request-context.js';
-import type { HideSecrets } from './redaction.js';
+import type { Redactor } from './redaction.js';
 import { onResponseEnd } from './response-end.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
@@ -11,7 +11,7 @@ const UNTRACED = /^\/(health\/|metrics$)/;
 const PATH_SHOWN_MAX = 300;
 
 /** Middleware: opens the span of a request, within which everything is done for it. Neither query nor headers are in it. */
-export function traceRequests(hideSecrets: HideSecrets) {
+export function traceRequests(redact: Redactor) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const tracer = activeTracer();
     if (!tracer || UNTRACED.test(request.path)) {
@@ -22,7 +22,7 @@ export function traceRequests(hideSecrets: HideSecrets) {
     const attributes = {
       'http.request.method': method,
       'url.scheme': request.protocol,
-      'url.path': hideSecrets(legiblePath(request.path)).slice(0, PATH_SHOWN_MAX),
+      'url.path': redact(legiblePath(request.path)).slice(0, PATH_SHOWN_MAX),
       'network.protocol.version': request.httpVersion,
     };
     tracer.serve(method === '_OTHER' ? 'HTTP' : method, request.headers, attributes, (span) => {

@@ -2,7 +2,7 @@ import { ValidationPipe, type ArgumentMetadata, type ValidationError } from '@ne
 import { getMetadataStorage } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-depth.js';
-import { hidingSecrets, type HideSecrets } from './redaction.js';
+import { createRedactor, type Redactor } from './redaction.js';
 
 const NAME_SHOWN_MAX = 80;
 
@@ -11,13 +11,12 @@ export class NoParameters {}
 
 /** Checks parameters against their class; what the class does not name is refused, not ignored. */
 export class StrictValidationPipe extends ValidationPipe {
-  constructor(private readonly hideSecrets: HideSecrets = hidingSecrets()) {
+  constructor(private readonly redact: Redactor = createRedactor()) {
     super({
       transform: true,
       whitelist: true,
       forbidNonWhitelisted: true,
-      exceptionFactory: (errors) =>
-        new InvalidRequestError(errors.flatMap((error) => invalidFields(error, hideSecrets))),
+      exceptionFactory: (errors) => new InvalidRequestError(errors.flatMap((error) => invalidFields(error, redact))),
     });
   }
 
@@ -30,7 +29,7 @@ export class StrictValidationPipe extends ValidationPipe {
     const known = propertiesOf(metadata.metatype);
     const unknown = Object.keys(value).filter((name) => !known.has(name));
     const rest = Object.fromEntries(Object.entries(value).filter(([name]) => known.has(name)));
-    const faults = unknown.map((name) => unknownParameter(name, this.hideSecrets));
+    const faults = unknown.map((name) => unknownParameter(name, this.redact));
     const deep = Object.entries(rest).flatMap(([field, given]) =>
       isNestedDeeper(given, NESTING_LEVELS_MAX) ? [field] : [],
     );
@@ -48,9 +47,9 @@ function propertiesOf(metatype: NonNullable<ArgumentMetadata['metatype']>): Set<
   return new Set(rules.map((rule) => rule.propertyName));
 }
 
-function invalidFields({ property, constraints = {} }: ValidationError, hideSecrets: HideSecrets): InvalidField[] {
+function invalidFields({ property, constraints = {} }: ValidationError, redact: Redactor): InvalidField[] {
   return Object.entries(constraints).map(([rule, message]) =>
-    rule === 'whitelistValidation' ? unknownParameter(property, hideSecrets) : { field: property, message },
+    rule === 'whitelistValidation' ? unknownParameter(property, redact) : { field: property, message },
   );
 }
 
@@ -62,8 +61,8 @@ function nestedTooDeep(field: string): InvalidField {
  * `limit[]=1` is `limit` written in a way that is not understood, so that is the field named. A key or a
  * token that was sent in the place of a name is not repeated.
  */
-function unknownParameter(name: string, hideSecrets: HideSecrets): InvalidField {
-  const shown = hideSecrets(name).slice(0, NAME_SHOWN_MAX);
+function unknownParameter(name: string, redact: Redactor): InvalidField {
+  const shown = redact(name).slice(0, NAME_SHOWN_MAX);
   const field = shown.split('[', 1)[0] || shown;
   return { field, message: `${JSON.stringify(shown)} is not a parameter of this operation.` };
 }

@@ -4,12 +4,12 @@ import { ConnectionCalls, PendingMessages } from './connection-calls.js';
 describe('ConnectionCalls', () => {
   it('ends what runs when the connection closes, and nothing that has ended before', () => {
     const calls = new ConnectionCalls(new PendingMessages());
-    const left: string[] = [];
-    calls.begin(() => left.push('running'));
-    calls.begin(() => left.push('ended')).ended();
+    const disconnected: string[] = [];
+    calls.begin(() => disconnected.push('running'));
+    calls.begin(() => disconnected.push('ended')).ended();
     calls.close();
     calls.close();
-    expect(left).toEqual(['running']);
+    expect(disconnected).toEqual(['running']);
   });
 
   it('ends a message at once that begins when the connection has closed', () => {

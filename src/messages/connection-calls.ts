@@ -35,11 +35,11 @@ export class ConnectionCalls {
     return this.running.size === 0;
   }
 
-  /** @param leave called when the connection closes while the message runs, at once when it has closed already */
-  begin(leave: () => void): MessageSlot {
-    const entry = (): void => leave();
+  /** @param disconnect called when the connection closes while the message runs, at once when it has closed already */
+  begin(disconnect: () => void): MessageSlot {
+    const entry = (): void => disconnect();
     const passed = this.countPending();
-    if (this.closed) leave();
+    if (this.closed) disconnect();
     else this.running.add(entry);
     return {
       passed,
@@ -55,7 +55,7 @@ export class ConnectionCalls {
     this.closed = true;
     const entries = [...this.running];
     this.running.clear();
-    for (const leave of entries) leave();
+    for (const disconnect of entries) disconnect();
   }
 
   private countPending(): () => void {

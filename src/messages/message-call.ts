@@ -1,18 +1,18 @@
-import type { Exchange } from '../auth/inbound-call.js';
+import type { InboundCall } from '../auth/inbound-call.js';
 import { requestIdFrom } from '../http/request-context.js';
 import type { MessageSlot } from './connection-calls.js';
 import { fieldsOf } from './transcripts-message.js';
-import type { Outlet } from './reply-channel.js';
+import type { ReplyChannel } from './reply-channel.js';
 
 /** A call that came as a message: who makes it, and whether somebody still waits for it. */
-export class MessageExchange implements Exchange {
-  readonly keyPlace = 'the field "apiKey" of the message';
+export class MessageCall implements InboundCall {
+  readonly credentialLocation = 'the field "apiKey" of the message';
   readonly startedAtMs = performance.now();
   readonly requestId: string;
   readonly apiKey: string | undefined;
   readonly log: Record<string, unknown> = {};
   /** Aborted when nobody waits for the answer any more. */
-  readonly left: AbortSignal;
+  readonly disconnected: AbortSignal;
   private readonly leaving = new AbortController();
   private readonly slot: MessageSlot;
   private end: () => void;
@@ -22,24 +22,24 @@ export class MessageExchange implements Exchange {
   constructor(
     readonly subject: object,
     message: unknown,
-    readonly outlet: Outlet,
+    readonly replyChannel: ReplyChannel,
   ) {
     const { apiKey, requestId } = fieldsOf(message);
     this.apiKey = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
     this.requestId = requestIdFrom(requestId);
-    this.left = this.leaving.signal;
-    this.slot = outlet.begin(() => this.leave());
+    this.disconnected = this.leaving.signal;
+    this.slot = replyChannel.begin(() => this.disconnect());
   }
 
   get address(): string | undefined {
-    return this.outlet.address;
+    return this.replyChannel.address;
   }
 
   ended(): Promise<void> {
     return this.over;
   }
 
-  leave(): void {
+  disconnect(): void {
     this.leaving.abort();
   }
 

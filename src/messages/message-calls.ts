@@ -1,7 +1,7 @@
 import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
-import { setExchange } from '../auth/inbound-call.js';
+import { setInboundCall } from '../auth/inbound-call.js';
 import { ServiceUnavailableError } from '../domain/errors.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
 import { errorBody, type ErrorBody } from '../http/error-body.js';
@@ -9,9 +9,9 @@ import { requestIdFrom } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 import { activeTracer, type ServerSpan } from '../observability/tracing/tracer.js';
-import { MessageExchange } from './message-call.js';
+import { MessageCall } from './message-call.js';
 import { fieldsOf } from './transcripts-message.js';
-import type { Outlet } from './reply-channel.js';
+import type { ReplyChannel } from './reply-channel.js';
 
 /** Messages come too fast for longer than a moment. */
 const RETRY_AFTER_SECONDS = 2;
@@ -29,34 +29,34 @@ export class MessageCalls {
   private readonly refusals = new RefusalSampler((counts) =>
     this.logger.log({ event: 'message_refusals_not_logged', counts }),
   );
-  private readonly running = new Set<MessageExchange>();
-  private readonly exchanges = new WeakMap<object, MessageExchange>();
+  private readonly running = new Set<MessageCall>();
+  private readonly exchanges = new WeakMap<object, MessageCall>();
 
   constructor(private readonly shutdown: ShutdownState) {}
 
   /** What is known of the message that came with a context. */
-  exchange(context: object): MessageExchange {
+  exchange(context: object): MessageCall {
     const exchange = this.exchanges.get(context);
     if (!exchange) throw new Error('The message came past the hook that opens its exchange.');
     return exchange;
   }
 
   /** Runs a message through the gates and its handler, of which `next` is the answer. */
-  open(context: ExecutionContext, outlet: Outlet, next: () => Observable<unknown>): Observable<unknown> {
+  open(context: ExecutionContext, replyChannel: ReplyChannel, next: () => Observable<unknown>): Observable<unknown> {
     const rpc = context.switchToRpc();
     const subject = rpc.getContext<object>();
-    if (outlet.isFull) return throwError(() => this.refusedUnread(rpc.getData<unknown>()));
-    const exchange = new MessageExchange(subject, rpc.getData<unknown>(), outlet);
+    if (replyChannel.isFull) return throwError(() => this.refusedUnread(rpc.getData<unknown>()));
+    const exchange = new MessageCall(subject, rpc.getData<unknown>(), replyChannel);
     this.exchanges.set(subject, exchange);
-    setExchange(subject, exchange);
+    setInboundCall(subject, exchange);
     this.running.add(exchange);
-    const answer = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
+    const reply = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
       catchError((error: unknown) =>
         throwError(() => new RpcException(this.refusal(error, exchange.requestId, exchange.log))),
       ),
       finalize(() => void this.finish(exchange)),
     );
-    return inSpanOf(exchange, answer);
+    return inSpanOf(exchange, reply);
   }
 
   /** Resolves when every message is answered, or its caller has gone. */
@@ -65,8 +65,8 @@ export class MessageCalls {
   }
 
   /** Nobody waits for what still runs. */
-  leaveAll(): void {
-    for (const exchange of this.running) exchange.leave();
+  disconnectAll(): void {
+    for (const exchange of this.running) exchange.disconnect();
   }
 
   /** Costs as little as it can: messages come faster than they can be looked at. */
@@ -89,16 +89,16 @@ export class MessageCalls {
     return errorBody({ code, message, retryable, fields }, requestId);
   }
 
-  private async finish(exchange: MessageExchange): Promise<void> {
-    const { log, requestId, startedAtMs, outlet } = exchange;
-    const taken = new Promise<void>((resolve) => exchange.left.addEventListener('abort', () => resolve()));
-    await Promise.race([outlet.flushed(), taken]);
+  private async finish(exchange: MessageCall): Promise<void> {
+    const { log, requestId, startedAtMs, replyChannel } = exchange;
+    const taken = new Promise<void>((resolve) => exchange.disconnected.addEventListener('abort', () => resolve()));
+    await Promise.race([replyChannel.flushed(), taken]);
     this.running.delete(exchange);
     exchange.finish();
     this.writeLine({
       requestId,
       ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
-      ...(exchange.left.aborted && { left: true }),
+      ...(exchange.disconnected.aborted && { left: true }),
       ...log,
     });
   }
@@ -114,22 +114,22 @@ export class MessageCalls {
 }
 
 /** Everything that is done for the message belongs to its span, whose parent is the one that its sender names. */
-function inSpanOf(exchange: MessageExchange, answer: Observable<unknown>): Observable<unknown> {
+function inSpanOf(exchange: MessageCall, reply: Observable<unknown>): Observable<unknown> {
   const tracer = activeTracer();
-  if (!tracer) return answer;
+  if (!tracer) return reply;
   const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': TRANSCRIPTS_PATTERN };
   return new Observable((subscriber) =>
-    tracer.serve(`process ${TRANSCRIPTS_PATTERN}`, exchange.outlet.traceHeaders, attributes, (span) => {
+    tracer.serve(`process ${TRANSCRIPTS_PATTERN}`, exchange.replyChannel.traceHeaders, attributes, (span) => {
       exchange.log['traceId'] = tracer.traceId();
       void exchange.ended().then(() => endSpan(span, exchange));
-      return answer.subscribe(subscriber);
+      return reply.subscribe(subscriber);
     }),
   );
 }
 
-function endSpan(span: ServerSpan, { log, left }: MessageExchange): void {
+function endSpan(span: ServerSpan, { log, disconnected }: MessageCall): void {
   const { code } = log;
   if (typeof code === 'string') span.fail(code);
-  if (left.aborted) span.setAttributes({ 'channel_transcripts.left': true });
+  if (disconnected.aborted) span.setAttributes({ 'channel_transcripts.left': true });
   span.end();
 }

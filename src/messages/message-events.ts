@@ -1,6 +1,6 @@
-import type { Piece } from '../transcripts/response/serialization.js';
+import type { Chunk } from '../transcripts/response/serialization.js';
 import { DomainError } from '../domain/errors.js';
-import type { Outlet } from './reply-channel.js';
+import type { ReplyChannel } from './reply-channel.js';
 
 /** An event is larger than the broker takes; what was fetched stays in the cache. */
 export class EventTooLargeError extends DomainError {
@@ -15,8 +15,8 @@ export class EventTooLargeError extends DomainError {
 
 /** Who reads a stream of events. */
 export interface EventReader {
-  readonly outlet: Outlet;
-  readonly left: AbortSignal;
+  readonly replyChannel: ReplyChannel;
+  readonly disconnected: AbortSignal;
 }
 
 /**
@@ -25,14 +25,17 @@ export interface EventReader {
  *
  * @throws EventTooLargeError
  */
-export async function* eventsFor({ outlet, left }: EventReader, lines: AsyncIterable<Piece>): AsyncGenerator<unknown> {
+export async function* eventsFor(
+  { replyChannel, disconnected }: EventReader,
+  lines: AsyncIterable<Chunk>,
+): AsyncGenerator<unknown> {
   for await (const line of lines) {
     const text = line.map((part) => (typeof part === 'string' ? part : part.bytes.toString())).join('');
-    const { eventBytesMax } = outlet;
+    const { eventBytesMax } = replyChannel;
     const bytes = Buffer.byteLength(text);
     if (eventBytesMax !== undefined && bytes > eventBytesMax) throw new EventTooLargeError(bytes, eventBytesMax);
-    if (left.aborted) return;
+    if (disconnected.aborted) return;
     yield JSON.parse(text);
-    await outlet.room();
+    await replyChannel.room();
   }
 }

@@ -3,7 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
 import { callerOf } from '../auth/caller.js';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { answerLines } from '../transcripts/response/serialization.js';
+import { serializeNdjson } from '../transcripts/response/serialization.js';
 import { Environment } from '../config/environment.js';
 import { Call } from '../transcripts/call.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
@@ -27,12 +27,12 @@ export class MessagesController {
     exchange.passed();
     const { id, query } = await readTranscriptsMessage(message);
     const { organization, keyId } = callerOf(context);
-    const { requestId, log, left } = exchange;
+    const { requestId, log, disconnected } = exchange;
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, exchange.startedAtMs);
-    left.addEventListener('abort', () => call.leave(), { once: true });
-    if (left.aborted) call.leave();
+    disconnected.addEventListener('abort', () => call.disconnect(), { once: true });
+    if (disconnected.aborted) call.disconnect();
     // A refused call has a deadline too, whose timer would outlive it.
-    void exchange.ended().then(() => call.leave());
+    void exchange.ended().then(() => call.disconnect());
     const plan = await this.transcripts.prepare(
       {
         reference: id,
@@ -47,6 +47,6 @@ export class MessagesController {
     log['channelId'] = plan.channel.id;
     const delivery = this.transcripts.deliver(plan, call, 'json');
     log['counts'] = delivery.summary;
-    return from(eventsFor(exchange, answerLines(delivery.events('as-finished'))));
+    return from(eventsFor(exchange, serializeNdjson(delivery.events('as-finished'))));
   }
 }

@@ -2,7 +2,7 @@ import { Logger, Module, type ExecutionContext } from '@nestjs/common';
 import { NestMicroservice } from '@nestjs/microservices';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Observable } from 'rxjs';
-import { AccessModule } from '../auth/auth.module.js';
+import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
@@ -13,7 +13,7 @@ import { TcpMessages } from './tcp-server.js';
 
 /** The operation as a message, beside HTTP. Imported only where MESSAGE_TRANSPORT is set. */
 @Module({
-  imports: [AccessModule, TranscriptsModule],
+  imports: [AuthModule, TranscriptsModule],
   controllers: [MessagesController],
   providers: [MessageCalls],
 })
@@ -33,14 +33,14 @@ export async function startMessages(app: NestExpressApplication, environment: En
   // The application itself has called the hooks of the start.
   if (microservice instanceof NestMicroservice) microservice.setIsInitHookCalled(true);
   microservice.registerPreRequestHook((context: ExecutionContext, next: () => Observable<unknown>) =>
-    calls.open(context, server.outlet(context.switchToRpc().getContext()), next),
+    calls.open(context, server.replyChannel(context.switchToRpc().getContext()), next),
   );
   await microservice.listen();
   app.get(ShutdownState).servers.push({
     close: async (graceMs) => {
-      await server.takeNoMore();
+      await server.stopAccepting();
       await within(calls.idle(), graceMs);
-      calls.leaveAll();
+      calls.disconnectAll();
       await server.close();
     },
   });

@@ -6,7 +6,7 @@ import { MESSAGE_LIMITS, type MessageLimits } from './message-limits.js';
 import { PacketDeserializer } from './message-packet.js';
 import { MessageReports } from './message-reports.js';
 import type { MessageServer } from './message-server.js';
-import { handedOver, traceHeaders, type Outlet, type TraceHeaders } from './reply-channel.js';
+import { nextTurn, traceHeaders, type ReplyChannel, type TraceHeaders } from './reply-channel.js';
 
 /** Around an event: Nest's id of the message and its field names. */
 const ENVELOPE_BYTES = 1024;
@@ -68,17 +68,17 @@ export class NatsMessages extends ServerNats implements MessageServer {
     return super.handleEvent(pattern, packet, context);
   }
 
-  outlet(context: NatsContext): Outlet {
+  replyChannel(context: NatsContext): ReplyChannel {
     const headers = context.getHeaders() as MsgHdrs | undefined;
     if (!this.link) throw new Error('A message came before the subscription.');
-    return new NatsOutlet(
+    return new NatsReplyChannel(
       this.link,
       traceHeaders((name) => headers?.get(name) || undefined),
     );
   }
 
   /** Leaves the queue group, so that the next messages go to the other instances. */
-  async takeNoMore(): Promise<void> {
+  async stopAccepting(): Promise<void> {
     for (const subscription of this.taken) subscription.unsubscribe();
     // What was on its way here is here, and is refused, before the connection can be closed.
     await this.link?.flushed();
@@ -141,7 +141,7 @@ class NatsLink {
 }
 
 /** NATS tells nothing of the reader: what is waited for is its server, which cuts off a reader who is too slow. */
-class NatsOutlet implements Outlet {
+class NatsReplyChannel implements ReplyChannel {
   /** All callers are behind the server. */
   readonly address = undefined;
   readonly eventBytesMax: number | undefined;
@@ -158,8 +158,8 @@ class NatsOutlet implements Outlet {
     return this.link.calls.pendingCount >= this.link.limits.pendingMax;
   }
 
-  begin(leave: () => void): MessageSlot {
-    return this.link.calls.begin(leave);
+  begin(disconnect: () => void): MessageSlot {
+    return this.link.calls.begin(disconnect);
   }
 
   async room(): Promise<void> {
@@ -167,7 +167,7 @@ class NatsOutlet implements Outlet {
   }
 
   async flushed(): Promise<void> {
-    await handedOver();
+    await nextTurn();
     await this.link.flushed();
   }
 }

@@ -1,7 +1,7 @@
 import type { MessageSlot } from './connection-calls.js';
 
 /** The way back to the caller of a message. */
-export interface Outlet {
+export interface ReplyChannel {
   /** Where the caller is, as far as the transport tells. */
   readonly address: string | undefined;
   /** `traceparent` and `tracestate`, where the sender put them beside the message. */
@@ -11,7 +11,7 @@ export interface Outlet {
   /** Whether no more messages are to be begun, because too many of those that came have not passed the guards. */
   readonly isFull: boolean;
   /** Takes a place for the message on its connection. `leave` is called when that closes before the place is given back. */
-  begin(leave: () => void): MessageSlot;
+  begin(disconnect: () => void): MessageSlot;
   /** Waits until what was sent has been taken, or as much of it that more may be sent; gives up a reader who takes nothing. */
   room(): Promise<void>;
   /** Waits until all that was sent has left this process, or the caller has gone. */
@@ -27,6 +27,6 @@ export function traceHeaders(read: (name: string) => unknown): TraceHeaders {
 }
 
 /** Nest hands an event to the transport in a later turn than it takes it in. */
-export function handedOver(): Promise<void> {
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

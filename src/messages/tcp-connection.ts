@@ -69,12 +69,12 @@ export class TcpConnection extends TcpSocket {
 
   /** Resolves when the reader has taken enough for more to be sent, or the connection is closed. */
   room(): Promise<void> {
-    return this.untilTaken(this.takenBytes + this.waitingBytes - WAITING_BYTES_HIGH);
+    return this.untilWritten(this.takenBytes + this.waitingBytes - WAITING_BYTES_HIGH);
   }
 
   /** Resolves when the reader has taken what was sent so far, or the connection is closed. */
   flushed(): Promise<void> {
-    return this.untilTaken(this.takenBytes + this.waitingBytes);
+    return this.untilWritten(this.takenBytes + this.waitingBytes);
   }
 
   /** Closes the connection when the caller has let a time limit pass. To be called at regular intervals. */
@@ -189,7 +189,7 @@ export class TcpConnection extends TcpSocket {
     });
   }
 
-  private untilTaken(afterBytes: number): Promise<void> {
+  private untilWritten(afterBytes: number): Promise<void> {
     if (afterBytes <= this.takenBytes || this.socket.destroyed) return Promise.resolve();
     return new Promise((resolve) => void this.waiters.add({ resolve, afterBytes }));
   }

@@ -7,7 +7,7 @@ import { MESSAGE_LIMITS, type MessageLimits } from './message-limits.js';
 import { PacketDeserializer } from './message-packet.js';
 import { MessageReports } from './message-reports.js';
 import type { MessageServer } from './message-server.js';
-import { handedOver, traceHeaders, type Outlet, type TraceHeaders } from './reply-channel.js';
+import { nextTurn, traceHeaders, type ReplyChannel, type TraceHeaders } from './reply-channel.js';
 import { TcpConnection, type ConnectionFault, type ConnectionHost } from './tcp-connection.js';
 
 /** Of what has arrived on a connection that is not read from for the moment. */
@@ -86,18 +86,18 @@ export class TcpMessages extends ServerTCP implements MessageServer {
     return super.handleEvent(pattern, packet, context);
   }
 
-  outlet(context: TcpContext): Outlet {
+  replyChannel(context: TcpContext): ReplyChannel {
     const metadata = context.getMetadata() ?? {};
     const connection = context.getSocketRef();
     if (!(connection instanceof TcpConnection))
       throw new Error('The message did not come over a connection of this server.');
-    return new TcpOutlet(
+    return new TcpReplyChannel(
       connection,
       traceHeaders((name) => Reflect.get(metadata, name)),
     );
   }
 
-  takeNoMore(): Promise<void> {
+  stopAccepting(): Promise<void> {
     this.unwrap<Server>().close();
     return Promise.resolve();
   }
@@ -134,7 +134,7 @@ function networkOf(address: string | undefined): string {
   return address === undefined ? 'unknown' : normalizeIp(address, IPV6_PREFIX_BITS);
 }
 
-class TcpOutlet implements Outlet {
+class TcpReplyChannel implements ReplyChannel {
   readonly address: string | undefined;
   readonly eventBytesMax = undefined;
   /** A connection that has too many is not read from. */
@@ -147,17 +147,17 @@ class TcpOutlet implements Outlet {
     this.address = connection.netSocket.remoteAddress;
   }
 
-  begin(leave: () => void): MessageSlot {
-    return this.connection.calls.begin(leave);
+  begin(disconnect: () => void): MessageSlot {
+    return this.connection.calls.begin(disconnect);
   }
 
   async room(): Promise<void> {
-    await handedOver();
+    await nextTurn();
     await this.connection.room();
   }
 
   async flushed(): Promise<void> {
-    await handedOver();
+    await nextTurn();
     await this.connection.flushed();
   }
 }

@@ -1,11 +1,11 @@
-import { TranscriptsQuery } from '../channels/dto/transcripts-query.dto.js';
+import { TranscriptsQueryDto } from '../channels/dto/transcripts-query.dto.js';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { StrictValidationPipe } from '../http/validation.js';
 
 /** What a message asks for, beside who asks. */
 export interface TranscriptsMessage {
   id: string;
-  query: TranscriptsQuery;
+  query: TranscriptsQueryDto;
 }
 
 const ID_MISSING: InvalidField = {
@@ -33,13 +33,13 @@ export async function readTranscriptsMessage(message: unknown): Promise<Transcri
   const { id, ...others } = fieldsOf(message);
   const parameters = Object.fromEntries(Object.entries(others).filter(([name]) => !CALLER_FIELDS.has(name)));
   const query: unknown = await pipe
-    .transform(asQuery(parameters), { type: 'query', metatype: TranscriptsQuery })
+    .transform(asQuery(parameters), { type: 'query', metatype: TranscriptsQueryDto })
     .catch((error: unknown) => {
       if (typeof id === 'string' || !(error instanceof InvalidRequestError)) throw error;
       throw new InvalidRequestError([ID_MISSING, ...error.details]);
     });
   if (typeof id !== 'string') throw new InvalidRequestError([ID_MISSING]);
-  if (!(query instanceof TranscriptsQuery)) throw new Error('The parameters of a message were not read.');
+  if (!(query instanceof TranscriptsQueryDto)) throw new Error('The parameters of a message were not read.');
   return { id, query };
 }
 

@@ -36,7 +36,7 @@ export function displayPrefix(key: string): string {
 }
 
 /** A text that may go into an error or a log: whatever in it looks like a key is cut to its display prefix. */
-export function withoutKeys(text: string): string {
+export function redactApiKeys(text: string): string {
   return text.replace(KEYS_IN_TEXT, (key) => `${displayPrefix(key)}…`);
 }
 

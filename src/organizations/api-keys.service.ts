@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { inOrganizationTurn } from '../database/organization-turns.js';
-import { promptQuery } from '../database/query-with-deadline.js';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 import type { Plan } from '../domain/plan.js';
 import { ApiKeyUse } from './api-key-use.js';
@@ -159,7 +159,7 @@ export class ApiKeysService {
   }
 
   private async findValid(hashes: readonly Buffer[]): Promise<ReadonlyMap<string, FoundKey>> {
-    const rows = await promptQuery<FoundKey[]>(this.database, AUTHENTICATE, [hashes]);
+    const rows = await queryWithDeadline<FoundKey[]>(this.database, AUTHENTICATE, [hashes]);
     return new Map(rows.map((row) => [row.hash.toString('hex'), row]));
   }
 }

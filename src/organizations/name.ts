@@ -1,4 +1,4 @@
-import { withoutKeys } from './api-key.js';
+import { redactApiKeys } from './api-key.js';
 import { InvalidNameError, NAME_LENGTH_MAX } from './organization-errors.js';
 
 /** Control characters, halves of a surrogate pair, and what breaks a line. */
@@ -14,6 +14,6 @@ export function readName(text: string): string {
   const length = Array.from(name).length;
   if (length < 1 || length > NAME_LENGTH_MAX || REFUSED.test(name)) throw new InvalidNameError();
   // Names are stored and shown, and keys are not.
-  if (withoutKeys(name) !== name) throw new InvalidNameError('A name must not hold an API key.');
+  if (redactApiKeys(name) !== name) throw new InvalidNameError('A name must not hold an API key.');
   return name;
 }

@@ -1,6 +1,6 @@
 import { DomainError, InvalidRequestError } from '../domain/errors.js';
 import { PLANS } from '../domain/plan.js';
-import { withoutKeys } from './api-key.js';
+import { redactApiKeys } from './api-key.js';
 
 /** The largest monthly limit that can be stored. */
 export const MONTHLY_LIMIT_MAX = 2_147_483_647;
@@ -82,5 +82,5 @@ export class InvalidLifetimeError extends InvalidRequestError {
 }
 
 function quoted(text: string): string {
-  return JSON.stringify(withoutKeys(text).slice(0, NAME_LENGTH_MAX));
+  return JSON.stringify(redactApiKeys(text).slice(0, NAME_LENGTH_MAX));
 }

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { wasRolledBack } from '../database/database-unavailable.js';
 import { inOrganizationTurn } from '../database/organization-turns.js';
-import { promptQuery } from '../database/query-with-deadline.js';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 import type { QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
@@ -80,10 +80,10 @@ export class QuotaService implements OnApplicationShutdown {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const names = [id, organizationId, keyId, requestId, channelId];
     const values = [...names, required, leaseSeconds, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
-    const unanswered = (answer: Promise<ReserveRow[]>): void => {
-      void this.untilSettled(this.cancelUnlessRefused(names, answer, leaseEndsAtMs));
+    const pending = (result: Promise<ReserveRow[]>): void => {
+      void this.untilSettled(this.cancelUnlessRefused(names, result, leaseEndsAtMs));
     };
-    const [row] = await promptQuery<ReserveRow[]>(this.database, RESERVE, values, { organizationId, unanswered });
+    const [row] = await queryWithDeadline<ReserveRow[]>(this.database, RESERVE, values, { organizationId, pending });
     if (!row) throw new UnknownOrganizationError(organizationId);
     const quota = quotaState(row);
     this.events.count(row.reservation_id === null ? 'refused' : 'granted');
@@ -184,7 +184,7 @@ export class QuotaService implements OnApplicationShutdown {
   private async usageRow(organizationId: string, deleted: boolean): Promise<UsageRow> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const values = [organizationId, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, deleted];
-    const [row] = await promptQuery<UsageRow[]>(this.database, USAGE, values);
+    const [row] = await queryWithDeadline<UsageRow[]>(this.database, USAGE, values);
     if (!row) throw new UnknownOrganizationError(organizationId);
     return row;
   }
@@ -203,12 +203,12 @@ export class QuotaService implements OnApplicationShutdown {
    */
   private async cancelUnlessRefused(
     names: readonly string[],
-    answer: Promise<ReserveRow[]>,
+    result: Promise<ReserveRow[]>,
     leaseEndsAtMs: number,
   ): Promise<boolean> {
     const [reservationId = '', organizationId = ''] = names;
     try {
-      const [row] = await answer;
+      const [row] = await result;
       if (!row || row.reservation_id === null) return true;
     } catch (error) {
       if (wasRolledBack(error)) return true;
@@ -233,8 +233,8 @@ export class QuotaService implements OnApplicationShutdown {
         return true;
       } catch (error) {
         maybeCharged ||= ending.fetched > 0 && mayHaveBeenCarriedOut(error);
-        const leftMs = leaseEndsAtMs - performance.now();
-        const giveUp = last || leftMs <= 0 || error instanceof UnknownReservationError;
+        const remainingMs = leaseEndsAtMs - performance.now();
+        const giveUp = last || remainingMs <= 0 || error instanceof UnknownReservationError;
         const facts = { ...ending, attempt, cause: String(error) };
         if (giveUp) {
           this.events.count('given_up');
@@ -249,7 +249,7 @@ export class QuotaService implements OnApplicationShutdown {
           return false;
         }
         this.events.count('retried');
-        const delayMs = Math.min(retryDelayMs(attempt), Math.ceil(leftMs));
+        const delayMs = Math.min(retryDelayMs(attempt), Math.ceil(remainingMs));
         this.logger.warn({ event: 'settlement_retried', ...facts, delayMs });
         await sleep(delayMs, undefined, { signal: this.closing.signal }).catch(() => undefined);
       }

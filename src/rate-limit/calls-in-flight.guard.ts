@@ -1,7 +1,7 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { callerOf } from '../auth/caller.js';
 import { CallsInFlight } from './calls-in-flight.js';
-import { exchangeOf } from '../auth/inbound-call.js';
+import { inboundCallOf } from '../auth/inbound-call.js';
 
 /** How many at once: refuses a call while too many run, of the key (429) or of the process (503). */
 @Injectable()
@@ -9,8 +9,8 @@ export class CallsInFlightGuard implements CanActivate {
   constructor(private readonly calls: CallsInFlight) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const exchange = exchangeOf(context);
-    await this.calls.enter(callerOf(exchange.subject).keyId, exchange.ended());
+    const call = inboundCallOf(context);
+    await this.calls.acquire(callerOf(call.subject).keyId, call.ended());
     return true;
   }
 }

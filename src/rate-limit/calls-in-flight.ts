@@ -4,7 +4,7 @@ import { Injectable, Optional, type BeforeApplicationShutdown } from '@nestjs/co
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
 import { RateLimitedError, ServiceUnavailableError } from '../domain/errors.js';
-import { AccessEvents } from './rejection-counts.js';
+import { RejectionCounts } from './rejection-counts.js';
 
 /** Nobody knows when a call that runs will end; this is a pause that does not hammer. */
 const RETRY_AFTER_SECONDS = 2;
@@ -12,9 +12,9 @@ const RETRY_AFTER_SECONDS = 2;
 const LEASE_MS = 60_000;
 /** A renewal may fail twice in a row, when Redis is unavailable for a moment, before the lease ends. */
 const RENEWALS_PER_LEASE = 3;
-const LEAVE_RETRY_MS = 1_000;
+const RELEASE_RETRY_MS = 1_000;
 
-const ENTER = `
+const ACQUIRE = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
@@ -31,7 +31,7 @@ const RENEW = `
   redis.call('PEXPIRE', KEYS[1], ARGV[1])
   return { 1 }`;
 
-const LEAVE = `return { redis.call('ZREM', KEYS[1], ARGV[1]) }`;
+const RELEASE = `return { redis.call('ZREM', KEYS[1], ARGV[1]) }`;
 
 /**
  * Counts the calls that run: those of the process, and those of each key over all replicas while Redis counts. The
@@ -41,13 +41,13 @@ const LEAVE = `return { redis.call('ZREM', KEYS[1], ARGV[1]) }`;
 export class CallsInFlight implements BeforeApplicationShutdown {
   private total = 0;
   private readonly byKey = new Map<string, number>();
-  private readonly leaving = new Set<Promise<void>>();
+  private readonly releasing = new Set<Promise<void>>();
   private readonly closing = new AbortController();
 
   constructor(
     private readonly shared: SharedCounts,
     private readonly environment: Environment,
-    private readonly events: AccessEvents,
+    private readonly events: RejectionCounts,
     @Optional() private readonly leaseMs: number = LEASE_MS,
   ) {}
 
@@ -61,24 +61,24 @@ export class CallsInFlight implements BeforeApplicationShutdown {
    *
    * @throws RateLimitedError when the key has too many calls in flight, ServiceUnavailableError when the process has
    */
-  async enter(keyId: string, ended: Promise<void>): Promise<void> {
+  async acquire(keyId: string, ended: Promise<void>): Promise<void> {
     const { CALLS_PER_KEY, CALLS_PER_PROCESS } = this.environment;
     if (CALLS_PER_KEY > 0 && (this.byKey.get(keyId) ?? 0) >= CALLS_PER_KEY) throw this.tooManyOfKey();
     if (CALLS_PER_PROCESS > 0 && this.total >= CALLS_PER_PROCESS) throw this.tooManyOfProcess();
     // Taken before anything is waited for, so that no two calls see the same last place.
     this.change(keyId, 1);
     let entered = true;
-    const leave = (): void => {
+    const release = (): void => {
       if (entered) this.change(keyId, -1);
       entered = false;
     };
     // Before anything is waited for: nothing below can keep the slot from being freed.
-    void ended.then(leave);
+    void ended.then(release);
     if (CALLS_PER_KEY === 0 || !this.shared.configured) return;
     const callId = randomUUID();
-    const [granted] = (await this.shared.run(ENTER, nameOf(keyId), [CALLS_PER_KEY, this.leaseMs, callId])) ?? [];
+    const [granted] = (await this.shared.run(ACQUIRE, nameOf(keyId), [CALLS_PER_KEY, this.leaseMs, callId])) ?? [];
     if (granted === 0) {
-      leave();
+      release();
       throw this.tooManyOfKey();
     }
     // Also when there was no reply: the slot may have been taken all the same.
@@ -88,7 +88,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
   /** Places are given back before the connection is closed. */
   async beforeApplicationShutdown(): Promise<void> {
     this.closing.abort();
-    await Promise.all(this.leaving);
+    await Promise.all(this.releasing);
   }
 
   /** Renews a call's slot in Redis for as long as the call runs, then frees it. A slow reader can outlast any lease. */
@@ -101,17 +101,19 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     void ended.then(() => {
       clearInterval(renewals);
       // After the last renewal, which would take the slot again.
-      const leaving = renewing.then(() => this.leaveShared(keyId, callId)).finally(() => this.leaving.delete(leaving));
-      this.leaving.add(leaving);
+      const releasing = renewing
+        .then(() => this.releaseShared(keyId, callId))
+        .finally(() => this.releasing.delete(releasing));
+      this.releasing.add(releasing);
     });
   }
 
   /** Tries until the slot's lease has ended, so that its key does not lose it when Redis was unavailable for a moment. */
-  private async leaveShared(keyId: string, callId: string): Promise<void> {
+  private async releaseShared(keyId: string, callId: string): Promise<void> {
     const leaseEndsAtMs = performance.now() + this.leaseMs;
-    while (!(await this.shared.run(LEAVE, nameOf(keyId), [callId]))) {
+    while (!(await this.shared.run(RELEASE, nameOf(keyId), [callId]))) {
       if (this.closing.signal.aborted || performance.now() > leaseEndsAtMs) return;
-      await sleep(LEAVE_RETRY_MS, undefined, { ref: false, signal: this.closing.signal }).catch(() => undefined);
+      await sleep(RELEASE_RETRY_MS, undefined, { ref: false, signal: this.closing.signal }).catch(() => undefined);
     }
   }
 

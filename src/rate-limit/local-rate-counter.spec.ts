@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { OwnRateCounts } from './local-rate-counter.js';
+import { LocalRateCounter } from './local-rate-counter.js';
 
 const TTL_MS = 60_000;
 
@@ -8,10 +8,10 @@ let nowMs = 0;
 afterEach(() => void jest.restoreAllMocks());
 
 /** Counts by a clock that only `nowMs` moves. */
-function countsAt(startMs: number): OwnRateCounts {
+function countsAt(startMs: number): LocalRateCounter {
   nowMs = startMs;
   jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
-  return new OwnRateCounts();
+  return new LocalRateCounter();
 }
 
 describe("the process's own counts", () => {

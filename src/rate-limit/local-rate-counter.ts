@@ -16,7 +16,7 @@ export interface CountedCall {
  * Calls in a sliding window, counted by this process alone. The library's own storage would do, but for two things: it
  * holds every caller of the last minute, however many there are, and it does not tell when the oldest call leaves.
  */
-export class OwnRateCounts implements ThrottlerStorage {
+export class LocalRateCounter implements ThrottlerStorage {
   private readonly calls = new LRUCache<string, CountedCall[]>({ max: CALLERS_MAX });
   private lastId = 0;
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import type { SharedCounts } from '../cache/shared-counts.js';
-import { OwnRateCounts, rateRecord, type CountedCall, type RateRecord } from './local-rate-counter.js';
+import { LocalRateCounter, rateRecord, type CountedCall, type RateRecord } from './local-rate-counter.js';
 
 /**
  * Counts a call in a set of calls, each at its time by the server's clock. ARGV: window, limit, the call, the last call
@@ -26,15 +26,15 @@ const COUNT = `
   return { granted, calls, first + ttl - now }`;
 
 /** The script's reply when the set lacks a call that the asking process made. */
-const LOST = -1;
+const UNAVAILABLE = -1;
 
 /**
  * Calls in a sliding window: over all replicas while Redis counts, and otherwise over this process. What this process
  * has granted always counts. When Redis has lost it (evicted under memory pressure, restarted, failed over) it is added
  * again by each process that made calls, so that the window does not begin anew.
  */
-export class RateCounts implements ThrottlerStorage {
-  private readonly own = new OwnRateCounts();
+export class RateCounter implements ThrottlerStorage {
+  private readonly own = new LocalRateCounter();
   private readonly processId = randomBytes(6).toString('base64url');
 
   constructor(private readonly shared: SharedCounts) {}
@@ -48,7 +48,7 @@ export class RateCounts implements ThrottlerStorage {
     const last = own.at(-1);
     const args = [ttlMs, limit, this.nameOf(call), last ? this.nameOf(last) : ''];
     let counted = await this.shared.run(COUNT, key, args);
-    if (counted?.[0] === LOST) {
+    if (counted?.[0] === UNAVAILABLE) {
       const made = own.flatMap((one) => [this.nameOf(one), Math.round(performance.now() - one.atMs)]);
       counted = await this.shared.run(COUNT, key, [...args, ...made]);
     }

@@ -2,16 +2,16 @@ import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
 import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
 import { RateLimitedError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
-import { AccessEvents } from './rejection-counts.js';
+import { RejectionCounts } from './rejection-counts.js';
 import { callerOf } from '../auth/caller.js';
-import { exchangeOf, type Exchange } from '../auth/inbound-call.js';
+import { inboundCallOf, type InboundCall } from '../auth/inbound-call.js';
 
 /** How often: refuses a call by a key that has called too often in the last minute (429). One count over all routes. */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
   // The base class has the constructor.
   @Inject()
-  private readonly events: AccessEvents;
+  private readonly events: RejectionCounts;
 
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     try {
@@ -30,12 +30,12 @@ export class RateLimitGuard extends ThrottlerGuard {
   }
 
   /** The base knows requests and responses; an exchange is both. */
-  protected override getRequestResponse(context: ExecutionContext): { req: Exchange; res: Exchange } {
-    const exchange = exchangeOf(context);
-    return { req: exchange, res: exchange };
+  protected override getRequestResponse(context: ExecutionContext): { req: InboundCall; res: InboundCall } {
+    const call = inboundCallOf(context);
+    return { req: call, res: call };
   }
 
-  protected override getTracker({ subject }: Exchange): Promise<string> {
+  protected override getTracker({ subject }: InboundCall): Promise<string> {
     return Promise.resolve(callerOf(subject).keyId);
   }
 
@@ -44,13 +44,13 @@ export class RateLimitGuard extends ThrottlerGuard {
   }
 
   /** The error brings its own; the base would send it with a call that is refused for another reason too. */
-  protected override setResponseHeader(exchange: Exchange, name: string, value: string | number): void {
-    if (name !== 'Retry-After') exchange.setHeader(name, value);
+  protected override setResponseHeader(call: InboundCall, name: string, value: string | number): void {
+    if (name !== 'Retry-After') call.setHeader(name, value);
   }
 
   protected override throwThrottlingException(context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
     const { limit, timeToBlockExpire: waitSeconds } = detail;
-    setRateLimitHeaders(exchangeOf(context), limit, waitSeconds);
+    setRateLimitHeaders(inboundCallOf(context), limit, waitSeconds);
     throw new RateLimitedError(
       `Rate limit of ${limit} requests per minute exceeded. Retry after ${inSeconds(waitSeconds)}.`,
       waitSeconds,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 
 /** Why a request did not get past the gates. */
-export const ACCESS_EVENTS = [
+export const REJECTION_REASONS = [
   /** No API key came. */
   'no_key',
   /** One came and is not valid. */
@@ -15,18 +15,18 @@ export const ACCESS_EVENTS = [
   /** The process had too many calls in flight. */
   'process_in_flight',
 ] as const;
-export type AccessEvent = (typeof ACCESS_EVENTS)[number];
+export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
 /** Counts refusals at the gates in this process, for metrics. */
 @Injectable()
-export class AccessEvents {
-  private readonly counts = new Map<AccessEvent, number>(ACCESS_EVENTS.map((event) => [event, 0]));
+export class RejectionCounts {
+  private readonly counts = new Map<RejectionReason, number>(REJECTION_REASONS.map((event) => [event, 0]));
 
-  count(event: AccessEvent): void {
+  count(event: RejectionReason): void {
     this.counts.set(event, this.of(event) + 1);
   }
 
-  of(event: AccessEvent): number {
+  of(event: RejectionReason): number {
     return this.counts.get(event) ?? 0;
   }
 }

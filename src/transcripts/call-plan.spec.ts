@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { limitThatFits, requiredCount } from './call-plan.js';
 
-const video = fc.boolean().map((known) => ({ answer: known ? {} : undefined }));
+const video = fc.boolean().map((known) => ({ outcome: known ? {} : undefined }));
 
 describe('the limit that a refused call is told', () => {
   it('is the largest whose videos cost no more than what remains', () => {
@@ -17,18 +17,18 @@ describe('the limit that a refused call is told', () => {
   });
 
   it('is none when the first video costs one count and none is left', () => {
-    expect(limitThatFits([{ answer: undefined }, { answer: {} }], 0)).toBe(0);
-    expect(limitThatFits([{ answer: undefined }], -3)).toBe(0);
+    expect(limitThatFits([{ outcome: undefined }, { outcome: {} }], 0)).toBe(0);
+    expect(limitThatFits([{ outcome: undefined }], -3)).toBe(0);
   });
 
   it('reaches over videos that cost nothing', () => {
-    expect(limitThatFits([{ answer: {} }, { answer: {} }, { answer: undefined }, { answer: {} }], 0)).toBe(2);
+    expect(limitThatFits([{ outcome: {} }, { outcome: {} }, { outcome: undefined }, { outcome: {} }], 0)).toBe(2);
   });
 });
 
 describe('the count that a call needs', () => {
   it('is the number of videos of which nothing is known', () => {
-    expect(requiredCount([{ answer: undefined }, { answer: {} }, { answer: undefined }])).toBe(2);
+    expect(requiredCount([{ outcome: undefined }, { outcome: {} }, { outcome: undefined }])).toBe(2);
     expect(requiredCount([])).toBe(0);
   });
 });

@@ -1,12 +1,12 @@
 import type { QuotaState } from '../domain/errors.js';
 import type { Channel, Upload } from '../domain/transcript.js';
-import type { Answer } from './cache/transcript-cache.js';
+import type { CachedOutcome } from './cache/transcript-cache.js';
 
 /** One upload and what was known of it when the call was planned. */
 export interface PlannedVideo {
   upload: Upload;
   /** Undefined when it has to be fetched, which a reservation covers. */
-  answer: Answer | undefined;
+  outcome: CachedOutcome | undefined;
 }
 
 /** Who pays for a call, and what they call it. */
@@ -29,15 +29,15 @@ export interface CallPlan {
 }
 
 /** How many videos a plan has to fetch at the most, each of which can cost one count. */
-export function requiredCount(videos: readonly { answer: unknown }[]): number {
-  return videos.filter((video) => !video.answer).length;
+export function requiredCount(videos: readonly { outcome: unknown }[]): number {
+  return videos.filter((video) => !video.outcome).length;
 }
 
 /** The largest `limit` whose videos would cost no more than `remaining`; 0 when there is none. */
-export function limitThatFits(videos: readonly { answer: unknown }[], remaining: number): number {
+export function limitThatFits(videos: readonly { outcome: unknown }[], remaining: number): number {
   let cost = 0;
-  for (const [index, { answer }] of videos.entries()) {
-    if (!answer) cost++;
+  for (const [index, { outcome }] of videos.entries()) {
+    if (!outcome) cost++;
     if (cost > Math.max(0, remaining)) return index;
   }
   return videos.length;

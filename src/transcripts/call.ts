@@ -53,7 +53,7 @@ export class Call implements ReadingContext {
   }
 
   /** Nobody reads the answer any more. */
-  leave(): void {
+  disconnect(): void {
     if (this.finished) return;
     clearTimeout(this.timer);
     this.controller.abort(new CallEnded('left'));

@@ -4,8 +4,8 @@ import { Environment } from '../config/environment.js';
 import type { ChannelReference } from '../domain/channel-reference.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../domain/transcript.js';
 import { VideoPlatform, type ReadingContext, type UploadsList } from '../platform/video-platform.js';
-import { Remembered } from './cache/read-through-cache.js';
-import { TranscriptFigures } from './transcript-metrics.js';
+import { ReadThroughCache } from './cache/read-through-cache.js';
+import { TranscriptMetrics } from './transcript-metrics.js';
 import { finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './cache/keyed-codec.js';
 
 const FORMAT = 'ct4';
@@ -32,19 +32,19 @@ const uploadsReader: Reader<UploadsList> = record<UploadsList>({
 /** Channels and their uploads lists: asked of the platform once, shared by calls that come together, and remembered. */
 @Injectable()
 export class ChannelDirectory {
-  private readonly ids: Remembered<string>;
-  private readonly channels: Remembered<Channel>;
-  private readonly lists: Remembered<UploadsList>;
+  private readonly ids: ReadThroughCache<string>;
+  private readonly channels: ReadThroughCache<Channel>;
+  private readonly lists: ReadThroughCache<UploadsList>;
 
   constructor(
     @Inject(CACHE_MANAGER) cache: Cache,
     private readonly platform: VideoPlatform,
     environment: Environment,
-    { cache: lookups }: TranscriptFigures,
+    { cache: lookups }: TranscriptMetrics,
   ) {
-    this.ids = new Remembered(cache, environment.CHANNEL_TTL_SECONDS, text, lookups.channel_id);
-    this.channels = new Remembered(cache, environment.CHANNEL_TTL_SECONDS, channelReader, lookups.channel);
-    this.lists = new Remembered(cache, environment.UPLOADS_TTL_SECONDS, uploadsReader, lookups.uploads);
+    this.ids = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, text, lookups.channel_id);
+    this.channels = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, channelReader, lookups.channel);
+    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, uploadsReader, lookups.uploads);
   }
 
   /** @throws ChannelNotFoundError | UpstreamError */

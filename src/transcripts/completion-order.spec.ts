@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { FinishingOrder } from './completion-order.js';
+import { CompletionOrder } from './completion-order.js';
 
 describe('promises in the order in which they finish', () => {
   it('come each once, in that order, whether they were waited for or not', async () => {
@@ -12,7 +12,7 @@ describe('promises in the order in which they finish', () => {
     await fc.assert(
       fc.asyncProperty(plan, async ({ order, early }) => {
         const resolvers: ((value: number) => void)[] = [];
-        const finishing = new FinishingOrder<number>();
+        const finishing = new CompletionOrder<number>();
         order.forEach(() => finishing.add(new Promise<number>((resolve) => resolvers.push(resolve))));
         for (const index of order.slice(0, early)) resolvers[index]?.(index);
         await Promise.resolve();
@@ -28,7 +28,7 @@ describe('promises in the order in which they finish', () => {
   });
 
   it('reject in their turn', async () => {
-    const finishing = new FinishingOrder<number>();
+    const finishing = new CompletionOrder<number>();
     finishing.add(Promise.reject(new Error('no')));
     const [first] = finishing;
     await expect(first).rejects.toThrow('no');

@@ -1,5 +1,5 @@
 /** Gives promises in the order in which they finish: each step is a promise of the next one that does. */
-export class FinishingOrder<T> {
+export class CompletionOrder<T> {
   private readonly finished: Promise<T>[] = [];
   private readonly awaited: ((value: Promise<T>) => void)[] = [];
   private added = 0;

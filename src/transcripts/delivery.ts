@@ -10,11 +10,11 @@ import {
   type TranscriptsEvent,
 } from './transcript-events.js';
 import { BUFFER_FULL, Fetching, Slot, TEXT_EVICTED, type FetchingWork, type WaitingEntry } from './fetching.js';
-import { FinishingOrder } from './completion-order.js';
-import { PlannedTexts } from './cache/cached-text-reader.js';
-import { HeldTexts, type ResponseMemory } from './response/response-memory.js';
-import type { Answer } from './cache/transcript-cache.js';
-import type { TranscriptFigures } from './transcript-metrics.js';
+import { CompletionOrder } from './completion-order.js';
+import { CachedTextReader } from './cache/cached-text-reader.js';
+import { BufferedTexts, type ResponseMemory } from './response/response-memory.js';
+import type { CachedOutcome } from './cache/transcript-cache.js';
+import type { TranscriptMetrics } from './transcript-metrics.js';
 import type { TextForm } from './cache/transcript-text.js';
 
 /** How long the summary waits for the settlement; a slow database must not hold back an answer that is complete. */
@@ -53,9 +53,9 @@ export class Delivery {
   /** Of planned videos whose texts were evicted, by video. */
   private readonly evicted = new Map<string, Slot>();
   private readonly settlements: Promise<void>[] = [];
-  private readonly held: HeldTexts;
+  private readonly buffered: BufferedTexts;
   private readonly fetching: Fetching;
-  private readonly planned: PlannedTexts;
+  private readonly planned: CachedTextReader;
   private reading = false;
   /** The text that was passed on last: it may still be on its way when the next one is asked for. */
   private passedOn: Buffer | undefined;
@@ -71,13 +71,13 @@ export class Delivery {
     private readonly work: DeliveryWork,
     fetchesAtOnce: number,
     memory: ResponseMemory,
-    private readonly figures: TranscriptFigures,
+    private readonly metrics: TranscriptMetrics,
   ) {
-    this.held = new HeldTexts(memory);
-    this.slots = plan.videos.map(({ upload, answer }) => (answer ? undefined : new Slot(upload)));
+    this.buffered = new BufferedTexts(memory);
+    this.slots = plan.videos.map(({ upload, outcome }) => (outcome ? undefined : new Slot(upload)));
     for (const video of plan.videos) this.pin(video);
-    this.planned = new PlannedTexts(plan.videos, form, (wanted) => work.texts(wanted, form), this.held);
-    this.fetching = new Fetching(call, form, this.held, work, fetchesAtOnce);
+    this.planned = new CachedTextReader(plan.videos, form, (wanted) => work.texts(wanted, form), this.buffered);
+    this.fetching = new Fetching(call, form, this.buffered, work, fetchesAtOnce);
     call.signal.addEventListener('abort', () => {
       // Nobody will read: the caller left before the first event was asked for.
       if (!this.reading) this.close();
@@ -93,7 +93,7 @@ export class Delivery {
       yield { type: 'channel', channel: this.plan.channel };
       for await (const entry of order === 'newest-first' ? this.newestFirst() : this.asTheyFinish()) {
         count(this.summary, entry);
-        this.figures.entry(entry);
+        this.metrics.entry(entry);
         yield { type: 'result', entry };
         this.releaseAfter(entry);
       }
@@ -117,13 +117,13 @@ export class Delivery {
 
   /** First what is known already, then each fetch when it is done. */
   private async *asTheyFinish(): AsyncGenerator<Entry> {
-    const finishing = new FinishingOrder<WaitingEntry>();
+    const finishing = new CompletionOrder<WaitingEntry>();
     for (const [index, slot] of this.slots.entries()) {
       this.slots[index] = undefined;
       if (slot) finishing.add(slot.entry);
     }
     for (const video of this.plan.videos) {
-      if (!video.answer) continue;
+      if (!video.outcome) continue;
       const entry = await this.known(video);
       if (entry instanceof Slot) finishing.add(entry.entry);
       else yield entry;
@@ -140,24 +140,24 @@ export class Delivery {
 
   /** The entry of a video that the plan knew; a slot when its text was evicted since and is fetched. */
   private known(video: PlannedVideo): Entry | Promise<Entry | Slot> {
-    const { upload, answer } = video;
-    if (!answer) throw new Error('An entry was asked for twice.');
-    if (!answer.ok) return failedEntry(upload, answer.details, answer.failure);
-    const { transcript, details } = answer;
+    const { upload, outcome } = video;
+    if (!outcome) throw new Error('An entry was asked for twice.');
+    if (!outcome.ok) return failedEntry(upload, outcome.details, outcome.failure);
+    const { transcript, details } = outcome;
     const bytes = transcript[this.form];
-    if (!bytes) return this.plannedEntry(video, answer);
+    if (!bytes) return this.plannedEntry(video, outcome);
     unpin(video);
     return succeededEntry(upload, details, { bytes, jsonBytes: transcript.jsonBytes, crc32: transcript.crc32 }, true);
   }
 
-  private async plannedEntry(video: PlannedVideo, answer: Answer & { ok: true }): Promise<Entry | Slot> {
+  private async plannedEntry(video: PlannedVideo, outcome: CachedOutcome & { ok: true }): Promise<Entry | Slot> {
     const { upload } = video;
-    const { json, jsonBytes } = answer.transcript;
-    if (!this.held.mayRead(jsonBytes)) return failedEntry(upload, answer.details, BUFFER_FULL);
+    const { json, jsonBytes } = outcome.transcript;
+    if (!this.buffered.mayRead(jsonBytes)) return failedEntry(upload, outcome.details, BUFFER_FULL);
     const text = await this.planned.take(upload.videoId);
     unpin(video);
-    if (json) this.held.release(json);
-    if (text) return succeededEntry(upload, answer.details, text, true);
+    if (json) this.buffered.release(json);
+    if (text) return succeededEntry(upload, outcome.details, text, true);
     if (!this.evicted.has(upload.videoId)) await this.fetchEvicted(upload);
     const slot = this.evicted.get(upload.videoId);
     if (!slot) throw new Error('An evicted text has no place in the response.');
@@ -208,21 +208,21 @@ export class Delivery {
 
   /** Counts a text that the plan brought along; one that there is no room for is read again on its turn. */
   private pin(video: PlannedVideo): void {
-    if (!video.answer?.ok) return;
-    const text = video.answer.transcript[this.form] ?? video.answer.transcript.json;
+    if (!video.outcome?.ok) return;
+    const text = video.outcome.transcript[this.form] ?? video.outcome.transcript.json;
     if (!text) return;
-    if (this.held.mayPin(text)) this.held.hold(text, 'passing');
+    if (this.buffered.mayPin(text)) this.buffered.hold(text, 'passing');
     else unpin(video);
   }
 
   private releaseAfter(entry: Entry): void {
-    if (this.passedOn) this.held.release(this.passedOn);
+    if (this.passedOn) this.buffered.release(this.passedOn);
     this.passedOn = entry.ok ? entry.transcript.bytes : undefined;
   }
 
   /** Nobody reads any more: what waits is released, though the settlement may go on for a while. */
   private close(): void {
-    this.held.close();
+    this.buffered.close();
     this.slots.length = 0;
     this.evicted.clear();
     for (const video of this.plan.videos) unpin(video);
@@ -231,8 +231,8 @@ export class Delivery {
 
 /** Takes the text out of a plan, so that the plan does not keep it in memory. */
 function unpin(video: PlannedVideo): void {
-  const { answer } = video;
-  if (!answer?.ok || !(answer.transcript.json ?? answer.transcript.deflated)) return;
-  const { jsonBytes, crc32 } = answer.transcript;
-  video.answer = { ...answer, transcript: { jsonBytes, crc32 } };
+  const { outcome } = video;
+  if (!outcome?.ok || !(outcome.transcript.json ?? outcome.transcript.deflated)) return;
+  const { jsonBytes, crc32 } = outcome.transcript;
+  video.outcome = { ...outcome, transcript: { jsonBytes, crc32 } };
 }

@@ -3,7 +3,7 @@ import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript
 import type { ReadingContext } from '../platform/video-platform.js';
 import { CallEnded, type Call } from './call.js';
 import { failedEntry, succeededEntry, type Entry } from './transcript-events.js';
-import type { HeldTexts } from './response/response-memory.js';
+import type { BufferedTexts } from './response/response-memory.js';
 import { deflate, inflate, type SentText, type TextForm, type TranscriptText } from './cache/transcript-text.js';
 import type { Fetched } from './video-fetches.js';
 
@@ -74,7 +74,7 @@ export class Fetching implements ReadingContext {
   constructor(
     call: Call,
     private readonly form: TextForm,
-    private readonly held: HeldTexts,
+    private readonly buffered: BufferedTexts,
     private readonly work: FetchingWork,
     private readonly atOnce: number,
   ) {
@@ -106,8 +106,8 @@ export class Fetching implements ReadingContext {
     if (!compressed || !entry.ok) return entry;
     const { transcript } = entry;
     const bytes = await inflate(transcript.bytes, transcript.jsonBytes);
-    this.held.hold(bytes, 'passing');
-    this.held.release(transcript.bytes);
+    this.buffered.hold(bytes, 'passing');
+    this.buffered.release(transcript.bytes);
     return { ...entry, transcript: { ...transcript, bytes } };
   }
 
@@ -118,16 +118,16 @@ export class Fetching implements ReadingContext {
       compressed: false,
     });
     try {
-      const { answer, own } = await this.work.fetch(upload, this);
-      const { details } = answer;
-      if (!answer.ok) return failed(answer.failure, details);
-      const [text] = await this.work.texts([{ videoId: upload.videoId, transcript: answer.transcript }], this.form);
+      const { outcome, own } = await this.work.fetch(upload, this);
+      const { details } = outcome;
+      if (!outcome.ok) return failed(outcome.failure, details);
+      const [text] = await this.work.texts([{ videoId: upload.videoId, transcript: outcome.transcript }], this.form);
       if (!text) return failed(TEXT_EVICTED, details);
       if (own) charge();
       const awaited = this.isAwaited(slot);
-      const compressed = this.form === 'json' && !awaited && !this.held.mayHoldPlain(text.bytes);
+      const compressed = this.form === 'json' && !awaited && !this.buffered.mayHoldPlain(text.bytes);
       const bytes = compressed ? await deflate(text.bytes) : text.bytes;
-      this.held.hold(bytes, awaited ? 'passing' : 'waiting');
+      this.buffered.hold(bytes, awaited ? 'passing' : 'waiting');
       this.stopWhenFull();
       return { entry: succeededEntry(upload, details, { ...text, bytes }, !own), compressed };
     } catch (error) {
@@ -142,6 +142,6 @@ export class Fetching implements ReadingContext {
   }
 
   private stopWhenFull(): void {
-    if (!this.signal.aborted && !this.held.mayFetch) this.controller.abort(new BufferFull());
+    if (!this.signal.aborted && !this.buffered.mayFetch) this.controller.abort(new BufferFull());
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Call, CallEnded } from './call.js';
-import { SharedWork } from './single-flight.js';
+import { SingleFlight } from './single-flight.js';
 import type { ReadingContext } from '../platform/video-platform.js';
 
 const nothing = (): Promise<void> => Promise.resolve();
@@ -23,7 +23,7 @@ function newCall(deadlineSeconds = 60): Call {
 
 describe('shared work', () => {
   it('is done once for those who come together; the first owns the result', async () => {
-    const shared = new SharedWork<string>();
+    const shared = new SingleFlight<string>();
     const work = deferred<string>();
     let starts = 0;
     const start = (): Promise<string> => {
@@ -43,7 +43,7 @@ describe('shared work', () => {
   });
 
   it('of another key is work of its own', async () => {
-    const shared = new SharedWork<string>();
+    const shared = new SingleFlight<string>();
     const call = newCall();
     const results = await Promise.all(
       ['a', 'b'].map((key) => shared.join(key, call, () => Promise.resolve(key), nothing)),
@@ -56,11 +56,11 @@ describe('shared work', () => {
   });
 
   it('belongs to the next who waits when the one that started it leaves', async () => {
-    const shared = new SharedWork<string>();
+    const shared = new SingleFlight<string>();
     const work = deferred<string>();
     const [first, second, third] = [newCall(), newCall(), newCall()];
     const results = [first, second, third].map((call) => shared.join('key', call, () => work.promise, nothing));
-    first.leave();
+    first.disconnect();
     work.resolve('done');
     await expect(results[0]).rejects.toBeInstanceOf(CallEnded);
     await expect(results[1]).resolves.toEqual({ value: 'done', owner: true });
@@ -70,10 +70,10 @@ describe('shared work', () => {
   });
 
   it('is aborted when nobody waits any more, and started afresh for who comes then', async () => {
-    const shared = new SharedWork<string>();
+    const shared = new SingleFlight<string>();
     const aborted = deferred<void>();
     let kept = 0;
-    const keep = (): Promise<void> => {
+    const store = (): Promise<void> => {
       kept++;
       return nothing();
     };
@@ -85,12 +85,12 @@ describe('shared work', () => {
         });
       });
     const [first, second, later] = [newCall(), newCall(), newCall()];
-    const results = [first, second].map((call) => shared.join('key', call, start, keep));
-    first.leave();
-    second.leave();
+    const results = [first, second].map((call) => shared.join('key', call, start, store));
+    first.disconnect();
+    second.disconnect();
     await aborted.promise;
     await Promise.all(results.map((result) => expect(result).rejects.toBeInstanceOf(CallEnded)));
-    await expect(shared.join('key', later, () => Promise.resolve('afresh'), keep)).resolves.toEqual({
+    await expect(shared.join('key', later, () => Promise.resolve('afresh'), store)).resolves.toEqual({
       value: 'afresh',
       owner: true,
     });
@@ -99,7 +99,7 @@ describe('shared work', () => {
   });
 
   it('that has succeeded stays with its owner even if the owner leaves while it is stored', async () => {
-    const shared = new SharedWork<string>();
+    const shared = new SingleFlight<string>();
     const storing = deferred<void>();
     const stored = deferred<void>();
     const [payer, other] = [newCall(), newCall()];
@@ -109,7 +109,7 @@ describe('shared work', () => {
     };
     const results = [payer, other].map((call) => shared.join('key', call, () => Promise.resolve('done'), keep));
     await storing.promise;
-    payer.leave();
+    payer.disconnect();
     stored.resolve();
     await expect(results[0]).resolves.toEqual({ value: 'done', owner: true });
     await expect(results[1]).resolves.toEqual({ value: 'done', owner: false });
@@ -117,7 +117,7 @@ describe('shared work', () => {
   });
 
   it('that fails fails for all who wait', async () => {
-    const shared = new SharedWork<string>();
+    const shared = new SingleFlight<string>();
     const [first, second] = [newCall(), newCall()];
     const results = [first, second].map((call) =>
       shared.join('key', call, () => Promise.reject(new Error('no')), nothing),
@@ -128,7 +128,7 @@ describe('shared work', () => {
   });
 
   it('waits as long as the most patient call, and each call only as long as itself', async () => {
-    const shared = new SharedWork<string>();
+    const shared = new SingleFlight<string>();
     const [patient, hasty] = [newCall(60), newCall(0)];
     const contexts: ReadingContext[] = [];
     const work = deferred<string>();
@@ -149,7 +149,7 @@ describe('shared work', () => {
     const step = fc.record({ call: fc.nat(5), key: fc.nat(2), action: fc.constantFrom('join', 'leave', 'land') });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        const shared = new SharedWork<number>();
+        const shared = new SingleFlight<number>();
         const calls = Array.from({ length: 6 }, () => newCall());
         const flights: { key: number; id: number; work: ReturnType<typeof deferred<number>> }[] = [];
         const owned: number[] = [];
@@ -158,7 +158,7 @@ describe('shared work', () => {
         for (const { call, key, action } of steps) {
           const joining = calls[call];
           if (!joining) continue;
-          if (action === 'leave') joining.leave();
+          if (action === 'leave') joining.disconnect();
           if (action === 'land')
             flights.filter((flight) => flight.key === key).forEach(({ work, id }) => work.resolve(id));
           if (action !== 'join') continue;

@@ -1,6 +1,6 @@
 import type { ReadingContext } from '../platform/video-platform.js';
 
-export interface SharedResult<T> {
+export interface SingleFlightResult<T> {
   value: T;
   /** True for the one waiter that the work counts for: the first that was still there when it succeeded. */
   owner: boolean;
@@ -8,8 +8,8 @@ export interface SharedResult<T> {
 
 interface Waiter<T> {
   context: ReadingContext;
-  leave: () => void;
-  resolve: (result: SharedResult<T>) => void;
+  disconnect: () => void;
+  resolve: (result: SingleFlightResult<T>) => void;
   reject: (reason: unknown) => void;
 }
 
@@ -32,36 +32,36 @@ class Flight<T> implements ReadingContext {
  * Lets calls that need the same thing at the same time share the work for it. The oldest call that still waits owns the
  * result; a call that leaves hands over to the next; what nobody waits for is aborted. Each call keeps its own deadline.
  */
-export class SharedWork<T> {
+export class SingleFlight<T> {
   private readonly flights = new Map<string, Flight<T>>();
 
   /**
    * Waits for the work named `key`, starting it when nobody has.
    *
    * @param start does the work on behalf of all who wait
-   * @param keep stores what was made; runs once, after the owner is settled, so that leaving during it changes nothing
+   * @param store stores what was made; runs once, after the owner is settled, so that leaving during it changes nothing
    * @throws the reason of `context.signal` when the call leaves, or what `start` threw
    */
   join(
     key: string,
     context: ReadingContext,
     start: (context: ReadingContext) => Promise<T>,
-    keep: (value: T) => Promise<void>,
-  ): Promise<SharedResult<T>> {
+    store: (value: T) => Promise<void>,
+  ): Promise<SingleFlightResult<T>> {
     if (context.signal.aborted) return Promise.reject(asError(context.signal.reason));
     const known = this.flights.get(key);
     const flight = known ?? new Flight<T>(context.fairnessKey);
     const result = this.wait(key, flight, context);
     if (!known) {
       this.flights.set(key, flight);
-      void this.fly(key, flight, start, keep);
+      void this.fly(key, flight, start, store);
     }
     return result;
   }
 
-  private wait(key: string, flight: Flight<T>, context: ReadingContext): Promise<SharedResult<T>> {
+  private wait(key: string, flight: Flight<T>, context: ReadingContext): Promise<SingleFlightResult<T>> {
     return new Promise((resolve, reject) => {
-      const leave = (): void => {
+      const disconnect = (): void => {
         // Once it has landed the owner is settled: leaving now must not make a paid result free.
         if (flight.landed) return;
         flight.waiters.delete(waiter);
@@ -70,9 +70,9 @@ export class SharedWork<T> {
         if (this.flights.get(key) === flight) this.flights.delete(key);
         flight.controller.abort(context.signal.reason);
       };
-      const waiter: Waiter<T> = { context, leave, resolve, reject };
+      const waiter: Waiter<T> = { context, disconnect, resolve, reject };
       flight.waiters.add(waiter);
-      context.signal.addEventListener('abort', leave, { once: true });
+      context.signal.addEventListener('abort', disconnect, { once: true });
     });
   }
 
@@ -80,7 +80,7 @@ export class SharedWork<T> {
     key: string,
     flight: Flight<T>,
     start: (context: ReadingContext) => Promise<T>,
-    keep: (value: T) => Promise<void>,
+    store: (value: T) => Promise<void>,
   ): Promise<void> {
     let finish: (waiter: Waiter<T>, owner: boolean) => void;
     try {
@@ -88,7 +88,7 @@ export class SharedWork<T> {
       finish = (waiter, owner) => waiter.resolve({ value, owner });
       if (flight.waiters.size > 0) {
         flight.landed = true;
-        await keep(value);
+        await store(value);
       }
     } catch (error) {
       finish = (waiter) => waiter.reject(error);
@@ -96,7 +96,7 @@ export class SharedWork<T> {
     if (this.flights.get(key) === flight) this.flights.delete(key);
     let owner = true;
     for (const waiter of flight.waiters) {
-      waiter.context.signal.removeEventListener('abort', waiter.leave);
+      waiter.context.signal.removeEventListener('abort', waiter.disconnect);
       finish(waiter, owner);
       owner = false;
     }

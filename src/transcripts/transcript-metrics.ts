@@ -24,7 +24,7 @@ export class CacheLookups {
 
 /** Counts entries by how they ended and lookups in the cache, for metrics. */
 @Injectable()
-export class TranscriptFigures {
+export class TranscriptMetrics {
   readonly cache: Readonly<Record<CachedKind, CacheLookups>> = {
     transcript: new CacheLookups(),
     channel_id: new CacheLookups(),

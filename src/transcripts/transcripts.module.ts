@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { QuotaModule } from '../quota/quota.module.js';
 import { ChannelDirectory } from './channel-directory.js';
 import { ResponseMemory } from './response/response-memory.js';
-import { TranscriptFigures } from './transcript-metrics.js';
+import { TranscriptMetrics } from './transcript-metrics.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { TranscriptsService } from './transcripts.service.js';
 import { VideoFetches } from './video-fetches.js';
@@ -10,7 +10,7 @@ import { VideoFetches } from './video-fetches.js';
 /** Needs a `VideoPlatform`, which the application provides. */
 @Module({
   imports: [QuotaModule],
-  providers: [ChannelDirectory, ResponseMemory, TranscriptCache, TranscriptFigures, VideoFetches, TranscriptsService],
-  exports: [ResponseMemory, TranscriptFigures, TranscriptsService],
+  providers: [ChannelDirectory, ResponseMemory, TranscriptCache, TranscriptMetrics, VideoFetches, TranscriptsService],
+  exports: [ResponseMemory, TranscriptMetrics, TranscriptsService],
 })
 export class TranscriptsModule {}

@@ -18,7 +18,7 @@ import { ChannelDirectory } from './channel-directory.js';
 import { Delivery, type DeliveryWork, type LateReservation } from './delivery.js';
 import { ResponseMemory } from './response/response-memory.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
-import { TranscriptFigures } from './transcript-metrics.js';
+import { TranscriptMetrics } from './transcript-metrics.js';
 import type { TextForm } from './cache/transcript-text.js';
 import { VideoFetches, type Fetched } from './video-fetches.js';
 
@@ -47,7 +47,7 @@ export class TranscriptsService {
     private readonly quota: QuotaService,
     private readonly environment: Environment,
     private readonly memory: ResponseMemory,
-    private readonly figures: TranscriptFigures,
+    private readonly metrics: TranscriptMetrics,
   ) {}
 
   /**
@@ -92,10 +92,10 @@ export class TranscriptsService {
       fetch: ({ videoId }, context) => this.fetchInSpan(videoId, languages, context),
       texts: (wanted, inForm) => this.cache.texts(wanted, languages, inForm),
       reserveEvicted: (uploads) => this.reserveEvicted(plan, uploads, call),
-      settle: (held, fetched) => this.settle(held, fetched),
+      settle: (buffered, fetched) => this.settle(buffered, fetched),
       track: (promise) => void this.untilIdle(promise),
     };
-    return new Delivery(plan, call, form, work, this.environment.UPSTREAM_CONCURRENCY, this.memory, this.figures);
+    return new Delivery(plan, call, form, work, this.environment.UPSTREAM_CONCURRENCY, this.memory, this.metrics);
   }
 
   /** Resolves when no fetch and no settlement is under way any more. */
@@ -106,8 +106,8 @@ export class TranscriptsService {
   private fetchInSpan(videoId: string, languages: readonly string[], context: ReadingContext): Promise<Fetched> {
     return inSpan('transcripts.fetch', { 'transcripts.video_id': videoId }, async (span) => {
       const fetched = await this.fetches.fetch(videoId, languages, context);
-      const { answer, own } = fetched;
-      span.setAttributes({ 'transcripts.outcome': answer.ok ? 'ok' : answer.failure.code, 'transcripts.own': own });
+      const { outcome, own } = fetched;
+      span.setAttributes({ 'transcripts.outcome': outcome.ok ? 'ok' : outcome.failure.code, 'transcripts.own': own });
       return fetched;
     });
   }
@@ -126,17 +126,17 @@ export class TranscriptsService {
    */
   private async reserveEvicted(plan: CallPlan, uploads: readonly Upload[], call: Call): Promise<LateReservation> {
     const { payer, channel, languages } = plan;
-    const forgetting = uploads.map(({ videoId }) => this.cache.forget(videoId, languages));
+    const forgetting = uploads.map(({ videoId }) => this.cache.evict(videoId, languages));
     await call.within(Promise.all(forgetting));
     for (let granted = uploads.length; granted > 0;) {
-      const held = await this.hold(payer, channel.id, granted, call).catch((error: unknown) => {
+      const buffered = await this.hold(payer, channel.id, granted, call).catch((error: unknown) => {
         if (error instanceof CallEnded) throw error;
         this.logger.warn({ event: 'evicted_texts_not_fetched', videos: uploads.length, cause: String(error) });
         return undefined;
       });
-      if (!held) break;
-      if (held.reservation) return { reservation: held.reservation, granted };
-      const { limit, used, reserved } = held.quota;
+      if (!buffered) break;
+      if (buffered.reservation) return { reservation: buffered.reservation, granted };
+      const { limit, used, reserved } = buffered.quota;
       granted = Math.min(granted - 1, limit - used - reserved);
     }
     return { reservation: undefined, granted: 0 };
@@ -157,15 +157,15 @@ export class TranscriptsService {
 
   private async lookUp(uploads: readonly Upload[], languages: readonly string[]): Promise<PlannedVideo[]> {
     const open = uploads.filter((upload) => upload.failure === null);
-    const answers = await this.cache.getMany(
+    const outcomes = await this.cache.getMany(
       open.map((upload) => upload.videoId),
       languages,
     );
-    for (const answer of answers) this.figures.cache.transcript.count(answer !== undefined);
-    const known = new Map(open.map((upload, index) => [upload.videoId, answers[index]]));
+    for (const outcome of outcomes) this.metrics.cache.transcript.count(outcome !== undefined);
+    const known = new Map(open.map((upload, index) => [upload.videoId, outcomes[index]]));
     return uploads.map((upload) => ({
       upload,
-      answer: upload.failure
+      outcome: upload.failure
         ? { ok: false, details: NO_DETAILS, failure: { code: upload.failure } }
         : known.get(upload.videoId),
     }));
@@ -181,10 +181,10 @@ export class TranscriptsService {
     // Nothing to hold: the state is read without waiting for the organization's lock and without leaving a row.
     if (required === 0)
       return { reservation: undefined, quota: await call.within(this.quota.state(payer.organizationId)) };
-    const held = await this.hold(payer, channelId, required, call);
-    if (held.reservation) return held;
-    const { limit, used, reserved } = held.quota;
-    throw new PlanLimitExceededError(held.quota, required, limitThatFits(videos, limit - used - reserved));
+    const buffered = await this.hold(payer, channelId, required, call);
+    if (buffered.reservation) return buffered;
+    const { limit, used, reserved } = buffered.quota;
+    throw new PlanLimitExceededError(buffered.quota, required, limitThatFits(videos, limit - used - reserved));
   }
 
   /**
@@ -202,8 +202,8 @@ export class TranscriptsService {
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
     const reserving = this.quota
       .reserve({ ...payer, channelId, required, leaseSeconds })
-      .then(({ quota, ...held }) => ({
-        reservation: held.granted ? { id: held.id, leaseEndsAtMs } : undefined,
+      .then(({ quota, ...buffered }) => ({
+        reservation: buffered.granted ? { id: buffered.id, leaseEndsAtMs } : undefined,
         quota,
       }));
     try {

@@ -9,7 +9,7 @@ import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { NoParameters } from '../http/validation.js';
 import { QuotaService } from '../quota/quota.service.js';
 import type { Usage } from '../quota/usage.js';
-import { UsageSchema } from './dto/usage.dto.js';
+import { UsageDto } from './dto/usage.dto.js';
 
 /** What the caller's organization has used of its quota; for every plan. */
 @ApiTags('usage')
@@ -20,7 +20,7 @@ export class UsageController {
 
   @Get()
   @ApiOperation({ operationId: 'getUsage', summary: "The organization's quota in the current month" })
-  @ApiOkResponse({ type: UsageSchema, description: 'The counts as of now.', headers: RATE_LIMIT_HEADERS })
+  @ApiOkResponse({ type: UsageDto, description: 'The counts as of now.', headers: RATE_LIMIT_HEADERS })
   @ApiErrors(
     'invalid_request',
     'unauthorized',

@@ -1,6 +1,6 @@
 import { connect, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type Answer, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-1f8a';
@@ -15,21 +15,21 @@ const TOKEN = { Authorization: `Bearer ${ADMIN_TOKEN}` };
 const JSON_BODY = { ...TOKEN, 'Content-Type': 'application/json' };
 
 /** Calls as the admin; an object goes out as JSON, a text as it is. */
-function admin(method: string, path: string, body?: object | string): Promise<Answer> {
+function admin(method: string, path: string, body?: object | string): Promise<ServiceResponse> {
   const text = typeof body === 'object' ? JSON.stringify(body) : body;
   return service.request(method, `/admin${path}`, text === undefined ? TOKEN : JSON_BODY, text);
 }
 
 async function created(body: object = { name: 'Acme', plan: 'pro' }): Promise<string> {
-  const answer = await admin('POST', '/organizations', body);
-  expect(answer.status).toBe(201);
-  return String(answer.body.id);
+  const response = await admin('POST', '/organizations', body);
+  expect(response.status).toBe(201);
+  return String(response.body.id);
 }
 
 async function issued(organizationId: string): Promise<{ id: string; key: string }> {
-  const answer = await admin('POST', `/organizations/${organizationId}/keys`);
-  expect(answer.status).toBe(201);
-  return answer.body as { id: string; key: string };
+  const response = await admin('POST', `/organizations/${organizationId}/keys`);
+  expect(response.status).toBe(201);
+  return response.body as { id: string; key: string };
 }
 
 /** The last change that was logged. */
@@ -40,14 +40,14 @@ function lastChange(): Record<string, unknown> {
 
 describe('a token of the service that is sent where none belongs', () => {
   it('does not come back, and the end of this file finds it in no log', async () => {
-    const answers = [
+    const responses = [
       await service.request('GET', '/health/live', { 'X-Request-Id': ADMIN_TOKEN }),
       await admin('GET', `/organizations?${ADMIN_TOKEN}=1`),
       await admin('POST', '/organizations', { name: 'A', plan: 'pro', [ADMIN_TOKEN]: 1 }),
       await service.request('GET', `/${ADMIN_TOKEN}`),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 400, 400, 404]);
-    for (const { text, headers } of answers) expect(text + JSON.stringify(headers)).not.toContain(ADMIN_TOKEN);
+    expect(responses.map(({ status }) => status)).toEqual([200, 400, 400, 404]);
+    for (const { text, headers } of responses) expect(text + JSON.stringify(headers)).not.toContain(ADMIN_TOKEN);
   });
 });
 
@@ -84,8 +84,8 @@ describe('organizations over HTTP', () => {
       ['GET', '/keys'],
       ['POST', '/keys'],
     ]) {
-      const answer = await admin(method ?? '', `/organizations/${id}${path}`);
-      expect([method, path, answer.status, answer.body.error.message]).toEqual([
+      const response = await admin(method ?? '', `/organizations/${id}${path}`);
+      expect([method, path, response.status, response.body.error.message]).toEqual([
         method,
         path,
         404,
@@ -99,7 +99,7 @@ describe('organizations over HTTP', () => {
     for (let count = 0; count < 5; count += 1) made.push(await created());
     const listed: string[] = [];
     for (let next: string | null = ''; next !== null;) {
-      const page: Answer = await admin('GET', `/organizations?limit=2${next && `&after=${next}`}`);
+      const page: ServiceResponse = await admin('GET', `/organizations?limit=2${next && `&after=${next}`}`);
       expect(page.body.organizations.length).toBeLessThanOrEqual(2);
       listed.push(...(page.body.organizations as { id: string }[]).map(({ id }) => id));
       next = page.body.next as string | null;
@@ -156,8 +156,8 @@ describe('keys over HTTP', () => {
     const id = await created();
     const { id: keyId } = await issued(id);
     await admin('DELETE', `/keys/${keyId}`);
-    const answer = await admin('POST', `/keys/${keyId}/rotate`);
-    expect([answer.status, answer.body.error]).toMatchObject([409, { code: 'conflict', retryable: false }]);
+    const response = await admin('POST', `/keys/${keyId}/rotate`);
+    expect([response.status, response.body.error]).toMatchObject([409, { code: 'conflict', retryable: false }]);
     expect((await admin('GET', `/organizations/${id}/keys`)).body.keys).toHaveLength(1);
   });
 
@@ -354,7 +354,7 @@ describe('without the right token', () => {
 
   it('again and again an address is told to wait, while the right token is never held back there', async () => {
     const address = elsewhere();
-    const guess = (): Promise<Answer> =>
+    const guess = (): Promise<ServiceResponse> =>
       service.request('GET', '/admin/organizations', { ...address, Authorization: 'Bearer a-guess-at-the-token' });
     const statuses: number[] = [];
     for (let guesses = 0; guesses < 20; guesses += 1) statuses.push((await guess()).status);
@@ -371,7 +371,7 @@ describe('without the right token', () => {
   });
 
   it('guesses from ever other addresses are told to wait together, and the right token is not', async () => {
-    const guess = (): Promise<Answer> => service.request('GET', '/admin/organizations', elsewhere());
+    const guess = (): Promise<ServiceResponse> => service.request('GET', '/admin/organizations', elsewhere());
     const statuses: number[] = [];
     while (statuses.at(-1) !== 429 && statuses.length <= 100) statuses.push((await guess()).status);
     expect(statuses.at(-1)).toBe(429);

@@ -25,11 +25,11 @@ describe('while no admin token is set', () => {
   ])('%s %s answers as an address that nobody made', async (method, path) => {
     for (const headers of [{}, { Authorization: 'Bearer undefined' }, { Authorization: 'Bearer ' }]) {
       const body = method === 'POST' ? '{"name"' : undefined;
-      const answer = await service.request(method, path, { ...headers, 'Content-Type': 'application/json' }, body);
+      const response = await service.request(method, path, { ...headers, 'Content-Type': 'application/json' }, body);
       const unknown = await service.request(method, '/nowhere', headers);
-      expect([answer.status, answer.headers.allow]).toEqual([404, undefined]);
-      expect(answer.body?.error.message).toEqual(unknown.body?.error.message);
-      expect(Object.keys(answer.headers)).toEqual(Object.keys(unknown.headers));
+      expect([response.status, response.headers.allow]).toEqual([404, undefined]);
+      expect(response.body?.error.message).toEqual(unknown.body?.error.message);
+      expect(Object.keys(response.headers)).toEqual(Object.keys(unknown.headers));
     }
   });
 

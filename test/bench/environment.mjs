@@ -11,29 +11,31 @@ import { freePort, Program, PROJECT } from './processes.mjs';
 const run = promisify(execFile);
 const NO_LIMIT = 2_000_000_000;
 
-/** Starts a stand-in for YouTube in its own process. Each program gets its own, so that none pushes out another's texts. */
-export async function startStandIn() {
-  const program = new Program('stand-in', [join(PROJECT, 'dist-tools/test/fake-youtube/main.js')], { output: 'pipe' });
+/** Starts a fake YouTube in its own process. Each program gets its own, so that none pushes out another's texts. */
+export async function startFakeYoutube() {
+  const program = new Program('fake-youtube', [join(PROJECT, 'dist-tools/test/fake-youtube/main.js')], {
+    output: 'pipe',
+  });
   const url = await new Promise((resolve, reject) => {
     createInterface({ input: program.child.stdout }).on('line', (line) => {
       const found = /listens at (http:\S+)/.exec(line)?.[1];
       if (found) resolve(found);
     });
-    void program.ended.then(() => reject(new Error('The stand-in did not start')));
+    void program.ended.then(() => reject(new Error('The fake YouTube did not start')));
   });
   const post = async (path, body = {}) => {
     const response = await fetch(url + path, { method: 'POST', body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`The stand-in answered ${response.status} to ${path}`);
+    if (!response.ok) throw new Error(`The fake YouTube answered ${response.status} to ${path}`);
   };
   return {
     url,
-    setLatency: (latencyMs) => post('/stand-in/faults', { latencyMs }),
+    setLatency: (latencyMs) => post('/fake-youtube/faults', { latencyMs }),
     /** Runs something with a latency of 0, so that every text it reads has been written once. */
     async warm(work) {
-      await post('/stand-in/faults', { latencyMs: 0 });
+      await post('/fake-youtube/faults', { latencyMs: 0 });
       await work();
     },
-    requestCount: async () => (await (await fetch(`${url}/stand-in/requests`)).json()).total,
+    requestCount: async () => (await (await fetch(`${url}/fake-youtube/requests`)).json()).total,
     stop: () => program.stop(),
   };
 }

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { load } from './http-reader.mjs';
 import { killAll, stopAll } from './processes.mjs';
-import { makeFolder, makeKey, openDatabase, startRedis, startService, startStandIn } from './environment.mjs';
+import { makeFolder, makeKey, openDatabase, startRedis, startService, startFakeYoutube } from './environment.mjs';
 
 /*
  * What Redis keeps for a transcript, and what a call for 25 videos that are all in it takes of Redis and of the service:
@@ -31,9 +31,9 @@ async function main() {
   const database = await openDatabase(folder.path);
   try {
     const key = await makeKey(database.url);
-    const [standIn, redis] = [await startStandIn(), await startRedis(folder.path)];
+    const [fakeYoutube, redis] = [await startFakeYoutube(), await startRedis(folder.path)];
     if (!redis) throw new Error('Neither redis-server nor valkey-server is installed');
-    const env = { DATABASE_URL: database.url, YOUTUBE_BASE_URL: standIn.url, REDIS_URL: redis.url };
+    const env = { DATABASE_URL: database.url, YOUTUBE_BASE_URL: fakeYoutube.url, REDIS_URL: redis.url };
     const service = await startService(folder.path, env);
     const path = `/channels/@bench-${VIDEOS}x${CUES}/transcripts`;
     const headers = { Authorization: `Bearer ${key}` };
@@ -56,7 +56,7 @@ async function main() {
       );
     }
     await service.stop();
-    await standIn.stop();
+    await fakeYoutube.stop();
     await redis.stop();
   } finally {
     await stopAll();

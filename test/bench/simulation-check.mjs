@@ -4,11 +4,11 @@ import { median } from './figures.mjs';
 import { killAll, stopAll } from './processes.mjs';
 import { arrivalsAtRandom, randomFrom } from './simulation/random.mjs';
 import { simulate } from './simulation/replica.mjs';
-import { makeFolder, makeKey, openDatabase, startService, startStandIn } from './environment.mjs';
+import { makeFolder, makeKey, openDatabase, startService, startFakeYoutube } from './environment.mjs';
 
 /*
  * Whether the simulation tells the truth: the service itself is called at the same random moments, for channels that
- * nobody has asked for, with every round trip to the stand-in of the same length, and both are told side by side. The simulation is
+ * nobody has asked for, with every round trip to the fake YouTube of the same length, and both are told side by side. The simulation is
  * told what a call takes of the process, and how long a round trip is for a call that is alone; the rest it has to find.
  */
 const VIDEOS = 25;
@@ -40,20 +40,20 @@ async function main() {
   const database = await openDatabase(folder.path);
   try {
     const key = await makeKey(database.url);
-    const standIn = await startStandIn();
-    const env = { DATABASE_URL: database.url, YOUTUBE_BASE_URL: standIn.url, UPSTREAM_CONCURRENCY: String(SLOTS) };
-    // The stand-in writes its texts for a first process, so that a round trip is no longer than it is told to be.
+    const fakeYoutube = await startFakeYoutube();
+    const env = { DATABASE_URL: database.url, YOUTUBE_BASE_URL: fakeYoutube.url, UPSTREAM_CONCURRENCY: String(SLOTS) };
+    // The fake YouTube writes its texts for a first process, so that a round trip is no longer than it is told to be.
     const first = await startService(folder.path, env);
     for (let channel = 0; channel < ALONE + arrivals.length; channel += 1) await call(first, key, CUES + channel);
     await first.stop();
     const service = await startService(folder.path, env);
     for (let warm = 1; warm <= 5; warm += 1) await call(service, key, CUES - warm);
-    await standIn.setLatency(LATENCY_SECONDS * 1000);
-    const requestsBefore = await standIn.requestCount();
+    await fakeYoutube.setLatency(LATENCY_SECONDS * 1000);
+    const requestsBefore = await fakeYoutube.requestCount();
     const alones = [];
     for (let channel = 0; channel < ALONE; channel += 1)
       alones.push((await call(service, key, CUES + channel)).seconds);
-    const requests = ((await standIn.requestCount()) - requestsBefore) / ALONE;
+    const requests = ((await fakeYoutube.requestCount()) - requestsBefore) / ALONE;
     const alone = median(alones);
 
     const startedAt = performance.now();
@@ -93,7 +93,7 @@ async function main() {
       process.stdout.write(`${name.padEnd(9)}  ${figures.map((figure) => figure.toFixed(2)).join('  ')}  ${cut}\n`);
     }
     await service.stop();
-    await standIn.stop();
+    await fakeYoutube.stop();
   } finally {
     await stopAll();
     await database.close();

@@ -64,8 +64,8 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     await redis.close();
   });
   beforeEach(async () => {
-    one.standIn.reset();
-    other.standIn.reset();
+    one.fakeYoutube.reset();
+    other.fakeYoutube.reset();
     await redis.command('FLUSHALL');
   });
 
@@ -76,7 +76,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     const cached = await other.get(PATH, key);
     expect([fetched.body.summary, cached.body.summary]).toMatchObject([FETCHED, CACHED]);
     expect(cached.body.results).toEqual(fetched.body.results.map((entry: object) => ({ ...entry, cached: true })));
-    expect(other.standIn.requests.total).toBe(0);
+    expect(other.fakeYoutube.requests.total).toBe(0);
     expect(await used(one, payer.key)).toEqual({ used: VIDEOS, reserved: 0 });
   });
 
@@ -203,8 +203,8 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     await redis.command('DEL', evicted);
     await damage(damaged);
     const url = `${service.url}${PATH}`;
-    const answer = await fetch(url, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding } });
-    const after = (await answer.json()) as typeof before;
+    const response = await fetch(url, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding } });
+    const after = (await response.json()) as typeof before;
     expect(after.summary).toEqual({ total: VIDEOS, succeeded: VIDEOS, failed: 0, cached: VIDEOS - 2, fetched: 2 });
     const bare = (body: typeof before): unknown => body.results.map((entry: object) => ({ ...entry, cached: null }));
     expect(bare(after)).toEqual(bare(before));
@@ -217,7 +217,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     for (const evicted of (await texts()).slice(0, 2)) await redis.command('DEL', evicted);
     const { status, body } = await service.get(PATH, key);
     expect([status, body.error]).toMatchObject([402, { code: 'plan_limit_exceeded', required: 2 }]);
-    expect(service.standIn.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
+    expect(service.fakeYoutube.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
   });
 
   it.each(['application/json', 'application/x-ndjson'])(
@@ -225,7 +225,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     async (accept) => {
       const { id, key } = await service.organization();
       for (const name of await texts()) await damage(name);
-      const hold = service.standIn.hold({ kind: 'timedtext' }, VIDEOS);
+      const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
       const running = service.get(PATH, key, { Accept: accept });
       // Fetched one after another, the second would not be asked for before the first is answered.
       await hold.arrived;
@@ -261,7 +261,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     const { id, key } = await service.organization();
     const [name = ''] = await texts();
     await damage(name);
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = service.get(PATH, key);
     await hold.arrived;
     const release = await lockTable(service.databaseUrl, 'quota_reservations');
@@ -313,7 +313,7 @@ describeWithRedis(`a service whose Redis goes away${suffix}`, () => {
   });
 
   it('ends the call that is under way, whole and charged', async () => {
-    const hold = service.standIn.hold({ kind: 'timedtext' }, VIDEOS);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
     const running = service.get(PATH, key);
     await hold.arrived;
     await redis.kill();

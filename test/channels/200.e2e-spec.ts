@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startService, type Answer, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 let service: TestService;
 
@@ -9,7 +9,7 @@ beforeAll(async () => {
   service = await startService();
 });
 afterAll(() => service.close());
-beforeEach(() => service.standIn.reset());
+beforeEach(() => service.fakeYoutube.reset());
 
 interface Entry {
   videoId: string;
@@ -20,13 +20,13 @@ interface Entry {
   error?: { code: string; message: string; retryable: boolean };
 }
 
-function entries(answer: Answer): Entry[] {
-  return (answer.body as { results: Entry[] }).results;
+function entries(response: ServiceResponse): Entry[] {
+  return (response.body as { results: Entry[] }).results;
 }
 
 /** The identities that hold for every answer. */
-function expectIdentities(answer: Answer): void {
-  const { results, summary } = answer.body as { results: Entry[]; summary: Record<string, number> };
+function expectIdentities(response: ServiceResponse): void {
+  const { results, summary } = response.body as { results: Entry[]; summary: Record<string, number> };
   const count = (test: (entry: Entry) => boolean): number => results.filter(test).length;
   expect(summary).toEqual({
     total: results.length,
@@ -81,12 +81,12 @@ describe('a call that succeeds', () => {
   it('costs nothing the second time, even with an exhausted quota, and asks the platform for no known video', async () => {
     const first = await service.organization();
     await service.get('/channels/@tidewater/transcripts', first.key);
-    const asked = service.standIn.requests.count({ kind: ['player', 'reel', 'timedtext'] });
+    const requested = service.fakeYoutube.requests.count({ kind: ['player', 'reel', 'timedtext'] });
     const { key } = await service.organization({ monthlyLimit: 0 });
     const answer = await service.get('/channels/@tidewater/transcripts', key);
     expect(answer.status).toBe(200);
     expect(answer.body.summary).toEqual({ total: 5, succeeded: 5, failed: 0, cached: 5, fetched: 0 });
-    expect(service.standIn.requests.count({ kind: ['player', 'reel', 'timedtext'] })).toBe(asked);
+    expect(service.fakeYoutube.requests.count({ kind: ['player', 'reel', 'timedtext'] })).toBe(requested);
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
   });
 
@@ -94,7 +94,8 @@ describe('a call that succeeds', () => {
     const { key } = await service.organization();
     const path = '/channels/@nightwatchtavern/transcripts';
     const [fetched, cached] = [await service.get(path, key), await service.get(path, key)];
-    const withoutCost = (answer: Answer): unknown => entries(answer).map((entry) => ({ ...entry, cached: null }));
+    const withoutCost = (answer: ServiceResponse): unknown =>
+      entries(answer).map((entry) => ({ ...entry, cached: null }));
     expect(fetched.body.summary).toMatchObject({ fetched: 2, cached: 0 });
     expect(cached.body.summary).toMatchObject({ fetched: 0, cached: 2 });
     expect(withoutCost(cached)).toEqual(withoutCost(fetched));
@@ -172,8 +173,8 @@ describe('a call that succeeds', () => {
   it('returns each language asked for that the video has, in the order of preference, at the price of one', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/channels/@harbourlight/transcripts?limit=6&languages=fr,xx,de', key);
-    const keeper = entries(answer).find((entry) => entry.videoId === 'hl-keeper__');
-    expect(Object.keys(keeper?.transcript ?? {})).toEqual(['fr', 'de']);
+    const storing = entries(answer).find((entry) => entry.videoId === 'hl-keeper__');
+    expect(Object.keys(storing?.transcript ?? {})).toEqual(['fr', 'de']);
     const sharp = entries(answer).find((entry) => entry.videoId === 'hl-sharp___');
     expect(sharp?.error).toMatchObject({ code: 'language_unavailable', retryable: false });
     expect(sharp?.error?.message).toContain('en');

@@ -10,7 +10,7 @@ beforeAll(async () => {
   ({ key } = await service.organization());
 });
 afterAll(() => service.close());
-beforeEach(() => service.standIn.reset());
+beforeEach(() => service.fakeYoutube.reset());
 
 const PATH = '/channels/@tidewater/transcripts';
 
@@ -35,13 +35,13 @@ describe('a wrong parameter', () => {
     'limit[a]=1',
     'limit=1%00',
   ])('%s is refused by name, before anything is asked of the platform', async (query) => {
-    const answer = await service.get(`${PATH}?${query}`, key);
-    expect(answer.status).toBe(400);
-    expect(answer.body.error).toMatchObject({ code: 'invalid_request', retryable: false });
-    expect(answer.body.error.requestId).toBe(answer.headers['x-request-id']);
-    expect(answer.body.error.details[0].field).toBe('limit');
-    expect(answer.body.error.details[0].message.length).toBeGreaterThan(20);
-    expect(service.standIn.requests.total).toBe(0);
+    const response = await service.get(`${PATH}?${query}`, key);
+    expect(response.status).toBe(400);
+    expect(response.body.error).toMatchObject({ code: 'invalid_request', retryable: false });
+    expect(response.body.error.requestId).toBe(response.headers['x-request-id']);
+    expect(response.body.error.details[0].field).toBe('limit');
+    expect(response.body.error.details[0].message.length).toBeGreaterThan(20);
+    expect(service.fakeYoutube.requests.total).toBe(0);
   });
 
   it.each([
@@ -63,7 +63,7 @@ describe('a wrong parameter', () => {
     expect(answer.status).toBe(400);
     expect(answer.body.error.code).toBe('invalid_request');
     expect(answer.body.error.details.map((detail: { field: string }) => detail.field)).toContain(field);
-    expect(service.standIn.requests.total).toBe(0);
+    expect(service.fakeYoutube.requests.total).toBe(0);
   });
 
   it('is named with every other that is wrong', async () => {

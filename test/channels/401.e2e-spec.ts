@@ -23,10 +23,10 @@ describe('a call without a valid key', () => {
     ['a key cut short', { Authorization: `Bearer ctk_${'a'.repeat(48)}` }, 'invalid_api_key'],
     ['a key of letters beyond ASCII', { Authorization: `Bearer ctk_${'\u00e9'.repeat(49)}` }, 'invalid_api_key'],
   ])('(%s) is refused', async (_what, headers, code) => {
-    const answer = await service.request('GET', PATH, headers);
-    expect(answer.status).toBe(401);
-    expect(answer.headers['www-authenticate']).toBe('Bearer');
-    expect(answer.body.error).toMatchObject({ code, retryable: false, requestId: answer.headers['x-request-id'] });
+    const response = await service.request('GET', PATH, headers);
+    expect(response.status).toBe(401);
+    expect(response.headers['www-authenticate']).toBe('Bearer');
+    expect(response.body.error).toMatchObject({ code, retryable: false, requestId: response.headers['x-request-id'] });
   });
 
   it('with a well-formed key that nobody was given is refused, and the key is not repeated', async () => {

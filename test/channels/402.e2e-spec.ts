@@ -7,21 +7,21 @@ beforeAll(async () => {
   service = await startService();
 });
 afterAll(() => service.close());
-beforeEach(() => service.standIn.reset());
+beforeEach(() => service.fakeYoutube.reset());
 
 const FETCHES = { kind: ['player', 'reel', 'timedtext'] } as const;
 
 describe('a call that could exceed the quota', () => {
   it('is refused up front: nothing is fetched, nothing charged, nothing left reserved', async () => {
     const { key } = await service.organization({ monthlyLimit: 7 });
-    const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=25', key);
-    expect(answer.status).toBe(402);
+    const response = await service.get('/channels/@fogsignalradio/transcripts?limit=25', key);
+    expect(response.status).toBe(402);
     const now = new Date();
-    expect(answer.body.error).toEqual({
+    expect(response.body.error).toEqual({
       code: 'plan_limit_exceeded',
       message: 'This call could cost 25 transcripts and 7 of 7 are left this month. limit=7 would fit.',
       retryable: false,
-      requestId: answer.headers['x-request-id'],
+      requestId: response.headers['x-request-id'],
       limit: 7,
       used: 0,
       reserved: 0,
@@ -29,7 +29,7 @@ describe('a call that could exceed the quota', () => {
       resetAt: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString(),
       scope: 'organization',
     });
-    expect(service.standIn.requests.count(FETCHES)).toBe(0);
+    expect(service.fakeYoutube.requests.count(FETCHES)).toBe(0);
     expect((await service.get('/usage', key)).body).toMatchObject({ limit: 7, used: 0, reserved: 0, remaining: 7 });
   });
 
@@ -67,7 +67,7 @@ describe('a call that could exceed the quota', () => {
 
   it('counts what calls under way have reserved', async () => {
     const { key } = await service.organization({ monthlyLimit: 6 });
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = service.get('/channels/@fogsignalradio/transcripts?limit=4', key);
     await hold.arrived;
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 4, remaining: 2 });

@@ -14,18 +14,18 @@ const PATH = '/channels/@tidewater/transcripts';
 describe('an organization on the free plan', () => {
   it('is refused, and told which plan it needs', async () => {
     const { key } = await service.organization({ plan: 'free' });
-    const answer = await service.get(PATH, key);
-    expect(answer.status).toBe(403);
-    expect(answer.body.error).toEqual({
+    const response = await service.get(PATH, key);
+    expect(response.status).toBe(403);
+    expect(response.body.error).toEqual({
       code: 'feature_not_in_plan',
       message: 'Your organization is on the free plan; this operation needs the pro plan.',
       retryable: false,
-      requestId: answer.headers['x-request-id'],
+      requestId: response.headers['x-request-id'],
       feature: 'channel_transcripts',
       plan: 'free',
       requiredPlan: 'pro',
     });
-    expect(service.standIn.requests.total).toBe(0);
+    expect(service.fakeYoutube.requests.total).toBe(0);
   });
 
   it('is told so before its parameters or its channel are looked at', async () => {

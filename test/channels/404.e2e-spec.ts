@@ -9,7 +9,7 @@ beforeAll(async () => {
   ({ key } = await service.organization());
 });
 afterAll(() => service.close());
-beforeEach(() => service.standIn.reset());
+beforeEach(() => service.fakeYoutube.reset());
 
 describe('a channel that cannot be resolved', () => {
   it.each([
@@ -38,10 +38,10 @@ describe('a channel that cannot be resolved', () => {
     '..%2F..%2Fadmin',
     encodeURIComponent(`https://www.youtube.com/@tidewater?x=${'y'.repeat(2100)}`),
   ])('%s is 404 without an outgoing request', async (reference) => {
-    const answer = await service.get(`/channels/${reference}/transcripts`, key);
-    expect([answer.status, answer.body?.error.code]).toEqual([404, 'channel_not_found']);
-    expect(answer.body.error).toMatchObject({ retryable: false, requestId: answer.headers['x-request-id'] });
-    expect(service.standIn.requests.total).toBe(0);
+    const response = await service.get(`/channels/${reference}/transcripts`, key);
+    expect([response.status, response.body?.error.code]).toEqual([404, 'channel_not_found']);
+    expect(response.body.error).toMatchObject({ retryable: false, requestId: response.headers['x-request-id'] });
+    expect(service.fakeYoutube.requests.total).toBe(0);
   });
 
   it.each([

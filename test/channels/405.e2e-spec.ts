@@ -18,13 +18,13 @@ describe('another method than GET', () => {
         '/channels/https://www.youtube.com/@tidewater/transcripts?limit=x',
       ]) {
         for (const headers of [{}, { Authorization: `Bearer ${key}` }] as Record<string, string>[]) {
-          const answer = await service.request(method, path, headers);
-          expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, 'GET']);
+          const response = await service.request(method, path, headers);
+          expect([method, response.status, response.headers.allow]).toEqual([method, 405, 'GET']);
           if (method !== 'HEAD')
-            expect(answer.body.error).toMatchObject({ code: 'method_not_allowed', retryable: false });
+            expect(response.body.error).toMatchObject({ code: 'method_not_allowed', retryable: false });
         }
       }
-      expect(service.standIn.requests.total).toBe(0);
+      expect(service.fakeYoutube.requests.total).toBe(0);
       expect((await service.get('/usage', key)).body.used).toBe(0);
     },
   );

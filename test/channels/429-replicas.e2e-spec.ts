@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { AccessEvents } from '../../src/rate-limit/rejection-counts.js';
+import { RejectionCounts } from '../../src/rate-limit/rejection-counts.js';
 import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { RedisConnection } from '../../src/cache/redis-connection.js';
 import { SharedCounts } from '../../src/cache/shared-counts.js';
 import { Environment } from '../../src/config/environment.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
-import { startService, type Answer, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 // Two services are started, and Redis once for each test.
@@ -24,7 +24,7 @@ let replicas: [TestService, TestService];
     redis = await RedisServer.start();
     const limits = { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: RATE, CALLS_PER_KEY: AT_ONCE };
     const first = await startService({ environment: limits });
-    const shared = { DATABASE_URL: first.link.url, YOUTUBE_BASE_URL: first.standIn.url };
+    const shared = { DATABASE_URL: first.link.url, YOUTUBE_BASE_URL: first.fakeYoutube.url };
     replicas = [first, await startService({ environment: { ...limits, ...shared } })];
     await until(async () => (await Promise.all(replicas.map(ready))).every((status) => status === 'ok'));
   });
@@ -33,7 +33,7 @@ let replicas: [TestService, TestService];
     await redis.close();
   });
   afterEach(async () => {
-    replicas[0].standIn.reset();
+    replicas[0].fakeYoutube.reset();
     await redis.kill();
     await redis.start();
     await until(async () => (await Promise.all(replicas.map(ready))).every((status) => status === 'ok'));
@@ -41,9 +41,11 @@ let replicas: [TestService, TestService];
 
   it('grant a key exactly what it may call in a minute, however its calls are spread', async () => {
     const { key } = await replicas[0].organization();
-    const answers = await spread(40, (replica) => replica.get('/usage', key));
-    expect(statuses(answers)).toEqual([...Array<number>(RATE).fill(200), ...Array<number>(40 - RATE).fill(429)]);
-    const left = answers.filter(({ status }) => status === 200).map(({ headers }) => headers['x-ratelimit-remaining']);
+    const responses = await spread(40, (replica) => replica.get('/usage', key));
+    expect(statuses(responses)).toEqual([...Array<number>(RATE).fill(200), ...Array<number>(40 - RATE).fill(429)]);
+    const left = responses
+      .filter(({ status }) => status === 200)
+      .map(({ headers }) => headers['x-ratelimit-remaining']);
     expect(left.map(Number).sort((a, b) => a - b)).toEqual([...Array(RATE).keys()]);
   });
 
@@ -72,7 +74,7 @@ let replicas: [TestService, TestService];
 
   it('let a key have exactly so many calls in flight over both', async () => {
     const { key } = await replicas[0].organization();
-    const hold = replicas[0].standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+    const hold = replicas[0].fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
     const calls = spread(9, (replica, index) => replica.get(`/channels/@bench-1x${index + 20}/transcripts`, key));
     await hold.arrived;
     const refused = await Promise.all(replicas.map((replica) => replica.get('/channels/x!/transcripts', key)));
@@ -87,7 +89,7 @@ let replicas: [TestService, TestService];
   it('forget the calls of a process that was killed when their lease ends', async () => {
     const { key, keyId } = await replicas[0].organization();
     const name = `ct:calls:${keyId}`;
-    const hold = replicas[0].standIn.hold({ kind: 'timedtext' });
+    const hold = replicas[0].fakeYoutube.hold({ kind: 'timedtext' });
     const running = replicas[0].get('/channels/@bench-1x40/transcripts', key);
     await hold.arrived;
     const [lease] = await entriesOf(name);
@@ -108,9 +110,9 @@ let replicas: [TestService, TestService];
     const connection = await RedisConnection.open(redis.url);
     const shared = new SharedCounts(connection);
     await until(async () => (await shared.run('return { 1 }', 'any', [])) !== undefined);
-    const calls = new CallsInFlight(shared, new Environment(), new AccessEvents(), leaseMs);
+    const calls = new CallsInFlight(shared, new Environment(), new RejectionCounts(), leaseMs);
     let end: () => void = () => undefined;
-    await calls.enter('slow-reader', new Promise((resolve) => (end = resolve)));
+    await calls.acquire('slow-reader', new Promise((resolve) => (end = resolve)));
     const name = 'ct:calls:slow-reader';
     const leaseEnd = async (): Promise<number> => (await entriesOf(name))[0]?.atMs ?? 0;
     const first = await leaseEnd();
@@ -158,7 +160,7 @@ let replicas: [TestService, TestService];
     expect(lines.map((line) => (JSON.parse(line) as { event: string }).event)).toEqual(['cache_away', 'cache_away']);
 
     const other = await replicas[0].organization();
-    const hold = replicas[0].standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+    const hold = replicas[0].fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
     const calls = Array.from({ length: 5 }, (_, index) =>
       replicas[0].get(`/channels/@bench-1x${index + 50}/transcripts`, other.key),
     );
@@ -172,7 +174,7 @@ let replicas: [TestService, TestService];
 
   it('keep no call waiting for longer than a second when Redis is silent, and lose no place to it', async () => {
     const { key } = await replicas[0].organization();
-    const hold = replicas[0].standIn.hold({ kind: 'timedtext' });
+    const hold = replicas[0].fakeYoutube.hold({ kind: 'timedtext' });
     const running = replicas[0].get('/channels/@bench-1x60/transcripts', key);
     await hold.arrived;
     redis.freeze();
@@ -205,11 +207,14 @@ async function ready(replica: TestService): Promise<unknown> {
 }
 
 /** Asks all at once, each replica in turn. */
-function spread(count: number, ask: (replica: TestService, index: number) => Promise<Answer>): Promise<Answer[]> {
-  return Promise.all(Array.from({ length: count }, (_, index) => ask(replicas[index % 2 === 0 ? 0 : 1], index)));
+function spread(
+  count: number,
+  request: (replica: TestService, index: number) => Promise<ServiceResponse>,
+): Promise<ServiceResponse[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => request(replicas[index % 2 === 0 ? 0 : 1], index)));
 }
 
-function statuses(answers: readonly Answer[]): number[] {
+function statuses(answers: readonly ServiceResponse[]): number[] {
   return answers.map(({ status }) => status).sort((a, b) => a - b);
 }
 

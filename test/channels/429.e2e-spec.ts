@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { DataSource } from 'typeorm';
 import { generateKey } from '../../src/organizations/api-key.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
-import { startService, type Answer, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 const PATH = '/channels/@tidewater/transcripts?limit=1';
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([service.close(), narrow.close()]));
 afterEach(() => {
   jest.restoreAllMocks();
-  narrow.standIn.reset();
+  narrow.fakeYoutube.reset();
 });
 
 const now = performance.now.bind(performance);
@@ -35,16 +35,16 @@ function pass(seconds: number): void {
   jest.spyOn(performance, 'now').mockImplementation(() => now() + seconds * 1000);
 }
 
-function rateOf({ headers }: Answer): (number | undefined)[] {
+function rateOf({ headers }: ServiceResponse): (number | undefined)[] {
   return ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].map((name) =>
     headers[name] === undefined ? undefined : Number(headers[name]),
   );
 }
 
-async function times<T>(count: number, ask: () => Promise<T>): Promise<T[]> {
-  const answers: T[] = [];
-  while (answers.length < count) answers.push(await ask());
-  return answers;
+async function times<T>(count: number, request: () => Promise<T>): Promise<T[]> {
+  const responses: T[] = [];
+  while (responses.length < count) responses.push(await request());
+  return responses;
 }
 
 describe('a key that calls too often', () => {
@@ -54,18 +54,18 @@ describe('a key that calls too often', () => {
     const usage = await service.get('/usage', key);
     expect([usage.status, ...rateOf(usage).slice(0, 2)]).toEqual([200, RATE, 2]);
     await times(2, () => service.get('/usage', key));
-    const answer = await service.get(PATH, key);
-    expect(answer.status).toBe(429);
-    const waitSeconds = Number(answer.headers['retry-after']);
-    expect(answer.body.error).toEqual({
+    const response = await service.get(PATH, key);
+    expect(response.status).toBe(429);
+    const waitSeconds = Number(response.headers['retry-after']);
+    expect(response.body.error).toEqual({
       code: 'rate_limited',
       message: `Rate limit of ${RATE} requests per minute exceeded. Retry after ${waitSeconds} seconds.`,
       retryable: true,
-      requestId: answer.headers['x-request-id'],
+      requestId: response.headers['x-request-id'],
     });
     expect(waitSeconds).toBeGreaterThan(50);
     expect(waitSeconds).toBeLessThanOrEqual(60);
-    expect(rateOf(answer)).toEqual([RATE, 0, waitSeconds]);
+    expect(rateOf(response)).toEqual([RATE, 0, waitSeconds]);
     expect((await service.get('/usage', key)).status).toBe(429);
   });
 
@@ -106,7 +106,7 @@ describe('a key that calls too often', () => {
 describe('a key with too many calls in flight', () => {
   it('is refused one more, on the operation only and before its parameters, until one of them ends', async () => {
     const { id, key } = await narrow.organization();
-    const hold = narrow.standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+    const hold = narrow.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
     const running = [1, 2].map((seed) => narrow.get(`/channels/@bench-1x${seed}/transcripts`, key));
     await hold.arrived;
     const refused = await narrow.get('/channels/x!/transcripts?limit=0', key);
@@ -134,7 +134,7 @@ describe('a key with too many calls in flight', () => {
       ['/channels/@fogsignalradio/transcripts', 402],
     ] as const;
     for (const [path, status] of refusals) expect((await narrow.get(path, key)).status).toBe(status);
-    narrow.standIn.setFaults({ kind: 'captcha' });
+    narrow.fakeYoutube.setFaults({ kind: 'captcha' });
     await times(AT_ONCE, async () =>
       expect((await narrow.get('/channels/@bench-1x9/transcripts', key)).status).toBe(502),
     );
@@ -142,11 +142,11 @@ describe('a key with too many calls in flight', () => {
 
   it('gets its place back when a caller leaves', async () => {
     const { key } = await narrow.organization();
-    const hold = narrow.standIn.hold({ kind: 'timedtext' }, AT_ONCE);
+    const hold = narrow.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
     const leaving = [3, 4].map((seed) => begin(`${narrow.url}/channels/@bench-1x${seed}/transcripts`, key));
     await hold.arrived;
     expect((await narrow.get('/channels/x!/transcripts', key)).status).toBe(429);
-    leaving.forEach((leave) => leave());
+    leaving.forEach((disconnect) => disconnect());
     await until(async () => (await narrow.get('/channels/x!/transcripts', key)).status === 404);
   });
 });
@@ -216,8 +216,8 @@ describe('an address that keeps failing to authenticate', () => {
 
   it('answers valid keys of one address that were not used before, however many of them come at once', async () => {
     const keys = await Promise.all(Array.from({ length: 30 }, async () => (await service.organization()).key));
-    const answers = await Promise.all(keys.map((key) => from('192.0.2.1', { Authorization: `Bearer ${key}` })));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const responses = await Promise.all(keys.map((key) => from('192.0.2.1', { Authorization: `Bearer ${key}` })));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   });
 });
 
@@ -228,13 +228,13 @@ describe('a limit of 0', () => {
     });
     try {
       const { key } = await unlimited.organization();
-      const hold = unlimited.standIn.hold({ kind: 'timedtext' });
+      const hold = unlimited.fakeYoutube.hold({ kind: 'timedtext' });
       const running = Array.from({ length: 70 }, () => unlimited.get(PATH, key));
       await hold.arrived;
       hold.release();
-      const answers = await Promise.all(running);
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-      expect(rateOf(answers[0] as Answer)).toEqual([undefined, undefined, undefined]);
+      const responses = await Promise.all(running);
+      expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(rateOf(responses[0] as ServiceResponse)).toEqual([undefined, undefined, undefined]);
     } finally {
       await unlimited.close();
     }

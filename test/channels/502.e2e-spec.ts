@@ -9,7 +9,7 @@ beforeAll(async () => {
   ({ key } = await service.organization());
 });
 afterAll(() => service.close());
-beforeEach(() => service.standIn.reset());
+beforeEach(() => service.fakeYoutube.reset());
 
 describe('a channel that the platform does not let us read', () => {
   it.each([
@@ -22,21 +22,21 @@ describe('a channel that the platform does not let us read', () => {
     ['consent', 'upstream_blocked'],
     ['empty', 'upstream_blocked'],
   ] as const)('(%s) is 502 %s, retryable, and costs nothing', async (kind, code) => {
-    service.standIn.setFaults({ kind, match: { kind: ['resolve', 'browse'] } });
+    service.fakeYoutube.setFaults({ kind, match: { kind: ['resolve', 'browse'] } });
     // Another channel each time: what was read before is remembered.
-    const answer = await service.get(
+    const response = await service.get(
       `/channels/@bench-${kind.length + 3}x${code.length + kind.charCodeAt(0)}/transcripts?limit=3`,
       key,
     );
-    expect([answer.status, answer.body?.error.code]).toEqual([502, code]);
-    expect(answer.body.error).toMatchObject({ retryable: true, requestId: answer.headers['x-request-id'] });
+    expect([response.status, response.body?.error.code]).toEqual([502, code]);
+    expect(response.body.error).toMatchObject({ retryable: true, requestId: response.headers['x-request-id'] });
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
   });
 
   it('is read again as soon as the platform answers', async () => {
-    service.standIn.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
+    service.fakeYoutube.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
     expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(502);
-    service.standIn.setFaults();
+    service.fakeYoutube.setFaults();
     expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(200);
   });
 });

@@ -17,11 +17,11 @@ describe('while the database is away', () => {
   it('a call is 503 with Retry-After, and works again without a restart when the database is back', async () => {
     const { key } = await service.organization();
     service.link.cut();
-    const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
-    expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
-    expect(answer.body.error).toMatchObject({ retryable: true, requestId: answer.headers['x-request-id'] });
-    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-    expect(answer.text).not.toMatch(/ECONN|postgres|127\.0\.0\.1/);
+    const response = await service.get('/channels/@tidewater/transcripts?limit=1', key);
+    expect([response.status, response.body?.error.code]).toEqual([503, 'service_unavailable']);
+    expect(response.body.error).toMatchObject({ retryable: true, requestId: response.headers['x-request-id'] });
+    expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
+    expect(response.text).not.toMatch(/ECONN|postgres|127\.0\.0\.1/);
     expect((await service.get('/usage', key)).status).toBe(503);
     service.link.join();
     expect((await service.get('/channels/@tidewater/transcripts?limit=1', key)).status).toBe(200);
@@ -55,7 +55,7 @@ describe('while the database is away', () => {
 
   it('a call that was granted gets its whole answer, and is charged when the database is back', async () => {
     const { key } = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = service.get('/channels/@fogsignalradio/transcripts?limit=3', key);
     await hold.arrived;
     service.link.cut();
@@ -76,7 +76,7 @@ describe('while the process has as many calls in flight as it takes on', () => {
     const busy = await startService({ environment: { CALLS_PER_PROCESS: 1, CALLS_PER_KEY: 1 } });
     try {
       const [one, other] = [await busy.organization(), await busy.organization()];
-      const hold = busy.standIn.hold({ kind: 'timedtext' });
+      const hold = busy.fakeYoutube.hold({ kind: 'timedtext' });
       const running = busy.get('/channels/@bench-1x1/transcripts', one.key);
       await hold.arrived;
       const answer = await busy.get('/channels/@bench-1x2/transcripts', other.key);

@@ -7,30 +7,30 @@ beforeAll(async () => {
   service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 2, UPSTREAM_RETRIES: 0 } });
 });
 afterAll(() => service.close());
-afterEach(() => service.standIn.reset());
+afterEach(() => service.fakeYoutube.reset());
 
 describe('at the deadline of a call', () => {
   it.each(['resolve', 'browse-uploads'] as const)(
     'a channel that is still being read (%s) is 504, and the reading stops',
     async (kind) => {
       const { key } = await service.organization();
-      service.standIn.hold({ kind });
-      const answer = await service.get('/channels/@bench-3x5/transcripts', key);
-      expect([answer.status, answer.body?.error.code]).toEqual([504, 'upstream_timeout']);
-      expect(answer.body.error.retryable).toBe(true);
-      await service.standIn.requests.until((log) => log.inFlight === 0);
+      service.fakeYoutube.hold({ kind });
+      const response = await service.get('/channels/@bench-3x5/transcripts', key);
+      expect([response.status, response.body?.error.code]).toEqual([504, 'upstream_timeout']);
+      expect(response.body.error.retryable).toBe(true);
+      await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
       expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
     },
   );
 
   it('what has arrived is kept and charged, what has not is upstream_timeout and costs nothing', async () => {
     const { key } = await service.organization();
-    service.standIn.hold({ kind: 'timedtext', path: 'fs-229' });
+    service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-229' });
     const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=3', key);
     expect(answer.status).toBe(200);
     expect(answer.body.summary).toEqual({ total: 3, succeeded: 2, failed: 1, cached: 0, fetched: 2 });
     expect(answer.body.results[1].error).toMatchObject({ code: 'upstream_timeout', retryable: true });
-    await service.standIn.requests.until((log) => log.inFlight === 0);
+    await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 2, reserved: 0 });
   });
 });

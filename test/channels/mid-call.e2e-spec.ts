@@ -3,7 +3,7 @@ import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaEvents } from '../../src/quota/quota-events.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
-import { startService, type Answer, type TestOrganization, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 let service: TestService;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 beforeEach(async () => {
-  service.standIn.reset();
+  service.fakeYoutube.reset();
   await setClock('clock_timestamp()');
 });
 
@@ -34,15 +34,15 @@ async function setClock(expression: string): Promise<void> {
 }
 
 /** Makes a call of four counts, does the change when it has reserved and fetches, and lets it end. */
-async function whileCalling({ key }: TestOrganization, change: () => Promise<unknown>): Promise<Answer> {
-  const hold = service.standIn.hold({ kind: 'timedtext' });
+async function whileCalling({ key }: TestOrganization, change: () => Promise<unknown>): Promise<ServiceResponse> {
+  const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
   const running = service.get(newChannel(), key);
   await hold.arrived;
   await change();
   hold.release();
-  const answer = await running;
-  expect([answer.status, answer.body.summary.fetched]).toEqual([200, 4]);
-  return answer;
+  const response = await running;
+  expect([response.status, response.body.summary.fetched]).toEqual([200, 4]);
+  return response;
 }
 
 describe('in the middle of a call', () => {
@@ -141,13 +141,13 @@ describe('in the middle of a call', () => {
 describe('a call that an organization is deleted under before it has reserved', () => {
   it('is refused like any call with a key that is not valid, and costs nothing', async () => {
     const organization = await service.organization();
-    const hold = service.standIn.hold({ kind: 'browse-uploads' });
+    const hold = service.fakeYoutube.hold({ kind: 'browse-uploads' });
     const running = service.get(newChannel(), organization.key);
     await hold.arrived;
     await organizations.delete(organization.id);
     hold.release();
-    const answer = await running;
-    expect([answer.status, answer.body.error.code]).toEqual([401, 'invalid_api_key']);
-    expect(service.standIn.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
+    const response = await running;
+    expect([response.status, response.body.error.code]).toEqual([401, 'invalid_api_key']);
+    expect(service.fakeYoutube.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
   });
 });

@@ -7,7 +7,7 @@ beforeAll(async () => {
   service = await startService();
 });
 afterAll(() => service.close());
-beforeEach(() => service.standIn.reset());
+beforeEach(() => service.fakeYoutube.reset());
 
 interface Line {
   type: string;
@@ -30,10 +30,10 @@ describe('an answer as lines', () => {
   it('has an event a line: the channel, each result, the summary, with the fields of the JSON answer', async () => {
     const { key } = await service.organization();
     const path = '/channels/@harbourlight/transcripts';
-    const answer = await service.get(path, key, LINES);
-    expect(answer.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
-    expect(answer.headers.vary).toMatch(/accept\b(?!-)/i);
-    const lines = linesOf(answer.text);
+    const response = await service.get(path, key, LINES);
+    expect(response.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
+    expect(response.headers.vary).toMatch(/accept\b(?!-)/i);
+    const lines = linesOf(response.text);
     expect(lines.map((line) => line.type)).toEqual(['channel', ...Array<string>(25).fill('result'), 'summary']);
     const json = (await service.get(path, key)).body;
     expect(lines[0]?.channel).toEqual(json.channel);
@@ -47,14 +47,14 @@ describe('an answer as lines', () => {
 
   it('gives a result as soon as it is finished, without waiting for a newer video', async () => {
     const { key } = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext', path: 'fs-230' });
-    const answering = service.get('/channels/@fogsignalradio/transcripts?limit=3', key, LINES);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-230' });
+    const responding = service.get('/channels/@fogsignalradio/transcripts?limit=3', key, LINES);
     await hold.arrived;
-    await service.standIn.requests.until(
+    await service.fakeYoutube.requests.until(
       (log) => log.list.filter((one) => one.kind === 'timedtext' && one.status === 200).length === 2,
     );
     hold.release();
-    const ids = linesOf((await answering).text).flatMap(({ result }) => (result ? [result.videoId.slice(0, 6)] : []));
+    const ids = linesOf((await responding).text).flatMap(({ result }) => (result ? [result.videoId.slice(0, 6)] : []));
     expect(ids).toHaveLength(3);
     expect(ids.at(-1)).toBe('fs-230');
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
-import { startService, type Answer, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 let service: TestService;
 
@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-function quotaOf({ headers }: Answer): (number | undefined)[] {
+function quotaOf({ headers }: ServiceResponse): (number | undefined)[] {
   return ['x-quota-limit', 'x-quota-remaining'].map((name) =>
     headers[name] === undefined ? undefined : Number(headers[name]),
   );
@@ -18,11 +18,11 @@ function quotaOf({ headers }: Answer): (number | undefined)[] {
 describe('the quota headers', () => {
   it('of a call that was granted count what it has reserved', async () => {
     const { key } = await service.organization({ monthlyLimit: 20 });
-    const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=6', key);
-    expect([answer.status, ...quotaOf(answer)]).toEqual([200, 20, 14]);
+    const response = await service.get('/channels/@fogsignalradio/transcripts?limit=6', key);
+    expect([response.status, ...quotaOf(response)]).toEqual([200, 20, 14]);
     const now = new Date();
     const monthEndMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
-    const resetSeconds = Number(answer.headers['x-quota-reset']);
+    const resetSeconds = Number(response.headers['x-quota-reset']);
     expect(Math.abs(resetSeconds - (monthEndMs - now.getTime()) / 1000)).toBeLessThan(5);
   });
 

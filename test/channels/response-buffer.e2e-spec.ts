@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { benchChannelByHandle } from '../fake-youtube/catalogue/bench.js';
 import type { Hold } from '../fake-youtube/faults/held-requests.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
-import { startService, type Answer, type TestOrganization, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 // One test has the platform write more than 4 MB of captions.
@@ -27,16 +27,16 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   jest.restoreAllMocks();
-  service.standIn.reset();
+  service.fakeYoutube.reset();
   await until(() => memory.heldBytes === 0);
 });
 
 const pathTo = (handle: string): string => `/channels/${handle}/transcripts?limit=100`;
 
 /** Asks for a channel whose newest video does not arrive, so that all others wait for it. */
-function askBehindNewest(handle: string): { hold: Hold; running: Promise<Answer> } {
+function requestBehindNewest(handle: string): { hold: Hold; running: Promise<ServiceResponse> } {
   const [newest] = benchChannelByHandle(handle)?.uploads() ?? [];
-  const hold = service.standIn.hold({ kind: 'timedtext', videoId: newest?.id ?? '' });
+  const hold = service.fakeYoutube.hold({ kind: 'timedtext', videoId: newest?.id ?? '' });
   return { hold, running: service.get(pathTo(handle), organization.key) };
 }
 
@@ -48,9 +48,9 @@ const usage = async (): Promise<unknown> => {
 describe('texts that wait for their reader', () => {
   it('are compressed beyond a first few, and come whole when they are read', async () => {
     const handle = '@bench-10x220';
-    const { hold, running } = askBehindNewest(handle);
+    const { hold, running } = requestBehindNewest(handle);
     await hold.arrived;
-    await until(() => service.standIn.requests.count({ kind: 'timedtext' }) === 10);
+    await until(() => service.fakeYoutube.requests.count({ kind: 'timedtext' }) === 10);
     await until(() => memory.heldBytes > CALL_BYTES_MAX / 4);
     hold.release();
     const { body, text } = await running;
@@ -62,7 +62,7 @@ describe('texts that wait for their reader', () => {
 
   it('end the fetching when they are too many: what did not arrive is not charged, and can be had later', async () => {
     const most = watchMost();
-    const { running } = askBehindNewest('@bench-100x100');
+    const { running } = requestBehindNewest('@bench-100x100');
     // Nobody releases the newest: the fetching ends all the same.
     const { body } = await running;
     const { fetched, failed } = body.summary;
@@ -74,7 +74,7 @@ describe('texts that wait for their reader', () => {
     });
     expect(most()).toBeLessThan(1.5 * CALL_BYTES_MAX);
     expect(await usage()).toEqual({ used: fetched, reserved: 0 });
-    service.standIn.reset();
+    service.fakeYoutube.reset();
     await until(
       async () => (await service.get(pathTo('@bench-100x100'), organization.key)).body.summary.failed === 0,
       20_000,
@@ -106,7 +106,7 @@ describe('texts that wait for their reader', () => {
 
   it('do not stop a call under way that holds little, though others take all there is', async () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
-    const { hold, running } = askBehindNewest('@bench-3x100');
+    const { hold, running } = requestBehindNewest('@bench-3x100');
     await hold.arrived;
     memory.hold(others);
     hold.release();

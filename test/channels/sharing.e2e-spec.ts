@@ -9,7 +9,7 @@ beforeAll(async () => {
   service = await startService();
 });
 afterAll(() => service.close());
-beforeEach(() => service.standIn.reset());
+beforeEach(() => service.fakeYoutube.reset());
 
 async function usage({ key }: TestOrganization): Promise<{ used: number; reserved: number }> {
   const { used, reserved } = (await service.get('/usage', key)).body as { used: number; reserved: number };
@@ -17,7 +17,7 @@ async function usage({ key }: TestOrganization): Promise<{ used: number; reserve
 }
 
 /** A call whose caller can leave; `bytes` counts what has arrived. */
-function leavableCall(path: string, { key }: TestOrganization): { leave(): void; received(): string } {
+function leavableCall(path: string, { key }: TestOrganization): { disconnect(): void; received(): string } {
   let text = '';
   const request = httpRequest(
     service.url + path,
@@ -29,14 +29,14 @@ function leavableCall(path: string, { key }: TestOrganization): { leave(): void;
   );
   request.on('error', () => undefined);
   request.end();
-  return { leave: () => request.destroy(), received: () => text };
+  return { disconnect: () => request.destroy(), received: () => text };
 }
 
 describe('calls for the same videos at the same time', () => {
   it('share one fetch: the one that started it pays, the other gets it as cached', async () => {
     const [payer, other] = [await service.organization(), await service.organization()];
     const path = '/channels/@bench-4x20/transcripts';
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const first = service.get(path, payer.key);
     await hold.arrived;
     const second = service.get(path, other.key);
@@ -45,7 +45,7 @@ describe('calls for the same videos at the same time', () => {
     const [paid, free] = await Promise.all([first, second]);
     expect(paid.body.summary).toMatchObject({ fetched: 4, cached: 0 });
     expect(free.body.summary).toMatchObject({ fetched: 0, cached: 4 });
-    expect(service.standIn.requests.count({ kind: 'timedtext' })).toBe(4);
+    expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(4);
     expect([await usage(payer), await usage(other)]).toEqual([
       { used: 4, reserved: 0 },
       { used: 0, reserved: 0 },
@@ -55,16 +55,16 @@ describe('calls for the same videos at the same time', () => {
   it('are carried on for the one who stays when the one that started them leaves, and then that one pays', async () => {
     const [leaver, stayer] = [await service.organization(), await service.organization()];
     const path = '/channels/@bench-3x21/transcripts';
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const leaving = leavableCall(path, leaver);
     await hold.arrived;
     const staying = service.get(path, stayer.key);
     await until(async () => (await usage(stayer)).reserved === 3);
-    leaving.leave();
+    leaving.disconnect();
     await until(async () => (await usage(leaver)).reserved === 0);
     hold.release();
     expect((await staying).body.summary).toMatchObject({ fetched: 3, cached: 0 });
-    expect(service.standIn.requests.count({ kind: 'timedtext' })).toBe(3);
+    expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(3);
     expect([await usage(leaver), await usage(stayer)]).toEqual([
       { used: 0, reserved: 0 },
       { used: 3, reserved: 0 },
@@ -75,17 +75,17 @@ describe('calls for the same videos at the same time', () => {
 describe('a caller who leaves in the middle', () => {
   it('is charged for what was fetched, frees the rest, and stops what nobody waits for', async () => {
     const organization = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext', path: 'fs-22[0-9]' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-22[0-9]' });
     const leaving = leavableCall('/channels/@fogsignalradio/transcripts?limit=8', organization);
     await hold.arrived;
     await until(() => leaving.received().includes('fs-230'));
     expect((await usage(organization)).reserved).toBe(8);
-    leaving.leave();
+    leaving.disconnect();
     await until(async () => (await usage(organization)).reserved === 0);
     // Only the newest was not held.
     expect((await usage(organization)).used).toBe(1);
-    await service.standIn.requests.until((log) => log.inFlight === 0);
-    expect(service.standIn.requests.aborted).toBeGreaterThan(0);
+    await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
+    expect(service.fakeYoutube.requests.aborted).toBeGreaterThan(0);
     hold.release();
     const again = await service.get('/channels/@fogsignalradio/transcripts?limit=8', organization.key);
     expect(again.body.summary).toMatchObject({ cached: 1, fetched: 7 });
@@ -94,11 +94,11 @@ describe('a caller who leaves in the middle', () => {
 
   it('who leaves while the channel is being read costs nothing and stops the reading', async () => {
     const organization = await service.organization();
-    const hold = service.standIn.hold({ kind: 'browse-uploads' });
+    const hold = service.fakeYoutube.hold({ kind: 'browse-uploads' });
     const leaving = leavableCall('/channels/@bench-5x22/transcripts', organization);
     await hold.arrived;
-    leaving.leave();
-    await service.standIn.requests.until((log) => log.inFlight === 0);
+    leaving.disconnect();
+    await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
     expect(await usage(organization)).toEqual({ used: 0, reserved: 0 });
   });
 });
@@ -106,7 +106,7 @@ describe('a caller who leaves in the middle', () => {
 describe('an answer', () => {
   it('is on the wire entry by entry, while later ones are still being fetched', async () => {
     const organization = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext', path: 'fs-219' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-219' });
     const call = leavableCall('/channels/@fogsignalradio/transcripts?limit=14', organization);
     await hold.arrived;
     await until(() => call.received().includes('"videoId":"fs-220'));

@@ -4,8 +4,8 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Response } from 'express';
-import { writeBody } from '../../src/transcripts/response/response-writer.js';
-import type { Piece } from '../../src/transcripts/response/serialization.js';
+import { writeResponse } from '../../src/transcripts/response/response-writer.js';
+import type { Chunk } from '../../src/transcripts/response/serialization.js';
 import { Connections } from '../../src/http/connections.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -27,7 +27,7 @@ class Reader {
     socket.on('close', () => (this.closed = true));
   }
 
-  static async ask(port: number, path: string, headers: Record<string, string> = {}): Promise<Reader> {
+  static async request(port: number, path: string, headers: Record<string, string> = {}): Promise<Reader> {
     const socket = connect(port, '127.0.0.1');
     const reader = new Reader(socket);
     await new Promise((resolve) => socket.once('connect', resolve));
@@ -64,7 +64,7 @@ class Reader {
     return Buffer.concat(this.chunks.slice(-2)).toString('latin1').endsWith('\r\n0\r\n\r\n');
   }
 
-  leave(): void {
+  disconnect(): void {
     clearInterval(this.timer);
     this.socket.destroy();
   }
@@ -104,12 +104,12 @@ describe('a caller who does not read', () => {
     server.on('connection', (socket) => sockets.push(socket));
   });
   afterAll(() => service.close());
-  afterEach(() => readers.splice(0).forEach((reader) => reader.leave()));
+  afterEach(() => readers.splice(0).forEach((reader) => reader.disconnect()));
 
   /** Asks without reading; `socket` is the service's end of the connection. */
-  async function ask(key: string, encoding: string): Promise<{ reader: Reader; socket: Socket }> {
+  async function request(key: string, encoding: string): Promise<{ reader: Reader; socket: Socket }> {
     const before = sockets.length;
-    const reader = await Reader.ask(port, PATH, { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding });
+    const reader = await Reader.request(port, PATH, { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding });
     readers.push(reader);
     await until(() => sockets.length > before);
     const socket = sockets.at(-1);
@@ -119,7 +119,7 @@ describe('a caller who does not read', () => {
 
   it('is charged as soon as all is fetched, holds back what is written, and gets it whole when it reads', async () => {
     const { key } = await service.organization();
-    const { reader, socket } = await ask(key, 'identity');
+    const { reader, socket } = await request(key, 'identity');
     await until(async () => {
       const { used, reserved } = (await service.get('/usage', key)).body;
       return used === VIDEOS && reserved === 0;
@@ -140,7 +140,7 @@ describe('a caller who does not read', () => {
     const plain = await service.get(PATH, key);
     const warm = (await service.get(PATH, key)).text;
     expect(plain.body.summary).toMatchObject({ succeeded: VIDEOS });
-    const { reader, socket } = await ask(key, encoding);
+    const { reader, socket } = await request(key, encoding);
     await until(() => socket.bytesWritten > 1_000_000);
     const written = socket.bytesWritten;
     expect(written).toBeLessThan(warm.length / 2);
@@ -174,7 +174,7 @@ describe('the writing of a body', () => {
   async function write(encoding: 'identity' | 'gzip', failAfter = Infinity): Promise<Writing> {
     let pulled = 0;
     const text = { bytes: encoding === 'gzip' ? DEFLATED : PIECE, jsonBytes: PIECE.length, crc32: crc32(PIECE) };
-    async function* pieces(): AsyncGenerator<Piece> {
+    async function* pieces(): AsyncGenerator<Chunk> {
       while (pulled < PIECES) {
         if (pulled === failAfter) throw new Error('A bug.');
         pulled++;
@@ -184,16 +184,16 @@ describe('the writing of a body', () => {
     let server: Server | undefined;
     const ended = new Promise<unknown>((resolve) => {
       server = createServer((_request, response) => {
-        void writeBody(response as Response, pieces(), encoding).then(resolve, resolve);
+        void writeResponse(response as Response, pieces(), encoding).then(resolve, resolve);
       });
     });
     if (!server) throw new Error('There is no server.');
     const listening = server;
     new Connections().follow(listening, STALLED_READER_MS);
     await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
-    const reader = await Reader.ask((listening.address() as AddressInfo).port, '/');
+    const reader = await Reader.request((listening.address() as AddressInfo).port, '/');
     const close = (): void => {
-      reader.leave();
+      reader.disconnect();
       listening.close();
       listening.closeAllConnections();
     };

@@ -22,7 +22,7 @@ afterAll(() => service.close());
 afterEach(async () => {
   await unlock?.();
   unlock = undefined;
-  service.standIn.reset();
+  service.fakeYoutube.reset();
 });
 
 const stall = async (): Promise<void> => {
@@ -50,7 +50,7 @@ describe('a database that stalls', () => {
 
   it('while a call settles at its deadline keeps the summary for less than a second', async () => {
     // A fetch that never ends.
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = timed(service.get('/channels/@bench-2x3/transcripts?limit=1', organization.key));
     await hold.arrived;
     await stall();

@@ -5,7 +5,7 @@ export interface Promised {
   what: string;
   /** What was seen, with its unit, and what it was held against. */
   seen: string;
-  kept: boolean;
+  held: boolean;
 }
 
 /** What a part did and found. */
@@ -19,7 +19,7 @@ export interface PartReport {
 }
 
 /** What every part is given. */
-export interface Torture {
+export interface ChaosRun {
   /** Less of everything, for a check of every change: a minute in all, instead of twenty. */
   short: boolean;
   /** Of all that is drawn by chance, so that a run can be repeated. */
@@ -32,23 +32,23 @@ export interface Torture {
   say: (line: string) => void;
 }
 
-export type Part = (torture: Torture) => Promise<PartReport>;
+export type Part = (chaosRun: ChaosRun) => Promise<PartReport>;
 
 /** A promise that holds when nothing was found against it; the first findings are told. */
 export function nothing(what: string, found: readonly string[]): Promised {
   const shown = found.slice(0, 3).join('; ');
-  return { what, seen: found.length === 0 ? '0' : `${found.length}: ${shown}`, kept: found.length === 0 };
+  return { what, seen: found.length === 0 ? '0' : `${found.length}: ${shown}`, held: found.length === 0 };
 }
 
 /** A promise that a figure stays within a bound. */
 export function atMost(what: string, value: number, bound: number, unit: string): Promised {
-  return { what, seen: `${round(value)} ${unit}, at most ${round(bound)}`, kept: value <= bound };
+  return { what, seen: `${round(value)} ${unit}, at most ${round(bound)}`, held: value <= bound };
 }
 
 /** A promise that two figures are the same. */
 export function equal(what: string, seen: unknown, expected: unknown): Promised {
   const [one, other] = [JSON.stringify(seen), JSON.stringify(expected)];
-  return { what, seen: one === other ? String(one) : `${one} instead of ${other}`, kept: one === other };
+  return { what, seen: one === other ? String(one) : `${one} instead of ${other}`, held: one === other };
 }
 
 export function round(value: number): string {

@@ -30,7 +30,7 @@ const PARTS: Readonly<Record<string, Part>> = {
 
 const MINUTES_MAX = 20;
 const HELP = `Breaks the service on purpose, on this machine alone, and tells what it did with that.
-Usage: npm run torture -- [options]
+Usage: npm run chaos -- [options]
 
   --only PART,…  any of ${Object.keys(PARTS).join(', ')}
   --short        less of everything: whether all of it still holds, in a minute or two
@@ -47,7 +47,7 @@ interface Options {
 
 function readOptions(): Options {
   const refuse = (reason: string): never => {
-    process.stderr.write(`torture: ${reason}\n\n${HELP}`);
+    process.stderr.write(`chaos: ${reason}\n\n${HELP}`);
     process.exit(2);
   };
   try {
@@ -84,10 +84,10 @@ async function main(): Promise<number> {
   };
   say(`seed ${seed}`);
   setTimeout(() => {
-    process.stderr.write(`torture: not done after ${MINUTES_MAX} minutes, given up\n`);
+    process.stderr.write(`chaos: not done after ${MINUTES_MAX} minutes, given up\n`);
     process.exit(1);
   }, MINUTES_MAX * 60_000).unref();
-  const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-torture-'));
+  const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-chaos-'));
   await chmod(folder, 0o711);
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const stop = (code: number) => (): void => process.exit(code);
@@ -107,7 +107,7 @@ async function main(): Promise<number> {
     await database.stop();
   }
   const promised = reports.flatMap((report) => report.promised);
-  const broken = promised.filter(({ kept }) => !kept).length;
+  const broken = promised.filter(({ held }) => !held).length;
   if (write) {
     const minutes = ((performance.now() - startedAtMs) / 60_000).toFixed(0);
     await writeReports(reports, `Node ${process.versions.node}, seed ${seed}, ${minutes} minutes.`);
@@ -119,7 +119,7 @@ async function main(): Promise<number> {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    process.stderr.write(`torture: ${error instanceof Error ? error.stack : String(error)}\n`);
+    process.stderr.write(`chaos: ${error instanceof Error ? error.stack : String(error)}\n`);
     process.exit(1);
   },
 );

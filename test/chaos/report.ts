@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { PROJECT } from './harness/program.js';
 import type { PartReport } from './chaos-run.js';
 
-const BEGIN = '<!-- What follows is written by `npm run torture`. -->';
-const END = '<!-- What comes before is written by `npm run torture`. -->';
+const BEGIN = '<!-- What follows is written by `npm run chaos`. -->';
+const END = '<!-- What comes before is written by `npm run chaos`. -->';
 
 /** A part as a table for a terminal. */
 export function printed({ title, columns, rows, promised }: PartReport): string {
   const seen = table([columns, ...rows].filter((row) => row.length > 0));
-  const kept = table(promised.map((one) => [one.kept ? 'kept' : 'BROKEN', one.what, one.seen]));
-  return [`\n== ${title} ==`, seen, kept].filter(Boolean).join('\n\n');
+  const held = table(promised.map((one) => [one.held ? 'kept' : 'BROKEN', one.what, one.seen]));
+  return [`\n== ${title} ==`, seen, held].filter(Boolean).join('\n\n');
 }
 
 function table(rows: readonly (readonly (string | number)[])[]): string {
@@ -41,7 +41,7 @@ function section({ title, text, columns, rows, promised }: PartReport): string {
   const tables = [
     markdown(
       ['promise', 'seen', ''],
-      promised.map((one) => [one.what, one.seen, one.kept ? 'kept' : '**broken**']),
+      promised.map((one) => [one.what, one.seen, one.held ? 'kept' : '**broken**']),
     ),
     ...(rows.length > 0 ? [markdown(columns, rows)] : []),
   ];

@@ -36,7 +36,7 @@ async function audit(
   status: number,
   advisories: object,
   ...flags: string[]
-): Promise<{ code: number; output: string; asked: string[] }> {
+): Promise<{ code: number; output: string; requested: string[] }> {
   const asked: string[] = [];
   const registry = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -66,15 +66,15 @@ async function audit(
   });
   cache.remove();
   await new Promise((resolve) => registry.close(resolve));
-  return { ...end, asked };
+  return { ...end, requested: asked };
 }
 
 describe('the check of what the service runs on', () => {
   it('passes when nothing is known of it, and asks for nothing that only builds or tests it', async () => {
-    const { code, output, asked } = await audit(200, {});
+    const { code, output, requested } = await audit(200, {});
     expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^clean: .* 0 high, 0 critical/)]]);
-    expect(asked).toEqual(expect.arrayContaining(['express', 'pg', 'undici']));
-    expect(asked).not.toContain('jest');
+    expect(requested).toEqual(expect.arrayContaining(['express', 'pg', 'undici']));
+    expect(requested).not.toContain('jest');
   });
 
   it.each(['high', 'critical'])('fails for an advisory that is %s, and names the package', async (severity) => {

@@ -87,7 +87,7 @@ describe('the TypeScript client', () => {
   it('yields each event of a call as soon as it is there, and in the end the same as the whole answer', async () => {
     const { key } = await service.organization();
     const client = clientOf(key);
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const events = client.events('@bench-2x72');
     expect(await events.next()).toMatchObject({ value: { type: 'channel', channel: { handle: '@bench-2x72' } } });
     await hold.arrived;
@@ -99,12 +99,12 @@ describe('the TypeScript client', () => {
     const whole = await client.transcripts('@bench-2x72');
     const ids = rest.flatMap((event) => (event.type === 'result' ? [event.result.videoId] : []));
     expect(ids.sort()).toEqual(whole.results.map(({ videoId }) => videoId).sort());
-    service.standIn.reset();
+    service.fakeYoutube.reset();
   });
 
   it('ends a call when its reader leaves the events, and costs nothing then', async () => {
     const { key } = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext' }, 2);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 2);
     for await (const event of clientOf(key).events('@bench-2x73')) {
       expect(event.type).toBe('channel');
       await hold.arrived;
@@ -113,7 +113,7 @@ describe('the TypeScript client', () => {
     await until(async () => (await clientOf(key).usage()).reserved === 0);
     hold.release();
     expect((await clientOf(key).usage()).used).toBe(0);
-    service.standIn.reset();
+    service.fakeYoutube.reset();
   });
 
   it('says how long to wait when the key has called too often', async () => {
@@ -131,7 +131,7 @@ describe('the TypeScript client', () => {
 
   it('ends a call when it is told to, and costs nothing then', async () => {
     const { key } = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const leaving = new AbortController();
     const call = clientOf(key).transcripts('@bench-2x71', { signal: leaving.signal });
     await hold.arrived;
@@ -140,7 +140,7 @@ describe('the TypeScript client', () => {
     await until(async () => (await clientOf(key).usage()).reserved === 0);
     hold.release();
     expect((await clientOf(key).usage()).used).toBe(0);
-    service.standIn.reset();
+    service.fakeYoutube.reset();
   });
 
   it('tells an answer that is not of the service from one that is', async () => {

@@ -49,8 +49,8 @@ export class ClusterUser {
     const lines = createInterface(this.child.stdout);
     const first = await Promise.race([once(lines, 'line').then(([line]) => String(line)), this.ended]);
     if (typeof first !== 'string') throw new Error(`The process ended: ${first.errorOutput}`);
-    const told: unknown = JSON.parse(first);
-    if (told instanceof Object && 'url' in told && typeof told.url === 'string') return told.url;
+    const reported: unknown = JSON.parse(first);
+    if (reported instanceof Object && 'url' in reported && typeof reported.url === 'string') return reported.url;
     throw new Error(`No URL in ${first}`);
   }
 

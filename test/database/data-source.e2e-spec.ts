@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
-import { isDatabaseAway } from '../../src/database/database-unavailable.js';
+import { isDatabaseUnreachable } from '../../src/database/database-unavailable.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
 import { severableLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
@@ -76,7 +76,7 @@ describe('the database of a process', () => {
       await manager.query(`SET LOCAL statement_timeout = '20ms'`);
       return manager.query('SELECT pg_sleep(5)').catch((error: unknown) => error);
     });
-    expect(isDatabaseAway(failure)).toBe(true);
+    expect(isDatabaseUnreachable(failure)).toBe(true);
   });
 
   it('a process whose connections were cut works again once it has noticed', async () => {
@@ -87,12 +87,14 @@ describe('the database of a process', () => {
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
     // Each of the three can fail one query, which a caller is told as the database being away.
-    const answers: unknown[] = [];
+    const responses: unknown[] = [];
     for (let count = 0; count < 4; count++) {
-      answers.push(await dataSource.query('SELECT 1 AS alive').catch((error: unknown) => isDatabaseAway(error)));
+      responses.push(
+        await dataSource.query('SELECT 1 AS alive').catch((error: unknown) => isDatabaseUnreachable(error)),
+      );
     }
-    expect(answers.at(-1)).toEqual([{ alive: 1 }]);
-    expect(answers).not.toContain(false);
+    expect(responses.at(-1)).toEqual([{ alive: 1 }]);
+    expect(responses).not.toContain(false);
   });
 
   it('a transaction whose connection is cut fails as the database being away', async () => {
@@ -100,15 +102,15 @@ describe('the database of a process', () => {
     const failure = await dataSource
       .transaction(async (manager) => {
         const [{ pid }] = await manager.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
-        const gone = new Promise((resolve) => {
+        const deleted = new Promise((resolve) => {
           void manager.queryRunner?.connect().then((client: EventEmitter) => client.once('end', resolve));
         });
         await runQuery(database.url, `SELECT pg_terminate_backend(${pid})`);
-        await gone;
+        await deleted;
         await manager.query('SELECT 1');
       })
       .catch((error: unknown) => error);
-    expect(isDatabaseAway(failure)).toBe(true);
+    expect(isDatabaseUnreachable(failure)).toBe(true);
   });
 
   it('connections that went silent are given up and replaced', async () => {
@@ -120,7 +122,7 @@ describe('the database of a process', () => {
       const failures = await Promise.all(
         [1, 2, 3].map(() => dataSource.query('SELECT 1').catch((error: unknown) => error)),
       );
-      expect(failures.map(isDatabaseAway)).toEqual([true, true, true]);
+      expect(failures.map(isDatabaseUnreachable)).toEqual([true, true, true]);
       expect(await dataSource.query('SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
     } finally {
       await link.close();

@@ -54,14 +54,14 @@ describe('an embedded PostgreSQL whose data is damaged says so in one line, and 
 
   /** What a start says while a file or directory is not what it should be. */
   async function faultWhile(path: string, damage: (path: string) => Promise<void>): Promise<string> {
-    const away = join(dataDir(), 'moved');
-    await rename(path, away);
+    const unavailable = join(dataDir(), 'moved');
+    await rename(path, unavailable);
     try {
-      await damage(away);
+      await damage(unavailable);
       return await faultOf(start());
     } finally {
       await rm(path, { force: true });
-      await rename(away, path);
+      await rename(unavailable, path);
     }
   }
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
-import { isDatabaseAway } from '../../src/database/database-unavailable.js';
+import { isDatabaseUnreachable } from '../../src/database/database-unavailable.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { startService, type TestService } from '../service.js';
@@ -105,7 +105,7 @@ describeWith(`a database behind PgBouncer in transaction pooling${suffix}`, () =
     // For connections that begin from now on; and for the one that is there, as a demotion does it.
     await runQuery(bouncer.url(database.url), 'SET default_transaction_read_only = on');
     const failure: unknown = await dataSource.query('INSERT INTO visits VALUES (1)').catch((error: unknown) => error);
-    expect(isDatabaseAway(failure)).toBe(true);
+    expect(isDatabaseUnreachable(failure)).toBe(true);
     await until(async () => (await serverPids(database.url)).every((pid) => !before.includes(pid)));
     await runQuery(database.url, `ALTER DATABASE ${name} RESET default_transaction_read_only`);
     await dataSource.query('INSERT INTO visits VALUES (2)');
@@ -131,8 +131,8 @@ describeWith(`a service behind PgBouncer in transaction pooling${suffix}`, () =>
     // The first call loads what reads the platform, and keeps the process from reading the database's answers meanwhile.
     const { key: other } = await service.organization();
     await until(async () => (await service.get('/channels/@bench-1x1/transcripts', other)).status === 200, 20_000);
-    const answers = await Promise.all(calls.map((path) => service.get(path, key)));
-    expect(answers.map(({ status }) => status)).toEqual(calls.map(() => 200));
+    const responses = await Promise.all(calls.map((path) => service.get(path, key)));
+    expect(responses.map(({ status }) => status)).toEqual(calls.map(() => 200));
     await until(async () => (await service.get('/usage', key)).body.reserved === 0);
     expect((await service.get('/usage', key)).body).toMatchObject({ organization: id, used: 15, reserved: 0 });
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { startService, type Answer, type TestOrganization, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { createTestDatabase, runQuery } from './test-database.js';
 
@@ -36,27 +36,30 @@ afterAll(async () => {
 });
 
 /** From outside the database, which may refuse everybody. */
-const ask = (statement: string): Promise<unknown> => runQuery(process.env['TEST_DATABASE_URL'] ?? '', statement);
+const request = (statement: string): Promise<unknown> => runQuery(process.env['TEST_DATABASE_URL'] ?? '', statement);
 const disconnect = (): Promise<unknown> =>
-  ask(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${database}'`);
+  request(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${database}'`);
 
 /** For a channel that nobody asked for before. */
-const call = (): Promise<Answer> => {
+const call = (): Promise<ServiceResponse> => {
   calls += 1;
   return service.get(`/channels/@bench-3x${calls}/transcripts`, customer.key);
 };
 
-async function expectUnavailable(answer: Answer): Promise<void> {
-  expect([answer.status, answer.body?.error]).toMatchObject([503, { code: 'service_unavailable', retryable: true }]);
-  expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+async function expectUnavailable(response: ServiceResponse): Promise<void> {
+  expect([response.status, response.body?.error]).toMatchObject([
+    503,
+    { code: 'service_unavailable', retryable: true },
+  ]);
+  expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
   const ready = await service.request('GET', '/health/ready');
   expect([ready.status, ready.body.dependencies.database.status]).toEqual([503, 'down']);
 }
 
 /** A call is answered, and all calls are charged exactly. */
 async function expectRecovered(usedBefore: number, fetched = 3): Promise<void> {
-  let answer = await call();
-  await until(async () => answer.status === 200 || (answer = await call()).status === 200);
+  let response = await call();
+  await until(async () => response.status === 200 || (response = await call()).status === 200);
   await until(async () => (await usage()).reserved === 0);
   expect(await usage()).toMatchObject({ used: usedBefore + fetched, reserved: 0 });
 }
@@ -87,7 +90,7 @@ describe('a database that refuses the login', () => {
     // A rename needs the database to itself, and the service asks for it again and again.
     await until(async () => {
       await disconnect();
-      return ask(strike()).then(
+      return request(strike()).then(
         () => true,
         () => false,
       );
@@ -96,7 +99,7 @@ describe('a database that refuses the login', () => {
     try {
       await expectUnavailable(await call());
     } finally {
-      await ask(heal());
+      await request(heal());
     }
     await expectRecovered(used);
   });
@@ -105,15 +108,15 @@ describe('a database that refuses the login', () => {
 describe('a role and a database that default to another isolation level', () => {
   it.each(['serializable', 'repeatable read'])('(%s) change nothing', async (level) => {
     const { used } = await usage();
-    await ask(`ALTER ROLE ${ROLE} SET default_transaction_isolation = '${level}'`);
-    await ask(`ALTER DATABASE ${database} SET default_transaction_isolation = '${level}'`);
+    await request(`ALTER ROLE ${ROLE} SET default_transaction_isolation = '${level}'`);
+    await request(`ALTER DATABASE ${database} SET default_transaction_isolation = '${level}'`);
     await disconnect();
     await until(async () => (await service.request('GET', '/health/ready')).status === 200);
     expect((await call()).status).toBe(200);
     await until(async () => (await usage()).reserved === 0);
     expect(await usage()).toMatchObject({ used: used + 3 });
-    await ask(`ALTER ROLE ${ROLE} RESET default_transaction_isolation`);
-    await ask(`ALTER DATABASE ${database} RESET default_transaction_isolation`);
+    await request(`ALTER ROLE ${ROLE} RESET default_transaction_isolation`);
+    await request(`ALTER DATABASE ${database} RESET default_transaction_isolation`);
   });
 });
 
@@ -164,7 +167,7 @@ describe('connections to a server that became read-only', () => {
 
   it('do not keep a call that was granted from being charged', async () => {
     const { used } = await usage();
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = call();
     await hold.arrived;
     await becomeReadOnly();

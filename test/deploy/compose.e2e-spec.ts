@@ -219,7 +219,7 @@ describe('docker compose up', () => {
   });
 
   /** The answer to one command on a connection of its own. */
-  async function ask(password: string, ...command: string[]): Promise<unknown> {
+  async function request(password: string, ...command: string[]): Promise<unknown> {
     const client = createClient({ url: `redis://${password && `:${password}@`}127.0.0.1:${port}` });
     client.on('error', () => client.destroy());
     await client.connect();
@@ -231,13 +231,13 @@ describe('docker compose up', () => {
   }
 
   it('refuses whoever has no password or a wrong one', async () => {
-    await expect(ask('', 'GET', 'ct:any')).rejects.toThrow('NOAUTH');
-    await expect(ask('wrong', 'GET', 'ct:any')).rejects.toThrow();
+    await expect(request('', 'GET', 'ct:any')).rejects.toThrow('NOAUTH');
+    await expect(request('wrong', 'GET', 'ct:any')).rejects.toThrow();
   });
 
   it('bounds its memory, evicts what was used least recently and stores nothing on disk', async () => {
     const settings = ['maxmemory', 'maxmemory-policy', 'save', 'appendonly'];
-    const said = await Promise.all(settings.map((name) => ask('0thers', 'CONFIG', 'GET', name)));
+    const said = await Promise.all(settings.map((name) => request('0thers', 'CONFIG', 'GET', name)));
     expect(said).toEqual([String(2 ** 30), 'allkeys-lru', '', 'no'].map((value, index) => [settings[index], value]));
   });
 

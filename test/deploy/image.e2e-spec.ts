@@ -88,7 +88,7 @@ describe('the image', () => {
     expect(later.filter((name) => !(name in dependencies) && !(name in optionalDependencies))).toEqual([]);
   });
 
-  it('has neither the stand-in nor the tests: the builder is sent the program and nothing else', () => {
+  it('has neither the fake YouTube nor the tests: the builder is sent the program and nothing else', () => {
     const allowed = read('.dockerignore').trim().split('\n');
     expect(allowed[0]).toBe('*');
     const sent = allowed.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
@@ -98,6 +98,6 @@ describe('the image', () => {
       .flatMap((copy) => copy.split(' ').slice(0, -1));
     expect(new Set(copied)).toEqual(new Set(sent));
     expect(allowed).toContain('**/*.spec.ts');
-    expect(sent.filter((path) => /stand-in|test|demo|bench|\.env/.test(path))).toEqual([]);
+    expect(sent.filter((path) => /fake-youtube|test|demo|bench|\.env/.test(path))).toEqual([]);
   });
 });

@@ -4,9 +4,9 @@ import { CLIENTS } from './catalogue/model.js';
 import { FAULT_KINDS } from './faults/fault-registry.js';
 import { MATCHABLE_KINDS } from './faults/match.js';
 import { readFaultFlag, UnreadableError } from './faults/read-changes.js';
-import type { StandInOptions } from './fake-youtube.js';
+import type { FakeYoutubeOptions } from './fake-youtube.js';
 
-export const HELP = `Usage: npm run stand-in -- [options]
+export const HELP = `Usage: npm run fake-youtube -- [options]
 
   --port N                 default: any free one
   --latency-ms N           how long every answer takes at least
@@ -26,7 +26,7 @@ export const HELP = `Usage: npm run stand-in -- [options]
  * @returns undefined when help is asked for
  * @throws UnreadableError with one line
  */
-export function readCommandLine(args: readonly string[]): StandInOptions | undefined {
+export function readCommandLine(args: readonly string[]): FakeYoutubeOptions | undefined {
   const values = parse(args);
   if (values.help) return undefined;
   const shape = PLAYLIST_SHAPES.find((known) => known === values['playlist-shape']);

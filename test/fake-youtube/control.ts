@@ -7,7 +7,7 @@ import type { RecordedRequest, RequestLog } from './request-log.js';
 import { sendText } from './send.js';
 import type { Settings } from './settings.js';
 
-/** What can be done to a running stand-in. */
+/** What can be done to a running fake YouTube. */
 export interface Controls {
   requests: RequestLog;
   setFaults(...faults: Fault[]): void;
@@ -18,12 +18,12 @@ export interface Controls {
 const JSON_TYPE = 'application/json; charset=utf-8';
 const COUNTED = ['kind', 'client', 'videoId'] as const;
 
-/** The stand-in's own pages; they are not recorded, not delayed, and never fail on purpose. */
+/** The fake YouTube's own pages; they are not recorded, not delayed, and never fail on purpose. */
 export function isControl(path: string): boolean {
-  return path === '/' || path.startsWith('/stand-in/');
+  return path === '/' || path.startsWith('/fake-youtube/');
 }
 
-export function answerControl(
+export function handleControl(
   request: IncomingMessage,
   body: string,
   response: ServerResponse,
@@ -33,12 +33,12 @@ export function answerControl(
   switch (route) {
     case 'GET /':
       return sendText(response, 200, 'text/plain; charset=utf-8', usage());
-    case 'GET /stand-in/requests':
+    case 'GET /fake-youtube/requests':
       return requestsPage(request, response, controls.requests);
-    case 'POST /stand-in/reset':
+    case 'POST /fake-youtube/reset':
       controls.reset();
       return sendText(response, 200, JSON_TYPE, '{}');
-    case 'POST /stand-in/faults':
+    case 'POST /fake-youtube/faults':
       return change(body, response, controls);
     default:
       return sendText(response, 404, 'text/plain; charset=utf-8', 'There is no such page here.\n');
@@ -99,9 +99,9 @@ function table(name: string, rows: Readonly<Record<string, number>>): string {
 function usage(): string {
   const channels = CHANNELS.map(({ id, handle, name }) => `  ${handle ?? id}  ${name}`).join('\n');
   return (
-    `A stand-in for YouTube.\n\nChannels:\n${channels}\n  @bench-<videos>x<cues>  generated, e.g. @bench-100x1500\n\n` +
-    'GET /stand-in/requests  counts of what was asked\n' +
-    'POST /stand-in/faults   {"faults":[{"kind":"429","match":{"kind":"player"},"rate":0.1}],"latencyMs":50}\n' +
-    'POST /stand-in/reset    back to the start\n'
+    `A fake YouTube.\n\nChannels:\n${channels}\n  @bench-<videos>x<cues>  generated, e.g. @bench-100x1500\n\n` +
+    'GET /fake-youtube/requests  counts of what was asked\n' +
+    'POST /fake-youtube/faults   {"faults":[{"kind":"429","match":{"kind":"player"},"rate":0.1}],"latencyMs":50}\n' +
+    'POST /fake-youtube/reset    back to the start\n'
   );
 }

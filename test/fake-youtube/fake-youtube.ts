@@ -7,7 +7,7 @@ import { RequestHandler } from './request-handler.js';
 import { RequestLog } from './request-log.js';
 import { type Settings, settingsOf } from './settings.js';
 
-export interface StandInOptions extends Partial<Settings> {
+export interface FakeYoutubeOptions extends Partial<Settings> {
   /** Default 0: any free one. */
   port?: number;
   faults?: readonly Fault[];
@@ -16,7 +16,7 @@ export interface StandInOptions extends Partial<Settings> {
 }
 
 /** A server that speaks as much of YouTube as the service asks for, from a catalogue of its own. */
-export interface StandIn {
+export interface FakeYoutube {
   /** `http://127.0.0.1:<port>`, for `YOUTUBE_BASE_URL`. */
   url: string;
   requests: RequestLog;
@@ -34,11 +34,11 @@ export interface StandIn {
 }
 
 /**
- * Starts a stand-in on 127.0.0.1.
+ * Starts a fake YouTube on 127.0.0.1.
  *
  * @throws when the port is taken
  */
-export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
+export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promise<FakeYoutube> {
   const requests = new RequestLog();
   const faults = new FaultBook(options.seed ?? 1);
   const holds = new Holds();

@@ -17,7 +17,7 @@ export const REQUEST_KINDS = [
 ] as const;
 export type RequestKind = (typeof REQUEST_KINDS)[number];
 
-/** One request, read as far as every part of the stand-in needs it. */
+/** One request, read as far as every part of the fake YouTube needs it. */
 export interface Incoming {
   kind: RequestKind;
   method: string;
@@ -43,7 +43,7 @@ export function readIncoming(
   headers: NodeJS.Dict<string | string[]>,
   bodyText: string,
 ): Incoming {
-  const url = new URL(path, 'http://stand-in.invalid');
+  const url = new URL(path, 'http://fake-youtube.invalid');
   const body = bodyText === '' ? undefined : parseJsonObject(bodyText);
   const kind = kindOf(method, url.pathname, body);
   const visitorHeader = headers['x-goog-visitor-id'];

@@ -1,25 +1,25 @@
 import { HELP, readCommandLine } from './command-line.js';
-import { startStandIn } from './fake-youtube.js';
+import { startFakeYoutube } from './fake-youtube.js';
 
 try {
   const options = readCommandLine(process.argv.slice(2));
   if (options) await run(options);
   else process.stdout.write(HELP);
 } catch (error) {
-  process.stderr.write(`stand-in: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`fake-youtube: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 }
 
 async function run(options: NonNullable<ReturnType<typeof readCommandLine>>): Promise<void> {
-  const standIn = await startStandIn(options);
+  const fakeYoutube = await startFakeYoutube(options);
   process.stdout.write(
-    `The stand-in for YouTube listens at ${standIn.url}\n` +
-      `  start the service with   YOUTUBE_BASE_URL=${standIn.url}\n` +
-      `  channels and controls    curl ${standIn.url}/\n` +
-      `  what was asked           curl ${standIn.url}/stand-in/requests\n` +
+    `The fake YouTube listens at ${fakeYoutube.url}\n` +
+      `  start the service with   YOUTUBE_BASE_URL=${fakeYoutube.url}\n` +
+      `  channels and controls    curl ${fakeYoutube.url}/\n` +
+      `  what was asked           curl ${fakeYoutube.url}/fake-youtube/requests\n` +
       'Ctrl-C stops it.\n',
   );
-  const stop = (): void => void standIn.close();
+  const stop = (): void => void fakeYoutube.close();
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
 }

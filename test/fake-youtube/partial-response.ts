@@ -12,7 +12,7 @@ type Selection = Map<string, Selection>;
  */
 export function project(value: Json, fields: string): Json {
   const selection = parseFields(fields);
-  return selection && keep(value, selection);
+  return selection && store(value, selection);
 }
 
 function parseFields(fields: string): Selection | undefined {
@@ -49,14 +49,14 @@ function taken(tokens: readonly string[], position: { at: number }, token: strin
   return true;
 }
 
-function keep(value: Json, selection: Selection): Json {
+function store(value: Json, selection: Selection): Json {
   if (selection.size === 0) return value;
-  if (Array.isArray(value)) return value.map((item: Json) => keep(item, selection));
+  if (Array.isArray(value)) return value.map((item: Json) => store(item, selection));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]) => {
       const below = selection.get(key) ?? selection.get('*');
-      return below ? [[key, keep(item, below)]] : [];
+      return below ? [[key, store(item, below)]] : [];
     }),
   );
 }

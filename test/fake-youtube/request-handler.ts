@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, htmlNotFound, invalidArgument } from './fake-response.js';
+import { type FakeResponse, htmlNotFound, invalidArgument } from './fake-response.js';
 import { browse } from './calls/browse.js';
 import { feed } from './calls/feed.js';
 import { player, reel } from './calls/player.js';
 import { resolveUrl, visitorId } from './calls/resolve-url.js';
 import { timedtext } from './calls/timedtext.js';
-import { answerControl, type Controls, isControl } from './control.js';
+import { handleControl, type Controls, isControl } from './control.js';
 import { actOut } from './faults/apply-fault.js';
 import type { Fault, FaultBook, FaultKind } from './faults/fault-registry.js';
 import type { Holds } from './faults/held-requests.js';
@@ -14,7 +14,7 @@ import { type Incoming, readIncoming } from './incoming-request.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
 import { send } from './send.js';
 import type { Settings } from './settings.js';
-import { type WrittenAnswer, WrittenBodies } from './rendered-bodies.js';
+import { type RenderedBody, WrittenBodies } from './rendered-bodies.js';
 
 const REQUEST_BYTES_MAX = 1_048_576;
 /** Faults that end the connection on this side. */
@@ -37,13 +37,13 @@ export class RequestHandler {
     try {
       const body = await bodyOf(request);
       const path = request.url ?? '/';
-      if (isControl(path)) return answerControl(request, body, response, this.controls);
+      if (isControl(path)) return handleControl(request, body, response, this.controls);
       await this.serve(readIncoming(request.method ?? 'GET', path, request.headers, body), response);
     } catch (error) {
       response.destroy();
-      // A caller who leaves in mid-request is no fault of the stand-in; anything else is, and must not pass for weather.
+      // A caller who leaves in mid-request is no fault of the fake YouTube; anything else is, and must not pass for weather.
       if (!request.destroyed && !(error instanceof Error && error.name === 'AbortError')) {
-        process.stderr.write(`stand-in: ${error instanceof Error ? error.stack : String(error)}\n`);
+        process.stderr.write(`fake-youtube: ${error instanceof Error ? error.stack : String(error)}\n`);
       }
     }
   }
@@ -73,13 +73,13 @@ export class RequestHandler {
     response.once('close', () => {
       const brokenHere = record.fault !== null && BROKEN_HERE.has(record.fault);
       const status = response.headersSent ? response.statusCode : null;
-      this.log.leave(record, { status, aborted: !response.writableFinished && !brokenHere });
+      this.log.finish(record, { status, aborted: !response.writableFinished && !brokenHere });
       closed.abort();
     });
     return closed.signal;
   }
 
-  private write(incoming: Incoming): WrittenAnswer {
+  private write(incoming: Incoming): RenderedBody {
     const acceptsGzip = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
     const ignored = incoming.client !== null && this.settings.fieldsIgnored.includes(incoming.client);
     const written = this.bodies.write(this.answer(incoming), ignored ? null : incoming.fields, acceptsGzip);
@@ -88,7 +88,7 @@ export class RequestHandler {
     return refused;
   }
 
-  private answer(incoming: Incoming): Answer {
+  private answer(incoming: Incoming): FakeResponse {
     const { kind } = incoming;
     if (kind === 'feed') return feed(incoming);
     if (kind === 'timedtext') return timedtext(incoming);

@@ -25,7 +25,7 @@ export interface RecordedRequest {
 const RECORDED_MAX = 20_000;
 const WAIT_MS = 5_000;
 
-/** What was asked of the stand-in since the last reset; the oldest are forgotten past 20,000. */
+/** What was asked of the fake YouTube since the last reset; the oldest are forgotten past 20,000. */
 export class RequestLog {
   list: RecordedRequest[] = [];
   /** Requests that have arrived and are neither answered nor given up. */
@@ -71,8 +71,8 @@ export class RequestLog {
 
   arrive(incoming: Incoming): RecordedRequest {
     const { kind, method, path, client, videoId, channelId, fields, visitorData, headers } = incoming;
-    const asked = { kind, method, path, client, videoId, channelId, fields, visitorData, headers };
-    const request = { ...asked, arrivedAtMs: performance.now(), status: null, fault: null, aborted: false };
+    const requested = { kind, method, path, client, videoId, channelId, fields, visitorData, headers };
+    const request = { ...requested, arrivedAtMs: performance.now(), status: null, fault: null, aborted: false };
     this.list.push(request);
     if (this.list.length > RECORDED_MAX) this.list.shift();
     this.inFlight += 1;
@@ -81,7 +81,7 @@ export class RequestLog {
     return request;
   }
 
-  leave(request: RecordedRequest, end: { status: number | null; aborted: boolean }): void {
+  finish(request: RecordedRequest, end: { status: number | null; aborted: boolean }): void {
     Object.assign(request, end);
     this.inFlight -= 1;
     this.changed();

@@ -1,7 +1,7 @@
 import type { Client } from './catalogue/model.js';
 import { isJsonObject, type Json } from './json.js';
 
-export interface Told {
+export interface Reply {
   status: number;
   headers: Headers;
   text: string;
@@ -10,15 +10,20 @@ export interface Told {
 }
 
 /** Asks as an InnerTube client does; for specs. */
-export async function askInnerTube(baseUrl: string, path: string, body: object, client: Client = 'WEB'): Promise<Told> {
-  return ask(`${baseUrl}/youtubei/v1/${path}`, {
+export async function postInnertube(
+  baseUrl: string,
+  path: string,
+  body: object,
+  client: Client = 'WEB',
+): Promise<Reply> {
+  return request(`${baseUrl}/youtubei/v1/${path}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ context: { client: { clientName: client } }, ...body }),
   });
 }
 
-export async function ask(url: string, init?: RequestInit): Promise<Told> {
+export async function request(url: string, init?: RequestInit): Promise<Reply> {
   const response = await fetch(url, { redirect: 'manual', ...init });
   const text = await response.text();
   return { status: response.status, headers: response.headers, text, json: parsed(text) };

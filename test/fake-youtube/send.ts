@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { WrittenAnswer } from './rendered-bodies.js';
+import type { RenderedBody } from './rendered-bodies.js';
 
-export function send(response: ServerResponse, { status, contentType, encoding, bytes }: WrittenAnswer): void {
+export function send(response: ServerResponse, { status, contentType, encoding, bytes }: RenderedBody): void {
   if (response.destroyed) return;
   response.writeHead(status, {
     'Content-Type': contentType,

@@ -1,7 +1,7 @@
 import { type PlaylistShape } from './calls/playlist-page.js';
 import type { Client } from './catalogue/model.js';
 
-/** How the stand-in behaves when nothing goes wrong. */
+/** How the fake YouTube behaves when nothing goes wrong. */
 export interface Settings {
   /** How long every answer takes at least. */
   latencyMs: number;

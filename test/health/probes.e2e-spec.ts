@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ShutdownState } from '../../src/http/shutdown-state.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
-import { startService, type Answer, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 // Redis is killed and waited for.
@@ -10,7 +10,7 @@ jest.setTimeout(30_000);
 /** What a check may take, and the time that a busy machine needs beside it. */
 const BOUND_MS = 1_500 + 2_000;
 
-const ready = (service: TestService): Promise<Answer> => service.request('GET', '/health/ready');
+const ready = (service: TestService): Promise<ServiceResponse> => service.request('GET', '/health/ready');
 
 async function took<T>(work: () => Promise<T>): Promise<{ result: T; ms: number }> {
   const startedAtMs = performance.now();
@@ -134,9 +134,9 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
     await redis.command('CONFIG', 'RESETSTAT');
     // What is asked while it is silent, it answers afterwards.
     redis.freeze();
-    const answers = await Promise.all(Array.from({ length: 60 }, () => ready(service)));
+    const responses = await Promise.all(Array.from({ length: 60 }, () => ready(service)));
     redis.thaw();
-    expect(answers.map(({ body }) => body.status as string)).toEqual(Array<string>(60).fill('degraded'));
+    expect(responses.map(({ body }) => body.status as string)).toEqual(Array<string>(60).fill('degraded'));
     await until(async () => (await ready(service)).body.status === 'ok');
     const stats = String(await redis.command('INFO', 'commandstats'));
     const checks = Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1]);

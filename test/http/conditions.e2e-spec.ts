@@ -16,8 +16,8 @@ describe('a request on a condition', () => {
   ])('(%s: %s) is answered in full: nobody has a copy to compare with', async (name, value) => {
     const { key } = await service.organization();
     for (const path of ['/health/live', '/usage', '/docs-json', '/docs/swagger-ui.css']) {
-      const answer = await service.get(path, key, { [name]: value });
-      expect([path, answer.status, answer.text.length > 10]).toEqual([path, 200, true]);
+      const response = await service.get(path, key, { [name]: value });
+      expect([path, response.status, response.text.length > 10]).toEqual([path, 200, true]);
     }
   });
 });

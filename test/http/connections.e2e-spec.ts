@@ -12,7 +12,7 @@ beforeAll(async () => {
   service = await startService();
 });
 afterAll(() => service.close());
-beforeEach(() => service.standIn.reset());
+beforeEach(() => service.fakeYoutube.reset());
 
 /** A connection that keeps its side open whatever the service does. */
 function openConnection(to = service): {
@@ -76,14 +76,14 @@ describe('a caller who leaves', () => {
     await lock.end();
     // As long as the call of another takes from its beginning to its end.
     expect((await service.get('/channels/@tidewater/transcripts?limit=2', other.key)).status).toBe(200);
-    expect(service.standIn.requests.count({ kind: 'timedtext' })).toBe(2);
+    expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(2);
     await until(async () => (await usage(organization)).reserved === 0);
     expect(await usage(organization)).toEqual({ used: 0, reserved: 0 });
   });
 
   it('takes the calls with him that wait behind another on the same connection', async () => {
     const organization = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext' }, 8);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 8);
     const connection = openConnection();
     connection.socket.write(
       get('/channels/@bench-4x32/transcripts', organization.key, 'first-in-line') +
@@ -93,7 +93,7 @@ describe('a caller who leaves', () => {
     expect((await usage(organization)).reserved).toBe(8);
     connection.socket.destroy();
     await until(async () => (await usage(organization)).reserved === 0);
-    await service.standIn.requests.until((log) => log.inFlight === 0);
+    await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
     hold.release();
     expect(await usage(organization)).toEqual({ used: 0, reserved: 0 });
     for (const id of ['first-in-line', 'second-in-line']) {
@@ -128,12 +128,12 @@ describe('a shutdown', () => {
   it('does not wait for a database that is away for longer than the grace', async () => {
     const stopping = await startService();
     const organization = await stopping.organization();
-    const hold = stopping.standIn.hold({ kind: 'timedtext' }, 2);
-    const answering = stopping.get('/channels/@bench-2x34/transcripts', organization.key);
+    const hold = stopping.fakeYoutube.hold({ kind: 'timedtext' }, 2);
+    const responding = stopping.get('/channels/@bench-2x34/transcripts', organization.key);
     await hold.arrived;
     stopping.link.cut();
     hold.release();
-    expect((await answering).body.summary.fetched).toBe(2);
+    expect((await responding).body.summary.fetched).toBe(2);
     await shutDown(stopping.app, { graceSeconds: 0 });
     expect(stopping.logs.some((line) => line.includes('settlement_given_up'))).toBe(true);
     await stopping.close();

@@ -15,11 +15,11 @@ describe('an API key in the wrong place', () => {
     const paths = encodings.flatMap((text) => [`/channels/${text}/transcripts`, `/${text}`, `/${text.toUpperCase()}`]);
     for (const path of paths) expect((await service.get(path, key)).status).toBe(404);
     for (const text of encodings) expect((await service.get(`/%zz/${text}`, key)).status).toBe(400);
-    const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key, { 'X-Request-Id': key });
-    expect(answer.status).toBe(200);
-    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    const response = await service.get('/channels/@tidewater/transcripts?limit=1', key, { 'X-Request-Id': key });
+    expect(response.status).toBe(200);
+    expect(response.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect(await service.query('SELECT request_id FROM quota_reservations')).toEqual([
-      { request_id: answer.headers['x-request-id'] },
+      { request_id: response.headers['x-request-id'] },
     ]);
     expect(service.logs.join('').toLowerCase()).not.toContain(key.slice(10).toLowerCase());
   });
@@ -62,10 +62,10 @@ describe('requests that are refused', () => {
 
 describe('a file of the document page that cannot be served as asked', () => {
   it('is refused with the envelope, as JSON and without a validator of the file', async () => {
-    const answer = await service.request('GET', '/docs/swagger-ui.css', { Range: 'bytes=99999999-' });
-    expect(answer.status).toBe(400);
-    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-    expect(answer.headers.etag).toBeUndefined();
-    expect(answer.body.error.requestId).toBe(answer.headers['x-request-id']);
+    const response = await service.request('GET', '/docs/swagger-ui.css', { Range: 'bytes=99999999-' });
+    expect(response.status).toBe(400);
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(response.headers.etag).toBeUndefined();
+    expect(response.body.error.requestId).toBe(response.headers['x-request-id']);
   });
 });

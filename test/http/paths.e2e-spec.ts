@@ -30,7 +30,11 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 /** Sends a target byte for byte, which no client library would do, and gives the status and the error code. */
-async function ask(method: string, target: string, token = ''): Promise<[status: number, code: string | undefined]> {
+async function request(
+  method: string,
+  target: string,
+  token = '',
+): Promise<[status: number, code: string | undefined]> {
   let [received, ended] = ['', false];
   const head = `${method} ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`;
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1', () => socket.write(head, 'latin1'));
@@ -80,25 +84,25 @@ const SPELLINGS: [what: string, spell: (path: string) => string][] = [
 describe('a route in another spelling than the documented one', () => {
   it.each(SPELLINGS)('(%s) is 404 on every route', async (what, spell) => {
     // An id may be percent-encoded; what else follows it is a part of it, which makes it unknown: the same code.
-    const asked = routes.filter(({ endsInId }) => !(endsInId && what === LAST_LETTER));
-    expect(asked.length).toBeGreaterThan(10);
+    const requested = routes.filter(({ endsInId }) => !(endsInId && what === LAST_LETTER));
+    expect(requested.length).toBeGreaterThan(10);
     const outcomes = await Promise.all(
-      asked.map(async ({ path, method, token }) => [spell(path), ...(await ask(method, spell(path), token))]),
+      requested.map(async ({ path, method, token }) => [spell(path), ...(await request(method, spell(path), token))]),
     );
-    expect(outcomes).toEqual(asked.map(({ path }) => [spell(path), 404, 'not_found']));
+    expect(outcomes).toEqual(requested.map(({ path }) => [spell(path), 404, 'not_found']));
   });
 
   it.each(['\t', '\f', '\xa0'])(
     '(%j at the end, which a parser of addresses would trim) is 400 on every route',
     async (end) => {
       for (const { path, method, token } of routes) {
-        expect(await ask(method, path + end, token)).toEqual([400, 'invalid_request']);
+        expect(await request(method, path + end, token)).toEqual([400, 'invalid_request']);
       }
     },
   );
 
   it('is not counted as a request of the route', async () => {
-    await Promise.all(['/USAGE', '/usage/', '/%75sage'].map((path) => ask('GET', path, key)));
+    await Promise.all(['/USAGE', '/usage/', '/%75sage'].map((path) => request('GET', path, key)));
     const { text } = await service.request('GET', '/metrics');
     expect(text).not.toMatch(/ct_http_requests_total\{[^}]*route="\/usage"[^}]*status="404"/);
   });
@@ -107,7 +111,7 @@ describe('a route in another spelling than the documented one', () => {
 describe('a route in its documented spelling', () => {
   it('is found, on every route', async () => {
     for (const { path, token } of routes) {
-      expect([path, ...(await ask('TRACE', path, token))]).toEqual([path, 405, 'method_not_allowed']);
+      expect([path, ...(await request('TRACE', path, token))]).toEqual([path, 405, 'method_not_allowed']);
     }
   });
 
@@ -123,13 +127,13 @@ describe('a route in its documented spelling', () => {
     'http://127.0.0.1/channels/@tidewater/transcripts',
     'https://elsewhere.example/channels/https://www.youtube.com/@tidewater/transcripts?limit=1',
   ])('%s leads to the channel', async (target) => {
-    expect((await ask('GET', target, key))[0]).toBe(200);
+    expect((await request('GET', target, key))[0]).toBe(200);
   });
 
   it.each(['http://127.0.0.1', 'http://127.0.0.1?x', 'http://a\\metrics', 'mailto:metrics', 'metrics', '?', '*'])(
     '%s is no path of a route',
     async (target) => {
-      expect([400, 404]).toContain((await ask('GET', target))[0]);
+      expect([400, 404]).toContain((await request('GET', target))[0]);
     },
   );
 });

@@ -28,8 +28,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 afterEach(async () => {
-  for (const client of clients.splice(0)) client.leave();
-  service.standIn.reset();
+  for (const client of clients.splice(0)) client.disconnect();
+  service.fakeYoutube.reset();
   await until(() => inFlight() === 0);
 });
 
@@ -76,7 +76,7 @@ class Client {
     return [...this.received.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
   }
 
-  leave(): void {
+  disconnect(): void {
     this.socket.destroy();
   }
 }
@@ -145,7 +145,7 @@ describe('a connection that is reset', () => {
 
   it('keeps no file open that waited behind another response', async () => {
     const open = (): number => readdirSync('/proc/self/fd').length;
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const before = open();
     const client = new Client().send(call(uncached()), ...Array<string>(20).fill(get(FILE)));
     await hold.arrived;
@@ -168,7 +168,7 @@ describe('a reader who takes nothing', () => {
     const one = new Client().read().send(request);
     await until(() => one.received.includes('\r\n\r\n'));
     await until(() => one.statuses.length === 1 && one.receivedBytes > 500);
-    one.leave();
+    one.disconnect();
     await until(async () => (await openConnections()) === 0);
     const client = new Client();
     // More than the two ends of a connection hold between them.
@@ -197,18 +197,18 @@ describe('a reader who takes nothing', () => {
 
 describe('requests that are pipelined', () => {
   it('are handled one after the other, so that nothing is made that waits for a reader', async () => {
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()), get('/usage', { 'X-Request-Id': 'not-yet' }));
     await hold.arrived;
     expect((await service.request('GET', '/health/live')).status).toBe(200);
-    client.leave();
+    client.disconnect();
     await until(() => inFlight() === 0);
     hold.release();
     expect(service.logs.filter((line) => line.includes('"not-yet"'))).toEqual([]);
   });
 
   it('are a thousand at most on one connection', async () => {
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const many = (count: number): Client =>
       new Client().read().send(call(uncached()), ...Array<string>(count).fill(get('/health/live')));
     const [some, tooMany] = [many(900), many(1_100)];
@@ -230,7 +230,7 @@ describe('a call that is queued behind another response', () => {
     ['a call', ''],
   ])('is not cut off while the service itself waits (after %s)', async (_what, first) => {
     await service.get('/channels/@tidewater/transcripts', organization.key);
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(first === '' ? call('tidewater') : first, call(uncached(), 'held'));
     await hold.arrived;
     const sinceMs = performance.now();
@@ -244,7 +244,7 @@ describe('a call that is queued behind another response', () => {
 
   it('is not cut off while its own large answer waits for the one before', async () => {
     await service.get('/channels/@bench-25x1500/transcripts', organization.key);
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()), call('bench-25x1500', 'large'));
     await hold.arrived;
     const sinceMs = performance.now();
@@ -293,7 +293,7 @@ describe('what cannot be read as a request', () => {
   ];
 
   it.each(ODD)('(%s) is refused after the answer to the request before it', async (_what, odd, status) => {
-    const hold = service.standIn.hold({ kind: 'browse' });
+    const hold = service.fakeYoutube.hold({ kind: 'browse' });
     const client = new Client().read().send(call(uncached(), 'running'), odd);
     await hold.arrived;
     // A second piece of it does not change that.
@@ -303,15 +303,15 @@ describe('what cannot be read as a request', () => {
     hold.release();
     await until(() => client.closed);
     expect(client.statuses).toEqual([200, status]);
-    const [answer, refusal] = client.received.split('\r\n0\r\n\r\n');
-    expect(answer).toContain('X-Request-Id: running');
-    expect(answer).toContain('"summary":{"total":1,');
+    const [response, refusal] = client.received.split('\r\n0\r\n\r\n');
+    expect(response).toContain('X-Request-Id: running');
+    expect(response).toContain('"summary":{"total":1,');
     expect(refusal).toMatch(/^HTTP\/1\.1 \d+ .*\r\n/);
     expect(refusal).toContain('"error":{"code":');
   });
 
   it.each(ODD.slice(0, 3))('(%s) is refused after an answer that has begun', async (_what, odd, status) => {
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()));
     await hold.arrived;
     await until(() => client.received.includes('"results":['));
@@ -334,7 +334,7 @@ describe('what cannot be read as a request', () => {
   });
 
   it('costs nothing when its sender leaves before the answer', async () => {
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().send(call(uncached()), 'GARBAGE\r\n\r\n');
     await hold.arrived;
     client.socket.resetAndDestroy();

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type Answer, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-7c2e';
@@ -47,7 +47,7 @@ describe('an answer', () => {
 });
 
 describe('a page on another origin', () => {
-  const preflight = (origin: string, path: string, method = 'GET'): Promise<Answer> =>
+  const preflight = (origin: string, path: string, method = 'GET'): Promise<ServiceResponse> =>
     service.request('OPTIONS', path, {
       Origin: origin,
       'Access-Control-Request-Method': method,
@@ -72,11 +72,11 @@ describe('a page on another origin', () => {
   it.each(['https://evil.example.com', 'http://app.example.com', `${ALLOWED}.evil.com`, `${ALLOWED}:8443`, 'null'])(
     '%s may not, neither to ask nor to read an error',
     async (origin) => {
-      for (const answer of [
+      for (const response of [
         await preflight(origin, '/usage'),
         await service.request('GET', '/usage', { Origin: origin }),
       ]) {
-        expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+        expect(response.headers['access-control-allow-origin']).toBeUndefined();
       }
     },
   );

@@ -10,7 +10,7 @@ export interface MessageEvent {
 }
 
 /** What a message was answered with: its events, and the error that ended them. */
-export interface MessageAnswer {
+export interface MessageReply {
   events: MessageEvent[];
   error: any;
 }
@@ -32,7 +32,7 @@ export function clientOf(url: URL): ClientProxy {
 }
 
 /** Sends a message and waits for the end of its answer. */
-export function ask(client: ClientProxy, message: unknown): Promise<MessageAnswer> {
+export function request(client: ClientProxy, message: unknown): Promise<MessageReply> {
   const events: MessageEvent[] = [];
   return new Promise((resolve) => {
     client.send<MessageEvent>('channels.transcripts', message).subscribe({

@@ -4,7 +4,7 @@ import { MessageCalls } from '../../src/messages/message-calls.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { countHeld } from './garbage.js';
-import { ask, clientOf, messageUrl, type MessageAnswer, type MessageEvent } from './message-client.js';
+import { request, clientOf, messageUrl, type MessageReply, type MessageEvent } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 
 jest.setTimeout(60_000);
@@ -16,8 +16,8 @@ const HELD_MAX = 5;
 /** Twenty of each of two codes in ten seconds, of which the test can meet the end, and the answered one. */
 const LINES_MAX = 81;
 
-const byType = (answer: MessageAnswer, type: string): MessageEvent[] =>
-  answer.events.filter((event) => event.type === type);
+const byType = (response: MessageReply, type: string): MessageEvent[] =>
+  response.events.filter((event) => event.type === type);
 const idsOf = (events: MessageEvent[]): string[] => events.map((event) => String(event.result.videoId)).sort();
 
 describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))(
@@ -44,7 +44,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       await service.close();
       await broker?.close();
     });
-    beforeEach(() => service.standIn.reset());
+    beforeEach(() => service.fakeYoutube.reset());
 
     const lineOf = async (requestId: string): Promise<any> => {
       const find = (): string | undefined =>
@@ -55,7 +55,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
 
     it('is answered with the events that are the lines of the HTTP answer', async () => {
       const { key } = await service.organization();
-      const first = await ask(client, { apiKey: key, id: '@harbourlight', limit: 10 });
+      const first = await request(client, { apiKey: key, id: '@harbourlight', limit: 10 });
       expect(first.error).toBeUndefined();
       expect(first.events.map((event) => event.type)).toEqual([
         'channel',
@@ -64,7 +64,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       ]);
       expect(byType(first, 'summary')[0]?.summary).toMatchObject({ total: 10, cached: 0 });
       expect((await service.get('/usage', key)).body.used).toBe(byType(first, 'summary')[0]?.summary.fetched);
-      const again = await ask(client, { apiKey: key, id: '@harbourlight', limit: 10 });
+      const again = await request(client, { apiKey: key, id: '@harbourlight', limit: 10 });
       const http = await service.get('/channels/@harbourlight/transcripts?limit=10', key, {
         Accept: 'application/x-ndjson',
       });
@@ -77,8 +77,8 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
 
     it('reads limit and languages as text, as a number and as a list alike', async () => {
       const { key } = await service.organization();
-      const asText = await ask(client, { apiKey: key, id: '@tidewater', limit: '2', languages: 'de,en' });
-      const asJson = await ask(client, { apiKey: key, id: '@tidewater', limit: 2, languages: ['de', 'en'] });
+      const asText = await request(client, { apiKey: key, id: '@tidewater', limit: '2', languages: 'de,en' });
+      const asJson = await request(client, { apiKey: key, id: '@tidewater', limit: 2, languages: ['de', 'en'] });
       expect(idsOf(byType(asText, 'result'))).toHaveLength(2);
       expect(idsOf(byType(asJson, 'result'))).toEqual(idsOf(byType(asText, 'result')));
       expect(byType(asJson, 'summary')[0]?.summary.fetched).toBe(0);
@@ -93,7 +93,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       ['a list that holds a number', 'languages=', { languages: [1] }],
     ])('is refused for %s with the error of the HTTP answer', async (_name, query, fields) => {
       const { key } = await service.organization();
-      const { error } = await ask(client, { apiKey: key, id: '@tidewater', ...fields });
+      const { error } = await request(client, { apiKey: key, id: '@tidewater', ...fields });
       const http = await service.get(`/channels/@tidewater/transcripts?${query}`, key);
       expect(http.status).toBe(400);
       expect(error).toEqual({ error: { ...http.body.error, requestId: expect.any(String) } });
@@ -101,9 +101,9 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
 
     it('is refused without an id, naming it beside the other faults', async () => {
       const { key } = await service.organization();
-      const { error } = await ask(client, { apiKey: key, id: 7, limit: 0 });
+      const { error } = await request(client, { apiKey: key, id: 7, limit: 0 });
       expect(error.error.details.map(({ field }: { field: string }) => field)).toEqual(['id', 'limit']);
-      expect((await ask(client, { apiKey: key })).error.error).toMatchObject({
+      expect((await request(client, { apiKey: key })).error.error).toMatchObject({
         code: 'invalid_request',
         retryable: false,
       });
@@ -115,35 +115,35 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       ['a text', 'ctk_'],
       ['a list', [1]],
     ])('is refused as unauthorized for %s, before anything else is looked at', async (_name, message) => {
-      const { error } = await ask(client, message);
+      const { error } = await request(client, message);
       expect(error.error).toMatchObject({ code: 'unauthorized', retryable: false });
       expect(error.error.message).toContain('apiKey');
     });
 
     it('passes the gates in their order: key, plan, calls in flight, parameters, channel, quota', async () => {
-      const code = async (message: object): Promise<unknown> => (await ask(client, message)).error?.error.code;
+      const code = async (message: object): Promise<unknown> => (await request(client, message)).error?.error.code;
       const free = await service.organization({ plan: 'free' });
       const poor = await service.organization({ monthlyLimit: 0 });
       expect(await code({ apiKey: `${free.key}x`, limit: 0 })).toBe('invalid_api_key');
       expect(await code({ apiKey: free.key, limit: 0 })).toBe('feature_not_in_plan');
       const holding = await service.organization();
-      const hold = service.standIn.hold({ kind: 'timedtext' }, AT_ONCE);
-      const held = [1, 2].map((index) => ask(client, { apiKey: holding.key, id: `@bench-1x${index + 900}` }));
+      const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
+      const held = [1, 2].map((index) => request(client, { apiKey: holding.key, id: `@bench-1x${index + 900}` }));
       await hold.arrived;
-      const tooMany = await ask(client, { apiKey: holding.key, limit: 0 });
+      const tooMany = await request(client, { apiKey: holding.key, limit: 0 });
       expect(tooMany.error.error).toMatchObject({ code: 'rate_limited', retryable: true, retryAfterSeconds: 2 });
       hold.release();
       await Promise.all(held);
       expect(await code({ apiKey: poor.key, id: '@nobody-here', limit: 0 })).toBe('invalid_request');
       expect(await code({ apiKey: poor.key, id: 'not a channel!' })).toBe('channel_not_found');
-      const { error } = await ask(client, { apiKey: poor.key, id: '@fogsignalradio', limit: 3 });
+      const { error } = await request(client, { apiKey: poor.key, id: '@fogsignalradio', limit: 3 });
       expect(error.error).toMatchObject({ code: 'plan_limit_exceeded', limit: 0, used: 0, required: 3 });
     });
 
     it('counts for the rate limit of its key, over HTTP too', async () => {
       const { key } = await service.organization();
       const before = Number((await service.get('/usage', key)).headers['x-ratelimit-remaining']);
-      await ask(client, { apiKey: key, id: '@emptyslip' });
+      await request(client, { apiKey: key, id: '@emptyslip' });
       const after = Number((await service.get('/usage', key)).headers['x-ratelimit-remaining']);
       expect(before - after).toBe(2);
     });
@@ -151,11 +151,11 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
     it('has the request id of its sender in its error and in its line of the log, which has no key', async () => {
       const { key, keyId, id } = await service.organization();
       const requestId = `sender-${transport}-1`;
-      const { error } = await ask(client, { apiKey: key, id: 'not a channel!', requestId });
+      const { error } = await request(client, { apiKey: key, id: 'not a channel!', requestId });
       expect(error.error.requestId).toBe(requestId);
       const line = await lineOf(requestId);
       expect(line).toMatchObject({ code: 'channel_not_found', keyId, organizationId: id });
-      const made = await ask(client, { apiKey: key, id: 'not a channel!', requestId: 'has spaces' });
+      const made = await request(client, { apiKey: key, id: 'not a channel!', requestId: 'has spaces' });
       expect(made.error.error.requestId).toMatch(/^[0-9a-f-]{36}$/);
     });
 
@@ -164,7 +164,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       const before = service.logs.length;
       client.emit('channels.transcripts', { apiKey: key, id: '@fogsignalradio', limit: 1 }).subscribe();
       await until(() => service.logs.slice(before).some((line) => line.includes('"code":"unauthorized"')));
-      expect(service.standIn.requests.list).toHaveLength(0);
+      expect(service.fakeYoutube.requests.list).toHaveLength(0);
       expect((await service.get('/usage', key)).body.used).toBe(0);
     });
 
@@ -178,8 +178,8 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
         return open(context, ...rest);
       };
       const before = service.logs.length;
-      const refused = Array.from({ length: REFUSED }, () => ask(client, { id: '@tidewater' }));
-      await ask(client, { apiKey: key, id: '@emptyslip' });
+      const refused = Array.from({ length: REFUSED }, () => request(client, { id: '@tidewater' }));
+      await request(client, { apiKey: key, id: '@emptyslip' });
       const codes = new Set((await Promise.all(refused)).map(({ error }) => String(error.error.code)));
       expect(codes).toEqual(new Set(['unauthorized', 'rate_limited']));
       calls.open = open;
@@ -194,7 +194,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
       const before = timers();
       for (let call = 0; call < 10; call += 1) {
-        const { error } = await ask(client, { apiKey: key, id: 'not a channel!' });
+        const { error } = await request(client, { apiKey: key, id: 'not a channel!' });
         expect(error.error.code).toBe('channel_not_found');
       }
       await until(() => timers() < before + 5);
@@ -203,7 +203,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
     it('gives its place in flight back when it is answered', async () => {
       const { key } = await service.organization();
       for (let call = 0; call < AT_ONCE + 2; call += 1) {
-        expect((await ask(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+        expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
       }
     });
   },

@@ -4,7 +4,7 @@ import type { Environment } from '../../src/config/environment.js';
 import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
-import { ask, clientOf } from './message-client.js';
+import { request, clientOf } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 
 jest.setTimeout(60_000);
@@ -25,7 +25,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
       CALLS_PER_KEY: 0,
     } satisfies Partial<Environment>;
     const first = await startService({ environment: messages });
-    const shared = { DATABASE_URL: first.link.url, YOUTUBE_BASE_URL: first.standIn.url };
+    const shared = { DATABASE_URL: first.link.url, YOUTUBE_BASE_URL: first.fakeYoutube.url };
     services = [first, await startService({ environment: { ...messages, ...shared } })];
     client = clientOf(new URL(broker.url));
   });
@@ -37,24 +37,24 @@ const EVENT_BYTES_MAX = 16 * 1024;
   });
 
   /** Lines of both: in one process Nest logs through the service that was made last. */
-  const answered = (): number => services[1].logs.filter((line) => line.includes('"event":"message"')).length;
+  const responded = (): number => services[1].logs.filter((line) => line.includes('"event":"message"')).length;
 
   it('answer each message once, whichever of them it comes to', async () => {
     const { key } = await services[0].organization();
-    const answers = await Promise.all(
-      Array.from({ length: 30 }, (_, index) => ask(client, { apiKey: key, id: `@bench-1x${index + 20}` })),
+    const responses = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => request(client, { apiKey: key, id: `@bench-1x${index + 20}` })),
     );
-    for (const { events, error } of answers) {
+    for (const { events, error } of responses) {
       expect(error).toBeUndefined();
       expect(events.map((event) => event.type)).toEqual(['channel', 'result', 'summary']);
     }
     expect((await services[0].get('/usage', key)).body).toMatchObject({ used: 30, reserved: 0 });
-    await until(() => answered() === 30);
+    await until(() => responded() === 30);
   });
 
   it('end an answer with an error when an event is larger than the server takes, and never leave it out', async () => {
     const { key } = await services[0].organization();
-    const { events, error } = await ask(client, { apiKey: key, id: '@bench-1x1500' });
+    const { events, error } = await request(client, { apiKey: key, id: '@bench-1x1500' });
     expect(events.map((event) => event.type)).toEqual(['channel']);
     expect(error.error).toMatchObject({ code: 'internal_error', retryable: false });
     expect(error.error.message).toContain('max_payload');
@@ -64,15 +64,19 @@ const EVENT_BYTES_MAX = 16 * 1024;
 
   it('leave the messages to the other one when they stop, and answer what they have', async () => {
     const { key } = await services[0].organization();
-    const hold = services[0].standIn.hold({ kind: 'timedtext' }, 8);
-    const running = Array.from({ length: 8 }, (_, index) => ask(client, { apiKey: key, id: `@bench-1x${index + 60}` }));
+    const hold = services[0].fakeYoutube.hold({ kind: 'timedtext' }, 8);
+    const running = Array.from({ length: 8 }, (_, index) =>
+      request(client, { apiKey: key, id: `@bench-1x${index + 60}` }),
+    );
     await hold.arrived;
     const stopped = shutDown(services[1].app, { graceSeconds: 30 });
     hold.release();
     for (const { events } of await Promise.all(running)) expect(events.at(-1)?.type).toBe('summary');
     await stopped;
     // The one that stopped has no database any more: these are the other one's.
-    const answers = await Promise.all(Array.from({ length: 6 }, () => ask(client, { apiKey: key, id: '@emptyslip' })));
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => request(client, { apiKey: key, id: '@emptyslip' })),
+    );
     expect(answers.filter(({ error }) => error !== undefined)).toEqual([]);
   });
 });

@@ -44,7 +44,7 @@ class Caller {
     return this;
   }
 
-  get answers(): number {
+  get responses(): number {
     return this.text.split('"isDisposed":true').length - 1;
   }
 }
@@ -67,7 +67,7 @@ describe('the TCP server for messages', () => {
     server.addHandler('large', () => Promise.resolve(of('x'.repeat(16 * MEGABYTE))));
     server.addHandler('long', (_data, context: TcpContext) => {
       // As the service does it: what runs has a place on its connection.
-      const outlet = server.outlet(context);
+      const outlet = server.replyChannel(context);
       return Promise.resolve(
         new Observable((subscriber) => {
           const slot = outlet.begin(() => subscriber.complete());
@@ -155,7 +155,7 @@ describe('the TCP server for messages', () => {
     callers[0]?.socket.destroy();
     await until(() => ends[0]?.destroyed === true);
     const taken = (await join()).read().send('echo');
-    await until(() => taken.answers === 1);
+    await until(() => taken.responses === 1);
   });
 
   it('refuses connections past its bound in all', async () => {
@@ -201,14 +201,14 @@ describe('the TCP server for messages', () => {
   it('answers thousands of messages on one connection with the listeners of one', async () => {
     await start();
     const caller = (await join()).read().send('echo', '0');
-    await until(() => caller.answers === 1);
+    await until(() => caller.responses === 1);
     const [end] = ends;
     const listeners = (): number =>
       (end?.eventNames() ?? []).reduce((sum, name) => sum + (end?.listenerCount(name) ?? 0), 0);
     const before = listeners();
     for (let index = 1; index < 3_000; index += 1) caller.send('echo', String(index));
     let most = 0;
-    await until(() => (most = Math.max(most, listeners())) > 0 && caller.answers === 3_000, 20_000);
+    await until(() => (most = Math.max(most, listeners())) > 0 && caller.responses === 3_000, 20_000);
     // A wait for the reader or a pause is no listener either.
     expect(most).toBeLessThanOrEqual(before + 1);
     expect(listeners()).toBe(before);
@@ -219,7 +219,7 @@ describe('the TCP server for messages', () => {
     let begun = 0;
     const waiting: (() => void)[] = [];
     server.addHandler('guarded', (_data, context: TcpContext) => {
-      const slot = server.outlet(context).begin(() => undefined);
+      const slot = server.replyChannel(context).begin(() => undefined);
       begun += 1;
       return new Promise((resolve) => {
         waiting.push(() => {
@@ -235,7 +235,7 @@ describe('the TCP server for messages', () => {
     expect(begun).toBeLessThan(40);
     await until(() => {
       waiting.splice(0).forEach((end) => end());
-      return caller.answers === 100;
+      return caller.responses === 100;
     });
     expect(begun).toBe(100);
   });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
-import { ask, clientOf, messageUrl } from './message-client.js';
+import { request, clientOf, messageUrl } from './message-client.js';
 
 jest.setTimeout(60_000);
 
@@ -58,11 +58,11 @@ describe('a caller over TCP', () => {
     service = await startService({ environment: { ...MESSAGES, CALLS_PER_KEY: 1 } });
   });
   afterAll(() => service.close());
-  beforeEach(() => service.standIn.reset());
+  beforeEach(() => service.fakeYoutube.reset());
 
   it('who drops the connection leaves its call: what nobody waits for is aborted and not charged', async () => {
     const { key } = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const sender = await Sender.to(messageUrl(service));
     sender.send({ apiKey: key, id: '@fogsignalradio', limit: 3, requestId: 'dropped' });
     await hold.arrived;
@@ -74,7 +74,7 @@ describe('a caller over TCP', () => {
     hold.release();
     expect((await service.get('/usage', key)).body.used).toBeLessThan(3);
     const client = clientOf(messageUrl(service));
-    expect((await ask(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+    expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
     await client.close();
   });
 
@@ -101,7 +101,7 @@ describe('a caller over TCP', () => {
   it('who sends what is no message is cut off, and no other caller', async () => {
     const { key } = await service.organization();
     const client = clientOf(messageUrl(service));
-    expect((await ask(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+    expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
     const sender = await Sender.to(messageUrl(service));
     sender.read();
     const closed = new Promise((resolve) => sender.socket.once('close', resolve));
@@ -112,7 +112,7 @@ describe('a caller over TCP', () => {
     const otherClosed = new Promise((resolve) => other.socket.once('close', resolve));
     other.socket.write(`${2 * MEGABYTE}#${'x'.repeat(MEGABYTE + 1)}`);
     await otherClosed;
-    expect((await ask(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+    expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
     await client.close();
   });
 });
@@ -122,16 +122,16 @@ describe('a service that takes messages and stops', () => {
     const service = await startService({ environment: MESSAGES });
     const { key } = await service.organization();
     const client = clientOf(messageUrl(service));
-    const hold = service.standIn.hold({ kind: 'timedtext' });
-    const running = ask(client, { apiKey: key, id: '@fogsignalradio', limit: 3 });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const running = request(client, { apiKey: key, id: '@fogsignalradio', limit: 3 });
     await hold.arrived;
     const stopped = shutDown(service.app, { graceSeconds: 30 });
-    const late = await ask(client, { apiKey: key, id: '@emptyslip' });
+    const late = await request(client, { apiKey: key, id: '@emptyslip' });
     expect(late.error.error).toMatchObject({ code: 'service_unavailable', retryable: true, retryAfterSeconds: 5 });
     hold.release();
-    const answer = await running;
-    expect(answer.error).toBeUndefined();
-    expect(answer.events.at(-1)?.summary).toMatchObject({ total: 3, fetched: 3 });
+    const response = await running;
+    expect(response.error).toBeUndefined();
+    expect(response.events.at(-1)?.summary).toMatchObject({ total: 3, fetched: 3 });
     await stopped;
     await client.close();
     await service.close();
@@ -141,8 +141,8 @@ describe('a service that takes messages and stops', () => {
     const service = await startService({ environment: MESSAGES });
     const { key, id } = await service.organization();
     const client = clientOf(messageUrl(service));
-    const hold = service.standIn.hold({ kind: 'timedtext' });
-    const running = ask(client, { apiKey: key, id: '@fogsignalradio', limit: 3 });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const running = request(client, { apiKey: key, id: '@fogsignalradio', limit: 3 });
     await hold.arrived;
     await shutDown(service.app, { graceSeconds: 0 });
     expect((await running).events.at(-1)?.type).not.toBe('summary');

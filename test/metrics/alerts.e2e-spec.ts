@@ -32,7 +32,7 @@ beforeAll(async () => {
   service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
   const { key } = await service.organization();
   await service.get('/channels/@tidewater/transcripts', key);
-  service.standIn.setFaults({ kind: 'captcha' });
+  service.fakeYoutube.setFaults({ kind: 'captcha' });
   await service.get('/channels/@bench-1x51/transcripts', key);
   await until(async () => sumOf(await scrape(service), 'ct_http_requests_total') === 2);
   samples = await scrape(service);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 beforeEach(() => {
-  service.standIn.reset();
+  service.fakeYoutube.reset();
   service.link.join();
 });
 
@@ -57,8 +57,8 @@ describe('the figures', () => {
 
   it('count a call, its entries, its lookups, its requests and what it was charged, and then the cached one', async () => {
     const { key } = await service.organization();
-    const ask = () => service.get('/channels/@tidewater/transcripts?limit=5', key);
-    const fetched = await growth(ask);
+    const request = () => service.get('/channels/@tidewater/transcripts?limit=5', key);
+    const fetched = await growth(request);
     expect(fetched('ct_entries_total', { outcome: 'fetched' })).toBe(5);
     expect(fetched('ct_cache_lookups_total', { kind: 'transcript', result: 'miss' })).toBe(5);
     expect(fetched('ct_cache_lookups_total', { result: 'miss' })).toBe(8);
@@ -75,7 +75,7 @@ describe('the figures', () => {
     expect(fetched('ct_upstream_exit_findings_total', { use: 'video', finding: 'answered' })).toBe(5);
     expect(fetched('ct_cache_size_bytes')).toBeGreaterThan(1_000);
 
-    const cached = await growth(ask);
+    const cached = await growth(request);
     expect(cached('ct_entries_total', { outcome: 'cached' })).toBe(5);
     expect(cached('ct_entries_total')).toBe(5);
     expect(cached('ct_cache_lookups_total', { result: 'hit' })).toBe(8);
@@ -115,7 +115,7 @@ describe('the figures', () => {
     });
     try {
       const [one, other, third] = [await busy.organization(), await busy.organization(), await busy.organization()];
-      const hold = busy.standIn.hold({ kind: 'timedtext' }, 2);
+      const hold = busy.fakeYoutube.hold({ kind: 'timedtext' }, 2);
       const path = '/channels/@bench-1x41/transcripts';
       const running = [busy.get(path, one.key), busy.get('/channels/@bench-1x42/transcripts', other.key)];
       await hold.arrived;
@@ -147,7 +147,7 @@ describe('the figures', () => {
     const blocked = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
     try {
       const { key } = await blocked.organization();
-      blocked.standIn.setFaults({ kind: 'captcha', match: { kind: 'player' } });
+      blocked.fakeYoutube.setFaults({ kind: 'captcha', match: { kind: 'player' } });
       await blocked.get('/channels/@bench-8x43/transcripts', key);
       const samples = await scrape(blocked);
       expect(sumOf(samples, 'ct_entries_total', { outcome: 'upstream_blocked' })).toBe(8);
@@ -164,7 +164,7 @@ describe('the figures', () => {
 
   it('tell of a bot check inside a well-formed answer as a block', async () => {
     const { key } = await service.organization();
-    service.standIn.setFaults({ kind: 'bot-check', match: { kind: 'player' } });
+    service.fakeYoutube.setFaults({ kind: 'bot-check', match: { kind: 'player' } });
     const grown = await growth(() => service.get('/channels/@bench-1x44/transcripts', key));
     expect(grown('ct_upstream_blocks_total', { reason: 'bot-check' })).toBeGreaterThan(0);
     expect(grown('ct_upstream_requests_total', { kind: 'player', outcome: 'ok' })).toBeGreaterThan(0);
@@ -174,7 +174,7 @@ describe('the figures', () => {
     const short = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 1 } });
     try {
       const { key } = await short.organization();
-      const hold = short.standIn.hold({ kind: 'timedtext' });
+      const hold = short.fakeYoutube.hold({ kind: 'timedtext' });
       const { body } = await short.get('/channels/@bench-1x45/transcripts', key);
       expect(body.results[0].error.code).toBe('upstream_timeout');
       await until(async () => {
@@ -190,7 +190,7 @@ describe('the figures', () => {
 
   it('tell of answers that their reader did not wait for', async () => {
     const { key } = await service.organization();
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const reader = new AbortController();
     const headers = { Authorization: `Bearer ${key}` };
     const left = fetch(`${service.url}/channels/@bench-1x47/transcripts`, { headers, signal: reader.signal });
@@ -217,7 +217,7 @@ describe('the figures', () => {
     const settled = async (): Promise<number> =>
       sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'settled' });
     const settledBefore = await settled();
-    const hold = service.standIn.hold({ kind: 'timedtext' });
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = service.get('/channels/@bench-1x46/transcripts', key);
     await hold.arrived;
     service.link.cut();
@@ -290,10 +290,10 @@ describe('/metrics itself', () => {
         ...[`Bearer ${token}x`, `Bearer ${key}`, `Basic ${token}`].map((Authorization) => ({ Authorization })),
       ];
       for (const headers of wrong) {
-        const answer = await guarded.request('GET', '/metrics', headers);
-        expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
-        expect(answer.body.error).toMatchObject({ code: 'unauthorized', retryable: false });
-        expect(answer.text).not.toContain('ct_');
+        const response = await guarded.request('GET', '/metrics', headers);
+        expect([response.status, response.headers['www-authenticate']]).toEqual([401, 'Bearer']);
+        expect(response.body.error).toMatchObject({ code: 'unauthorized', retryable: false });
+        expect(response.text).not.toContain('ct_');
       }
       expect(sumOf(await scrape(guarded, { Authorization: `Bearer ${token}` }), 'ct_build_info')).toBe(1);
       expect(guarded.logs.join('')).not.toContain(token);

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { runCli } from '../admin/run-cli.js';
 import { type Customer, QuotaDatabase } from '../quota/quota-database.js';
 import { Program } from './program.js';
@@ -20,11 +20,11 @@ export interface CrashRound {
   /** How long after the calls were sent. */
   killedAfterMs: number;
   /** Transcripts that calls had fetched and answered in full before the kill. */
-  answered: number;
+  responded: number;
   /** Charged in this round. */
   charged: number;
-  /** Transcripts that the stand-in was asked for in this round: nothing beyond it can have been fetched. */
-  askedFor: number;
+  /** Transcripts that the fake YouTube was asked for in this round: nothing beyond it can have been fetched. */
+  requestedFor: number;
   /** Held by reservations that the killed process left, before and after their leases. */
   reservedAfterKill: number;
   reservedAfterLease: number;
@@ -42,7 +42,7 @@ export class CrashRounds {
 
   private constructor(
     private readonly database: QuotaDatabase,
-    private readonly standIn: StandIn,
+    private readonly fakeYoutube: FakeYoutube,
     private readonly customer: Customer,
     private readonly key: string,
   ) {}
@@ -50,30 +50,30 @@ export class CrashRounds {
   /** Measures how long the calls take, and then kills the service in the middle of them, so many times. */
   static async run(rounds: number): Promise<CrashRound[]> {
     const database = await QuotaDatabase.open();
-    const standIn = await startStandIn({ latencyMs: UPSTREAM_LATENCY_MS });
+    const fakeYoutube = await startFakeYoutube({ latencyMs: UPSTREAM_LATENCY_MS });
     try {
       const customer = await database.newCustomer(1_000_000);
       const { key } = await database.keys.issue(customer);
-      const crashes = new CrashRounds(database, standIn, customer, key);
+      const crashes = new CrashRounds(database, fakeYoutube, customer, key);
       await crashes.measure();
       const done: CrashRound[] = [];
       while (done.length < rounds) done.push(await crashes.round());
       return done;
     } finally {
-      await standIn.close();
+      await fakeYoutube.close();
       await database.close();
     }
   }
 
   private async round(): Promise<CrashRound> {
     const before = await this.charged();
-    const askedBefore = this.standIn.requests.count({ kind: 'timedtext' });
+    const requestedBefore = this.fakeYoutube.requests.count({ kind: 'timedtext' });
     const killedAfterMs = randomInt(Math.ceil(this.undisturbedMs));
     const { service, url } = await this.start();
     const calls = this.call(url);
     await sleep(killedAfterMs);
     await service.stop('SIGKILL');
-    const answered = (await calls).reduce((sum, fetched) => sum + fetched, 0);
+    const responded = (await calls).reduce((sum, fetched) => sum + fetched, 0);
     const { reserved: reservedAfterKill } = await this.database.quota.usage(this.customer.organizationId);
     await this.passLeases();
     const verified = await runCli(['usage', this.customer.organizationId, '--verify', '--json'], {
@@ -85,9 +85,9 @@ export class CrashRounds {
     };
     return {
       killedAfterMs,
-      answered,
+      responded,
       charged: (await this.charged()) - before,
-      askedFor: this.standIn.requests.count({ kind: 'timedtext' }) - askedBefore,
+      requestedFor: this.fakeYoutube.requests.count({ kind: 'timedtext' }) - requestedBefore,
       reservedAfterKill,
       reservedAfterLease: reserved,
       verifyExitCode: verified.code,
@@ -108,7 +108,7 @@ export class CrashRounds {
   private async start(): Promise<{ service: Program; url: string }> {
     const service = Program.run('main.js', {
       DATABASE_URL: this.database.url,
-      YOUTUBE_BASE_URL: this.standIn.url,
+      YOUTUBE_BASE_URL: this.fakeYoutube.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
       UPSTREAM_CONCURRENCY: String(UPSTREAM_CONCURRENCY),
       RATE_LIMIT_PER_MINUTE: '0',
@@ -122,8 +122,8 @@ export class CrashRounds {
       Array.from({ length: CALLS_AT_ONCE }, async () => {
         const path = `/channels/@bench-${VIDEOS_PER_CALL}x${(this.channels += 1)}/transcripts`;
         try {
-          const answer = await fetch(url + path, { headers: { Authorization: `Bearer ${this.key}` } });
-          return ((await answer.json()) as { summary: { fetched: number } }).summary.fetched;
+          const response = await fetch(url + path, { headers: { Authorization: `Bearer ${this.key}` } });
+          return ((await response.json()) as { summary: { fetched: number } }).summary.fetched;
         } catch {
           return 0;
         }
@@ -151,9 +151,9 @@ export function faultsOf(round: CrashRound): string[] {
   const rules: [boolean, string][] = [
     [round.verifyExitCode === 0 && round.exact, 'usage --verify does not agree'],
     [round.reservedAfterLease === 0, 'a reservation outlives its lease'],
-    [round.charged >= round.answered, 'an answer that was given was not charged'],
-    [round.charged <= round.askedFor, 'more was charged than was fetched'],
+    [round.charged >= round.responded, 'an answer that was given was not charged'],
+    [round.charged <= round.requestedFor, 'more was charged than was fetched'],
     [round.charged + round.reservedAfterKill <= REQUIRED, 'more is charged or held than was asked for'],
   ];
-  return rules.flatMap(([kept, fault]) => (kept ? [] : [`${fault}: ${JSON.stringify(round)}`]));
+  return rules.flatMap(([stored, fault]) => (stored ? [] : [`${fault}: ${JSON.stringify(round)}`]));
 }

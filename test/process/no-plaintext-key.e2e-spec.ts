@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
 import { runCli } from '../admin/run-cli.js';
 import { randomPart, refuseSecrets, rowsAsText } from '../plaintext-keys.js';
-import { startService, type Answer, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 // Commands are started, one after another.
 jest.setTimeout(120_000);
@@ -22,13 +22,13 @@ const bodies: string[] = [];
 const outputs: string[] = [];
 
 /** Keeps what was answered for the search. */
-async function kept(answering: Promise<Answer>): Promise<Answer> {
-  const answer = await answering;
-  bodies.push(answer.text, JSON.stringify(answer.headers));
-  return answer;
+async function stored(responding: Promise<ServiceResponse>): Promise<ServiceResponse> {
+  const response = await responding;
+  bodies.push(response.text, JSON.stringify(response.headers));
+  return response;
 }
 
-const admin = (method: string, path: string, body?: string): Promise<Answer> =>
+const admin = (method: string, path: string, body?: string): Promise<ServiceResponse> =>
   service.request(
     method,
     `/admin${path}`,
@@ -70,7 +70,7 @@ describe('no API key and no admin token is in plain text', () => {
     keys.push(pro.key, free.key, poor.key);
     const statuses: number[] = [];
     const call = async (path: string, key: string): Promise<void> => {
-      statuses.push((await kept(service.get(path, key))).status);
+      statuses.push((await stored(service.get(path, key))).status);
     };
     await call(`${TRANSCRIPTS}?limit=2`, pro.key);
     await call('/usage', free.key);
@@ -79,12 +79,12 @@ describe('no API key and no admin token is in plain text', () => {
     await call('/channels/@fogsignalradio/transcripts', poor.key);
     await call(TRANSCRIPTS, free.key);
     await call('/channels/@no-such-channel/transcripts', pro.key);
-    statuses.push((await kept(service.request('POST', TRANSCRIPTS, { Authorization: `Bearer ${pro.key}` }))).status);
-    service.standIn.setFaults({ kind: 'captcha' });
+    statuses.push((await stored(service.request('POST', TRANSCRIPTS, { Authorization: `Bearer ${pro.key}` }))).status);
+    service.fakeYoutube.setFaults({ kind: 'captcha' });
     await call('/channels/@bench-2x3/transcripts', pro.key);
-    service.standIn.setFaults({ kind: 'hang' });
+    service.fakeYoutube.setFaults({ kind: 'hang' });
     await call('/channels/@bench-2x4/transcripts', pro.key);
-    service.standIn.reset();
+    service.fakeYoutube.reset();
     service.link.cut();
     await call(TRANSCRIPTS, pro.key);
     service.link.join();
@@ -125,7 +125,7 @@ describe('no API key and no admin token is in plain text', () => {
       [`/admin/organizations?after=${key}`, { Authorization: `Bearer ${ADMIN_TOKEN}` }],
       ['/admin/organizations', bearer],
     ] as [string, Record<string, string>][]) {
-      await kept(service.request('GET', path, headers));
+      await stored(service.request('GET', path, headers));
     }
     for (const body of [
       JSON.stringify({ name: key, plan: 'pro' }),
@@ -134,26 +134,26 @@ describe('no API key and no admin token is in plain text', () => {
       `{"name": ${key}}`,
       key,
     ]) {
-      expect((await kept(admin('POST', '/organizations', body))).status).toBe(400);
+      expect((await stored(admin('POST', '/organizations', body))).status).toBe(400);
     }
-    await kept(admin('POST', `/organizations/${id}/keys`, JSON.stringify({ name: `my key ${key}` })));
-    await kept(admin('POST', `/keys/${key}/rotate`));
-    await kept(admin('DELETE', `/keys/${key}`));
-    await kept(service.request('GET', '/admin/organizations', { Authorization: 'Bearer not-the-admin-token' }));
+    await stored(admin('POST', `/organizations/${id}/keys`, JSON.stringify({ name: `my key ${key}` })));
+    await stored(admin('POST', `/keys/${key}/rotate`));
+    await stored(admin('DELETE', `/keys/${key}`));
+    await stored(service.request('GET', '/admin/organizations', { Authorization: 'Bearer not-the-admin-token' }));
   });
 
   it('after keys were issued, used, rotated, revoked and deleted over HTTP', async () => {
     const { id } = (await admin('POST', '/organizations', '{"name":"Grep","plan":"pro"}')).body as { id: string };
     for (let count = 0; count < 20; count += 1) {
       const { id: keyId, key } = await issued(id);
-      await kept(service.get('/usage', key));
+      await stored(service.get('/usage', key));
       if (count % 3 === 0) keys.push(String((await admin('POST', `/keys/${keyId}/rotate`)).body.key));
-      if (count % 3 === 1) await kept(admin('DELETE', `/keys/${keyId}`));
-      if (count % 5 === 0) await kept(service.get('/usage', key));
+      if (count % 3 === 1) await stored(admin('DELETE', `/keys/${keyId}`));
+      if (count % 5 === 0) await stored(service.get('/usage', key));
     }
-    await kept(admin('GET', `/organizations/${id}/keys`));
-    await kept(admin('GET', `/organizations/${id}/usage?verify=true`));
-    await kept(admin('DELETE', `/organizations/${id}`));
+    await stored(admin('GET', `/organizations/${id}/keys`));
+    await stored(admin('GET', `/organizations/${id}/usage?verify=true`));
+    await stored(admin('DELETE', `/organizations/${id}`));
   });
 
   it('after the commands', async () => {
@@ -162,7 +162,7 @@ describe('no API key and no admin token is in plain text', () => {
     };
     const { id: keyId, key } = await cliKey('key', 'issue', id);
     await cliKey('key', 'rotate', keyId);
-    await kept(service.get('/usage', key));
+    await stored(service.get('/usage', key));
     await cli('key', 'list', id);
     await cli('key', 'list', id, '--json');
     await cli('org', 'list');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Customer, QuotaDatabase } from '../quota/quota-database.js';
 import { Program } from './program.js';
 
@@ -10,15 +10,15 @@ const CALLS = 200;
 const USED_BEFORE = 5;
 
 let database: QuotaDatabase;
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 const services: Program[] = [];
 const urls: string[] = [];
 beforeAll(async () => {
   database = await QuotaDatabase.open();
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
   const variables = {
     DATABASE_URL: database.url,
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     RATE_LIMIT_PER_MINUTE: '0',
     CALLS_PER_KEY: '0',
     CALLS_PER_PROCESS: '0',
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop('SIGKILL')));
-  await standIn.close();
+  await fakeYoutube.close();
   await database.close();
 });
 
@@ -38,9 +38,9 @@ let channels = 0;
 /** A call that needs one count: the channel has one video, and nobody has asked for it before. */
 async function call(index: number, key: string): Promise<{ status: number; fetched: number }> {
   const path = `/channels/@bench-1x${(channels += 1)}/transcripts`;
-  const answer = await fetch(`${urls[index % 2]}${path}`, { headers: { Authorization: `Bearer ${key}` } });
-  const body = (await answer.json()) as { summary?: { fetched: number } };
-  return { status: answer.status, fetched: body.summary?.fetched ?? 0 };
+  const response = await fetch(`${urls[index % 2]}${path}`, { headers: { Authorization: `Bearer ${key}` } });
+  const body = (await response.json()) as { summary?: { fetched: number } };
+  return { status: response.status, fetched: body.summary?.fetched ?? 0 };
 }
 
 async function customerWithKey(monthlyLimit: number): Promise<Customer & { key: string }> {
@@ -56,14 +56,14 @@ describe(`${CALLS} calls at once over two processes`, () => {
       const customer = await customerWithKey(USED_BEFORE + left);
       await database.quota.settle(await database.reserved(customer, USED_BEFORE), USED_BEFORE);
       // All of them are held where the channel is listed, so that they come to the reservation at once.
-      const hold = standIn.hold({ kind: 'browse-uploads' }, CALLS);
+      const hold = fakeYoutube.hold({ kind: 'browse-uploads' }, CALLS);
       const calls = Array.from({ length: CALLS }, (_, index) => call(index, customer.key));
       await hold.arrived;
       hold.release();
-      const answers = await Promise.all(calls);
-      const served = answers.filter(({ status }) => status === 200);
+      const responses = await Promise.all(calls);
+      const served = responses.filter(({ status }) => status === 200);
       expect(served).toEqual(Array<unknown>(left).fill({ status: 200, fetched: 1 }));
-      expect(answers.filter(({ status }) => status === 402)).toHaveLength(CALLS - left);
+      expect(responses.filter(({ status }) => status === 402)).toHaveLength(CALLS - left);
       expect(await database.quota.usage(customer.organizationId)).toMatchObject({
         used: USED_BEFORE + left,
         reserved: 0,

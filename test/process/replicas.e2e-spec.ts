@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { runCli } from '../admin/run-cli.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { createTestDatabase, runQuery } from '../database/test-database.js';
@@ -15,26 +15,26 @@ const VIDEOS = 3;
 /** More than the deadline of a call and the 15 seconds that its lease lasts longer. */
 const LEASE_OVER_MS = 120_000;
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 let database: QuotaDatabase;
 const running: Program[] = [];
 
 beforeAll(async () => {
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
   database = await QuotaDatabase.open();
 });
 afterAll(async () => {
-  await standIn.close();
+  await fakeYoutube.close();
   await database.close();
 });
 afterEach(async () => {
   await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
-  standIn.reset();
+  fakeYoutube.reset();
 });
 
 function start(count: number, variables: Record<string, string> = {}): Program[] {
   const programs = Array.from({ length: count }, () =>
-    Program.run('main.js', { DATABASE_URL: database.url, YOUTUBE_BASE_URL: standIn.url, ...variables }),
+    Program.run('main.js', { DATABASE_URL: database.url, YOUTUBE_BASE_URL: fakeYoutube.url, ...variables }),
   );
   running.push(...programs);
   return programs;
@@ -118,8 +118,8 @@ describe('several processes on one database', () => {
   it('one is killed in mid-call: the other counts what it held until its lease ends, and then grants exactly the rest', async () => {
     const { programs, urls } = await startTwo();
     const { id, key } = await customer(2 * VIDEOS);
-    const hold = standIn.hold({ kind: 'timedtext' });
-    const cut = get(urls[0], `/channels/@bench-${VIDEOS}x72/transcripts`, key).then((answer) => answer.text());
+    const hold = fakeYoutube.hold({ kind: 'timedtext' });
+    const cut = get(urls[0], `/channels/@bench-${VIDEOS}x72/transcripts`, key).then((response) => response.text());
     await hold.arrived;
     await programs[0]?.stop('SIGKILL');
     await expect(cut).rejects.toThrow();
@@ -151,11 +151,11 @@ describe('several processes on one database', () => {
       const path = `/channels/@bench-${VIDEOS}x76/transcripts`;
       expect(await (await get(urls[0], path, payer.key)).json()).toMatchObject({ summary: { fetched: VIDEOS } });
       await programs[0]?.stop('SIGKILL');
-      const requestsBefore = standIn.requests.list.length;
+      const requestsBefore = fakeYoutube.requests.list.length;
       expect(await (await get(urls[1], path, next.key)).json()).toMatchObject({
         summary: { cached: VIDEOS, fetched: 0 },
       });
-      expect(standIn.requests.list).toHaveLength(requestsBefore);
+      expect(fakeYoutube.requests.list).toHaveLength(requestsBefore);
     } finally {
       await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
       await redis.close();

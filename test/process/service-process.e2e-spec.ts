@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { Program, temporaryFolder } from './program.js';
@@ -8,16 +8,16 @@ import { Program, temporaryFolder } from './program.js';
 // Each test starts whole processes, several of them one after another.
 jest.setTimeout(60_000);
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 let database: QuotaDatabase;
 const running: Program[] = [];
 
 beforeAll(async () => {
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
   database = await QuotaDatabase.open();
 });
 afterAll(async () => {
-  await standIn.close();
+  await fakeYoutube.close();
   await database.close();
 });
 afterEach(async () => {
@@ -27,7 +27,7 @@ afterEach(async () => {
 function run(file: 'main.js' | 'cli.js', variables: Record<string, string>, ...args: string[]): Program {
   const program = Program.run(
     file,
-    { DATABASE_URL: database.url, YOUTUBE_BASE_URL: standIn.url, ...variables },
+    { DATABASE_URL: database.url, YOUTUBE_BASE_URL: fakeYoutube.url, ...variables },
     ...args,
   );
   running.push(program);
@@ -62,9 +62,9 @@ describe('the service as a process', () => {
     const service = run('main.js', {});
     const url = await service.url();
     const { id, key } = await newKey();
-    standIn.reset();
-    const hold = standIn.hold({ kind: 'timedtext' });
-    const answering = call(url, `/channels/@bench-3x${signal.length}/transcripts`, key);
+    fakeYoutube.reset();
+    const hold = fakeYoutube.hold({ kind: 'timedtext' });
+    const responding = call(url, `/channels/@bench-3x${signal.length}/transcripts`, key);
     await hold.arrived;
     service.child.kill(signal);
     while (
@@ -74,9 +74,9 @@ describe('the service as a process', () => {
       ))
     );
     hold.release();
-    const answer = await answering;
-    expect(answer.status).toBe(200);
-    expect(((await answer.json()) as { summary: unknown }).summary).toMatchObject({ fetched: 3 });
+    const response = await responding;
+    expect(response.status).toBe(200);
+    expect(((await response.json()) as { summary: unknown }).summary).toMatchObject({ fetched: 3 });
     expect(await service.exited).toEqual({ code: 0, signal: null });
     expect(await database.quota.usage(id)).toMatchObject({ used: 3, reserved: 0 });
   });
@@ -85,8 +85,8 @@ describe('the service as a process', () => {
     const service = run('main.js', { SHUTDOWN_GRACE_SECONDS: '0' });
     const url = await service.url();
     const { id, key } = await newKey();
-    standIn.reset();
-    const hold = standIn.hold({ kind: 'timedtext' });
+    fakeYoutube.reset();
+    const hold = fakeYoutube.hold({ kind: 'timedtext' });
     const answering = call(url, '/channels/@bench-3x17/transcripts', key).then((answer) => answer.text());
     await hold.arrived;
     expect(await service.stop()).toEqual({ code: 0, signal: null });
@@ -97,10 +97,10 @@ describe('the service as a process', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 at %s while it still starts', async (signal) => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const asked = new Promise((resolve) => silent.once('connection', resolve));
+    const requested = new Promise((resolve) => silent.once('connection', resolve));
     const { port } = silent.address() as AddressInfo;
     const service = run('main.js', { DATABASE_URL: `postgres://a:b@127.0.0.1:${port}/c` });
-    await asked;
+    await requested;
     expect(await service.stop(signal)).toEqual({ code: 0, signal: null });
     expect(service.stderr).toBe('');
     silent.close();
@@ -113,16 +113,16 @@ describe('the service as a process', () => {
     const fresh = await QuotaDatabase.open(empty);
     try {
       const { id, key } = await newKey(fresh, 7);
-      standIn.reset();
+      fakeYoutube.reset();
       // Twenty channels of one video each: every call needs one count.
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 20 }, (_, index) =>
           call(urls[index % 2] ?? '', `/channels/@bench-1x${index + 30}/transcripts`, key),
         ),
       );
-      const statuses = answers.map((answer) => answer.status).sort();
+      const statuses = responses.map((answer) => answer.status).sort();
       expect(statuses).toEqual([...Array<number>(7).fill(200), ...Array<number>(13).fill(402)]);
-      await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+      await Promise.all(responses.map((answer) => answer.arrayBuffer()));
       // Nothing ends before it is settled.
       await Promise.all(services.map((service) => service.stop()));
       expect(await fresh.quota.usage(id)).toMatchObject({ used: 7, reserved: 0 });
@@ -172,10 +172,10 @@ describe('a restart on the embedded database', () => {
         run('cli.js', variables, 'org', 'create', '--name', 'Process', '--plan', 'pro', '--json'),
       );
       const { key = '' } = await json(run('cli.js', variables, 'key', 'issue', id, '--json'));
-      standIn.reset();
+      fakeYoutube.reset();
       const whole = await call(url, '/channels/@tidewater/transcripts?limit=2', key);
       expect(await whole.json()).toMatchObject({ summary: { fetched: 2 } });
-      const hold = standIn.hold({ kind: 'timedtext' });
+      const hold = fakeYoutube.hold({ kind: 'timedtext' });
       const cut = call(url, '/channels/@tidewater/transcripts?limit=5', key).then((answer) => answer.text());
       await hold.arrived;
       await first.stop('SIGKILL');

@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
 import { Program } from './program.js';
@@ -9,16 +9,16 @@ jest.setTimeout(60_000);
 
 const DELAY_SECONDS = 3;
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 let database: QuotaDatabase;
 let service: Program;
 
 beforeAll(async () => {
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
   database = await QuotaDatabase.open();
 });
 afterAll(async () => {
-  await standIn.close();
+  await fakeYoutube.close();
   await database.close();
 });
 afterEach(async () => {
@@ -28,7 +28,7 @@ afterEach(async () => {
 async function start(): Promise<string> {
   service = Program.run('main.js', {
     DATABASE_URL: database.url,
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     SHUTDOWN_DELAY_SECONDS: String(DELAY_SECONDS),
     UPSTREAM_CONCURRENCY: '64',
     CALLS_PER_KEY: '0',
@@ -67,7 +67,7 @@ function call(url: string, key: string, agent: Agent | false): Promise<Whole> {
 
 const readiness = (url: string): Promise<number | 'refused'> =>
   fetch(`${url}/health/ready`, { headers: { Connection: 'close' } }).then(
-    (answer) => answer.arrayBuffer().then(() => answer.status),
+    (response) => response.arrayBuffer().then(() => response.status),
     () => 'refused' as const,
   );
 
@@ -86,11 +86,11 @@ describe('a service that is told to stop', () => {
   it('does not wait for the delay when it is told twice', async () => {
     const url = await start();
     service.child.kill('SIGINT');
-    const toldAtMs = performance.now();
+    const reportedAtMs = performance.now();
     await until(async () => (await readiness(url)) === 503);
     service.child.kill('SIGINT');
     expect(await service.exited).toEqual({ code: 0, signal: null });
-    expect(performance.now() - toldAtMs).toBeLessThan(DELAY_SECONDS * 1_000);
+    expect(performance.now() - reportedAtMs).toBeLessThan(DELAY_SECONDS * 1_000);
   });
 
   it('loses no response under load, behind a balancer that heeds readiness', async () => {
@@ -99,7 +99,7 @@ describe('a service that is told to stop', () => {
     const cached = `${url}/channels/@tidewater/transcripts?limit=3`;
     const primed = (await call(cached, key, false)).body.summary.fetched;
     const slow = 40;
-    const hold = standIn.hold({ kind: 'timedtext' }, slow);
+    const hold = fakeYoutube.hold({ kind: 'timedtext' }, slow);
     const held = Array.from({ length: slow }, (_, index) =>
       call(`${url}/channels/@bench-1x${index + 60}/transcripts`, key, false),
     );
@@ -107,26 +107,26 @@ describe('a service that is told to stop', () => {
 
     // Kept connections, each with one request after another, as long as the balancer sends any.
     let sending = true;
-    const answers: Whole[] = [];
+    const responses: Whole[] = [];
     const agent = new Agent({ keepAlive: true, maxSockets: 12 });
     const client = async (): Promise<void> => {
-      while (sending) answers.push(await call(cached, key, agent));
+      while (sending) responses.push(await call(cached, key, agent));
     };
     const clients = Array.from({ length: 12 }, client);
-    await until(() => answers.length > 100);
+    await until(() => responses.length > 100);
     service.child.kill('SIGTERM');
     await until(async () => (await readiness(url)) === 503);
     // The balancer looks again before it believes it, and sends meanwhile.
-    const seenAfter = answers.length;
-    await until(() => answers.length > seenAfter + 24);
+    const seenAfter = responses.length;
+    await until(() => responses.length > seenAfter + 24);
     sending = false;
     await Promise.all(clients);
     await until(async () => (await readiness(url)) === 'refused');
     hold.release();
-    answers.push(...(await Promise.all(held)));
+    responses.push(...(await Promise.all(held)));
 
-    expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-    const fetched = answers.reduce((sum, { body }) => sum + body.summary.fetched, primed);
+    expect(responses.filter(({ status }) => status !== 200)).toEqual([]);
+    const fetched = responses.reduce((sum, { body }) => sum + body.summary.fetched, primed);
     expect(fetched).toBe(primed + slow);
     expect(await service.exited).toEqual({ code: 0, signal: null });
     expect(await database.quota.usage(id)).toMatchObject({ used: fetched, reserved: 0 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { until } from '../until.js';
-import { Estate, send, type Answer, type Replica } from './proxied-replicas.js';
+import { ProxiedReplicas, send, type ServiceResponse, type Replica } from './proxied-replicas.js';
 import { nginxIsInstalled } from './nginx-server.js';
 
 // Processes are stopped and started under load, one after another.
@@ -9,19 +9,20 @@ jest.setTimeout(120_000);
 const CALLERS = 8;
 const VIDEOS = 3;
 
-let estate: Estate;
+let replicas: ProxiedReplicas;
 let customer: { id: string; key: string };
 let channels = 1_000;
 
-const get = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
-  send(estate.nginx, path, { headers: { Authorization: `Bearer ${customer.key}`, ...headers } });
+const get = (path: string, headers: Record<string, string> = {}): Promise<ServiceResponse> =>
+  send(replicas.nginx, path, { headers: { Authorization: `Bearer ${customer.key}`, ...headers } });
 /** A channel of so many videos that nobody has asked for. */
 const newChannel = (videos = VIDEOS): string => `/channels/@bench-${videos}x${(channels += 1)}/transcripts`;
-const fetchedIn = ({ text }: Answer): number => (JSON.parse(text) as { summary: { fetched: number } }).summary.fetched;
+const fetchedIn = ({ text }: ServiceResponse): number =>
+  (JSON.parse(text) as { summary: { fetched: number } }).summary.fetched;
 
 /** Callers who ask for new channels one after another until they are told to stop. */
-function load(): { answers: Answer[]; stop: () => Promise<void> } {
-  const answers: Answer[] = [];
+function load(): { responses: ServiceResponse[]; stop: () => Promise<void> } {
+  const answers: ServiceResponse[] = [];
   let stopped = false;
   const caller = async (): Promise<void> => {
     while (!stopped) answers.push(await get(newChannel()));
@@ -31,10 +32,10 @@ function load(): { answers: Answer[]; stop: () => Promise<void> } {
     stopped = true;
     await callers;
   };
-  return { answers, stop };
+  return { responses: answers, stop };
 }
 
-async function moreAnswers(answers: readonly Answer[], count: number): Promise<void> {
+async function moreResponses(answers: readonly ServiceResponse[], count: number): Promise<void> {
   const before = answers.length;
   await until(() => answers.length >= before + count, 30_000);
 }
@@ -42,38 +43,38 @@ async function moreAnswers(answers: readonly Answer[], count: number): Promise<v
 // Where there is no nginx this cannot be shown; continuous integration installs it.
 (nginxIsInstalled ? describe : describe.skip)('behind nginx, when one of two processes', () => {
   beforeAll(async () => {
-    estate = await Estate.start();
+    replicas = await ProxiedReplicas.start();
   });
-  afterAll(() => estate.close());
+  afterAll(() => replicas.close());
   beforeEach(async () => {
-    estate.standIn.reset();
-    customer = await estate.customer(1_000_000);
+    replicas.fakeYoutube.reset();
+    customer = await replicas.customer(1_000_000);
   });
 
   it('stops at SIGTERM and starts again, under load, each in its turn: every call is answered in full', async () => {
-    estate.standIn.set({ latencyMs: 10 });
-    const { answers, stop } = load();
-    await moreAnswers(answers, 2 * CALLERS);
-    for (const replica of estate.replicas) {
+    replicas.fakeYoutube.set({ latencyMs: 10 });
+    const { responses, stop } = load();
+    await moreResponses(responses, 2 * CALLERS);
+    for (const replica of replicas.replicas) {
       expect(await replica.program.stop('SIGTERM')).toEqual({ code: 0, signal: null });
-      await moreAnswers(answers, 2 * CALLERS);
-      await estate.restart(replica);
+      await moreResponses(responses, 2 * CALLERS);
+      await replicas.restart(replica);
       await until(() => replica.program.stdout.includes('"path":"/channels/'));
     }
     await stop();
-    expect(answers.filter(({ status, ended }) => status !== 200 || !ended)).toEqual([]);
-    expect(new Set(answers.map(fetchedIn))).toEqual(new Set([VIDEOS]));
-    expect(await estate.database.quota.usage(customer.id)).toMatchObject({
-      used: VIDEOS * answers.length,
+    expect(responses.filter(({ status, ended }) => status !== 200 || !ended)).toEqual([]);
+    expect(new Set(responses.map(fetchedIn))).toEqual(new Set([VIDEOS]));
+    expect(await replicas.database.quota.usage(customer.id)).toMatchObject({
+      used: VIDEOS * responses.length,
       reserved: 0,
     });
   });
 
   it('has lost its database and is not ready, the other answers every call, and both once it is back', async () => {
-    const [first] = estate.replicas;
+    const [first] = replicas.replicas;
     first.link.cut();
     await until(async () => (await fetch(`http://127.0.0.1:${first.port}/health/ready`)).status === 503);
-    const answers: Answer[] = [];
+    const answers: ServiceResponse[] = [];
     for (let call = 0; call < 8; call += 1) answers.push(await get('/usage'), await get(newChannel(1)));
     expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200));
     expect((await get('/health/ready')).status).toBe(200);
@@ -82,40 +83,40 @@ async function moreAnswers(answers: readonly Answer[], count: number): Promise<v
     await until(async () => (await fetch(`http://127.0.0.1:${first.port}/health/ready`)).status === 200);
     const ids = Array.from({ length: 20 }, (_, index) => `back-again-${index}-end`);
     for (const id of ids) await get('/usage', { 'X-Request-Id': id });
-    expect(Math.min(...(await estate.servedBy(ids)))).toBeGreaterThanOrEqual(6);
+    expect(Math.min(...(await replicas.servedBy(ids)))).toBeGreaterThanOrEqual(6);
   });
 
   it('is killed in mid-answer, its caller sees that the answer is not whole, and the next call is answered', async () => {
-    const hold = estate.standIn.hold({ kind: 'timedtext' });
+    const hold = replicas.fakeYoutube.hold({ kind: 'timedtext' });
     const path = newChannel();
     const id = 'killed-in-mid-answer';
-    const answering = get(path, { 'X-Request-Id': id });
+    const responding = get(path, { 'X-Request-Id': id });
     await hold.arrived;
     const victim = await holderOfTheOneCall();
     await victim.program.stop('SIGKILL');
-    const cut = await answering;
+    const cut = await responding;
     expect({ status: cut.status, ended: cut.ended }).toEqual({ status: 200, ended: false });
     hold.release();
     // What the killed process had reserved is held until its lease ends, and not charged.
-    expect(await estate.database.quota.usage(customer.id)).toMatchObject({ used: 0, reserved: VIDEOS });
+    expect(await replicas.database.quota.usage(customer.id)).toMatchObject({ used: 0, reserved: VIDEOS });
     const again = await get(path);
     expect([again.status, fetchedIn(again)]).toEqual([200, VIDEOS]);
-    expect(await estate.database.quota.usage(customer.id)).toMatchObject({ used: VIDEOS, reserved: VIDEOS });
-    await estate.restart(victim);
+    expect(await replicas.database.quota.usage(customer.id)).toMatchObject({ used: VIDEOS, reserved: VIDEOS });
+    await replicas.restart(victim);
   });
 
   it('and the other one too are away, the caller is told 503 in the envelope, and to try again', async () => {
-    await Promise.all(estate.replicas.map(({ program }) => program.stop()));
-    const answer = await get('/usage', { 'X-Request-Id': 'nobody-there' });
-    expect(answer.status).toBe(503);
-    expect(answer.headers).toMatchObject({ 'retry-after': '5', 'x-request-id': 'nobody-there' });
-    expect(JSON.parse(answer.text)).toEqual({
+    await Promise.all(replicas.replicas.map(({ program }) => program.stop()));
+    const response = await get('/usage', { 'X-Request-Id': 'nobody-there' });
+    expect(response.status).toBe(503);
+    expect(response.headers).toMatchObject({ 'retry-after': '5', 'x-request-id': 'nobody-there' });
+    expect(JSON.parse(response.text)).toEqual({
       error: {
         ...{ code: 'service_unavailable', retryable: true, requestId: 'nobody-there' },
         message: 'The service cannot be reached at the moment.',
       },
     });
-    await Promise.all(estate.replicas.map((replica) => estate.restart(replica)));
+    await Promise.all(replicas.replicas.map((replica) => replicas.restart(replica)));
     expect((await get('/usage')).status).toBe(200);
   });
 });
@@ -124,6 +125,6 @@ async function moreAnswers(answers: readonly Answer[], count: number): Promise<v
 async function holderOfTheOneCall(): Promise<Replica> {
   const id = 'goes-to-the-idle-one';
   await get('/usage', { 'X-Request-Id': id });
-  const [first] = await estate.servedBy([id]);
-  return estate.replicas[first === 1 ? 1 : 0];
+  const [first] = await replicas.servedBy([id]);
+  return replicas.replicas[first === 1 ? 1 : 0];
 }

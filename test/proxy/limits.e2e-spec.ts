@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
-import { send, type Answer } from './proxied-replicas.js';
+import { send, type ServiceResponse } from './proxied-replicas.js';
 import { freePort, nginxIsInstalled, NginxServer } from './nginx-server.js';
 
 type Change = readonly [from: string, to: string];
@@ -18,7 +18,7 @@ const REFUSED = {
 };
 
 /** What of a refusal a caller can rely on. */
-function refusal({ status, headers, text }: Answer): Record<string, unknown> {
+function refusal({ status, headers, text }: ServiceResponse): Record<string, unknown> {
   const { error } = JSON.parse(text) as { error: Record<string, unknown> };
   expect(error['requestId']).toBe(headers['x-request-id']);
   return {
@@ -41,7 +41,7 @@ function refusal({ status, headers, text }: Answer): Record<string, unknown> {
     proxies.push(started);
     return started;
   };
-  const usage = async (proxy: NginxServer, from: string, forwardedFor?: string): Promise<Answer> =>
+  const usage = async (proxy: NginxServer, from: string, forwardedFor?: string): Promise<ServiceResponse> =>
     send(proxy, '/usage', { from, ...(forwardedFor && { headers: { 'X-Forwarded-For': forwardedFor } }) });
   /** A connection that sends a text and reads nothing on its own. */
   const open = (proxy: NginxServer, text: string): Socket => {
@@ -89,10 +89,10 @@ function refusal({ status, headers, text }: Answer): Record<string, unknown> {
 
   it('refuses the requests of an address beyond its rate with 429, whatever address they claim, and serves others', async () => {
     const proxy = await nginx(...FOUR_REQUESTS);
-    const answers: Answer[] = [];
-    for (let count = 0; count < 6; count += 1) answers.push(await usage(proxy, '127.0.0.2', `203.0.113.${count}`));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429, 429]);
-    expect(answers.slice(4).map(refusal)).toEqual([REFUSED, REFUSED]);
+    const responses: ServiceResponse[] = [];
+    for (let count = 0; count < 6; count += 1) responses.push(await usage(proxy, '127.0.0.2', `203.0.113.${count}`));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429, 429]);
+    expect(responses.slice(4).map(refusal)).toEqual([REFUSED, REFUSED]);
     expect((await usage(proxy, '127.0.0.3')).status).toBe(200);
     expect(requests).toHaveLength(5);
   });

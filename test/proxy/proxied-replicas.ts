@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { startStandIn, type StandIn } from '../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { severableLink, type SeverableLink } from '../database/interruptible-link.js';
 import { Program } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
@@ -17,7 +17,7 @@ export interface Replica {
 }
 
 /** What came back for one request; `ended` is false when the connection broke within the body. */
-export interface Answer {
+export interface ServiceResponse {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
@@ -34,30 +34,30 @@ export interface Sending {
   onText?: (text: string) => void;
 }
 
-/** Two processes of the service on one database and one stand-in, and nginx in front of them. */
-export class Estate {
+/** Two processes of the service on one database and one fake YouTube, and nginx in front of them. */
+export class ProxiedReplicas {
   private readonly others: NginxServer[] = [];
 
   private constructor(
     readonly database: QuotaDatabase,
-    readonly standIn: StandIn,
+    readonly fakeYoutube: FakeYoutube,
     readonly replicas: readonly [Replica, Replica],
     readonly nginx: NginxServer,
   ) {}
 
-  static async start(): Promise<Estate> {
+  static async start(): Promise<ProxiedReplicas> {
     const database = await QuotaDatabase.open();
-    const standIn = await startStandIn();
+    const fakeYoutube = await startFakeYoutube();
     const ports: [number, number] = [await freePort(), await freePort()];
     // Before the processes: it does not mind that nobody listens yet, and a fault in its configuration leaves none behind.
     const nginx = await NginxServer.start({ replicas: ports });
     const replica = async (port: number): Promise<Replica> => {
       const link = await severableLink(database.url);
-      return { port, link, program: run(port, link, standIn) };
+      return { port, link, program: run(port, link, fakeYoutube) };
     };
     const replicas: [Replica, Replica] = [await replica(ports[0]), await replica(ports[1])];
     await Promise.all(replicas.map(({ program }) => program.url()));
-    return new Estate(database, standIn, replicas, nginx);
+    return new ProxiedReplicas(database, fakeYoutube, replicas, nginx);
   }
 
   /** One more nginx in front of the same processes. */
@@ -76,7 +76,7 @@ export class Estate {
 
   /** Starts a process that has ended once more, and waits until it is ready. */
   async restart(replica: Replica): Promise<void> {
-    replica.program = run(replica.port, replica.link, this.standIn);
+    replica.program = run(replica.port, replica.link, this.fakeYoutube);
     await replica.program.url();
   }
 
@@ -92,16 +92,16 @@ export class Estate {
     await Promise.all([this.nginx, ...this.others].map((nginx) => nginx.close()));
     await Promise.all(this.replicas.map(({ program }) => program.stop('SIGKILL')));
     await Promise.all(this.replicas.map(({ link }) => link.close()));
-    await this.standIn.close();
+    await this.fakeYoutube.close();
     await this.database.close();
   }
 }
 
-function run(port: number, link: SeverableLink, standIn: StandIn): Program {
+function run(port: number, link: SeverableLink, fakeYoutube: FakeYoutube): Program {
   return Program.run('main.js', {
     PORT: String(port),
     DATABASE_URL: link.url,
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     TRUST_PROXY: '1',
     ADMIN_TOKEN,
     RATE_LIMIT_PER_MINUTE: '0',
@@ -111,7 +111,7 @@ function run(port: number, link: SeverableLink, standIn: StandIn): Program {
 }
 
 /** Sends a request; the path goes out exactly as it is given. Rejects when no answer begins. */
-export function send(nginx: NginxServer, path: string, options: Sending = {}): Promise<Answer> {
+export function send(nginx: NginxServer, path: string, options: Sending = {}): Promise<ServiceResponse> {
   const { method = 'GET', headers = {}, body, from, onText } = options;
   return new Promise((resolve, reject) => {
     const request = httpRequest(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { until } from '../until.js';
-import { ADMIN_TOKEN, Estate, send, type Answer, type Sending } from './proxied-replicas.js';
+import { ADMIN_TOKEN, ProxiedReplicas, send, type ServiceResponse, type Sending } from './proxied-replicas.js';
 import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
 
 // Two processes of the service are started.
@@ -11,55 +11,58 @@ const FAILURES_OF_BOTH = 40;
 const CHANNEL_URL = 'https://www.youtube.com/@tidewater';
 const LINES = { Accept: 'application/x-ndjson' };
 
-let estate: Estate;
+let replicas: ProxiedReplicas;
 let key: string;
 let requests = 0;
 
 /** Request ids that no other test has. */
 const newIds = (count: number): string[] => Array.from({ length: count }, () => `proxy-test-${(requests += 1)}-end`);
-const get = (path: string, { headers, ...rest }: Sending = {}, nginx: NginxServer = estate.nginx): Promise<Answer> =>
-  send(nginx, path, { ...rest, headers: { Authorization: `Bearer ${key}`, ...headers } });
-const errorOf = ({ text }: Answer): Record<string, unknown> =>
+const get = (
+  path: string,
+  { headers, ...rest }: Sending = {},
+  nginx: NginxServer = replicas.nginx,
+): Promise<ServiceResponse> => send(nginx, path, { ...rest, headers: { Authorization: `Bearer ${key}`, ...headers } });
+const errorOf = ({ text }: ServiceResponse): Record<string, unknown> =>
   (JSON.parse(text) as { error: Record<string, unknown> }).error;
 
 /** The code of an error that nginx answered with in the service's envelope. */
-const refusedByProxy = (answer: Answer): unknown => {
-  expect([answer.status, answer.headers['content-type'], errorOf(answer)]).toMatchObject([
+const refusedByProxy = (response: ServiceResponse): unknown => {
+  expect([response.status, response.headers['content-type'], errorOf(response)]).toMatchObject([
     404,
     'application/json; charset=utf-8',
-    { retryable: false, requestId: answer.headers['x-request-id'] },
+    { retryable: false, requestId: response.headers['x-request-id'] },
   ]);
-  return errorOf(answer)['code'];
+  return errorOf(response)['code'];
 };
 /** The line of nginx's log with this request id; undefined while there is none. */
 const lineOf = (id: string): Record<string, unknown> | undefined => {
-  const line = estate.nginx.log.split('\n').find((one) => one.includes(`"requestId":"${id}"`));
+  const line = replicas.nginx.log.split('\n').find((one) => one.includes(`"requestId":"${id}"`));
   return line === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>);
 };
 
 // Where there is no nginx this cannot be shown; continuous integration installs it.
 (nginxIsInstalled ? describe : describe.skip)('two processes behind nginx, as it is shipped,', () => {
   beforeAll(async () => {
-    estate = await Estate.start();
-    ({ key } = await estate.customer());
+    replicas = await ProxiedReplicas.start();
+    ({ key } = await replicas.customer());
   });
-  afterAll(() => estate.close());
-  beforeEach(() => estate.standIn.reset());
+  afterAll(() => replicas.close());
+  beforeEach(() => replicas.fakeYoutube.reset());
 
   it('share the calls that follow one another', async () => {
     const ids = newIds(20);
     for (const id of ids) expect((await get('/usage', { headers: { 'X-Request-Id': id } })).status).toBe(200);
     // By turns, but for a call that comes before nginx has noted the end of the one before.
-    expect(Math.min(...(await estate.servedBy(ids)))).toBeGreaterThanOrEqual(6);
+    expect(Math.min(...(await replicas.servedBy(ids)))).toBeGreaterThanOrEqual(6);
   });
 
   it('a long call takes one of them, and short ones go to the other', async () => {
-    const hold = estate.standIn.hold({ kind: 'timedtext' });
+    const hold = replicas.fakeYoutube.hold({ kind: 'timedtext' });
     const long = get('/channels/@bench-1x41/transcripts');
     await hold.arrived;
     const ids = newIds(20);
     for (const id of ids) await get('/usage', { headers: { 'X-Request-Id': id } });
-    expect(Math.max(...(await estate.servedBy(ids)))).toBeGreaterThanOrEqual(16);
+    expect(Math.max(...(await replicas.servedBy(ids)))).toBeGreaterThanOrEqual(16);
     hold.release();
     expect((await long).status).toBe(200);
   });
@@ -69,38 +72,41 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['raw', CHANNEL_URL],
     ['with merged slashes', CHANNEL_URL.replace('//', '/')],
   ])('give the same answer for a channel URL %s, passed on untouched or decoded on the way', async (_, id) => {
-    const decoding = await estate.anotherNginx({ decoding: true });
+    const decoding = await replicas.anotherNginx({ decoding: true });
     const plain = await get('/channels/@tidewater/transcripts?limit=1');
     // The one passes on what was sent, whose slashes are two unless the caller merged them; the other makes one of them.
     const ways: [NginxServer, string][] = [
-      [estate.nginx, decodeURIComponent(id)],
+      [replicas.nginx, decodeURIComponent(id)],
       [decoding, CHANNEL_URL.replace('//', '/')],
     ];
     for (const [nginx, arrivesAs] of ways) {
       const [requestId = ''] = newIds(1);
-      const answer = await get(
+      const response = await get(
         `/channels/${id}/transcripts?limit=1`,
         { headers: { 'X-Request-Id': requestId } },
         nginx,
       );
-      expect(answer.status).toBe(200);
-      expect(JSON.parse(answer.text)).toMatchObject({ channel: JSON.parse(plain.text).channel, summary: { total: 1 } });
-      await estate.servedBy([requestId]);
-      const logged = estate.replicas.flatMap(({ program }) => program.stdout.split('\n'));
+      expect(response.status).toBe(200);
+      expect(JSON.parse(response.text)).toMatchObject({
+        channel: JSON.parse(plain.text).channel,
+        summary: { total: 1 },
+      });
+      await replicas.servedBy([requestId]);
+      const logged = replicas.replicas.flatMap(({ program }) => program.stdout.split('\n'));
       expect(logged.find((line) => line.includes(requestId))).toContain(`"path":"/channels/${arrivesAs}/transcripts"`);
     }
   });
 
   it('each line of an answer arrives while the next is still being fetched', async () => {
-    const hold = estate.standIn.hold({ kind: 'timedtext', path: 'fs-229' });
+    const hold = replicas.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-229' });
     let sofar = '';
     const onText = (text: string): void => void (sofar = text);
-    const answering = get('/channels/@fogsignalradio/transcripts?limit=3', { headers: LINES, onText });
+    const responding = get('/channels/@fogsignalradio/transcripts?limit=3', { headers: LINES, onText });
     await hold.arrived;
     await until(() => sofar.split('\n').filter((line) => line.includes('"type":"result"')).length === 2);
     expect(sofar).not.toContain('"type":"summary"');
     hold.release();
-    const answer = await answering;
+    const answer = await responding;
     expect(answer.ended).toBe(true);
     expect(answer.text.trimEnd().split('\n')).toHaveLength(5);
   });
@@ -121,7 +127,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
 
   it('the address of the caller is counted, not that of the proxy, and not what the caller says it is', async () => {
     const failing = async (from: string, claimed = '203.0.113.9'): Promise<number> =>
-      (await send(estate.nginx, '/usage', { from, headers: { 'X-Forwarded-For': claimed } })).status;
+      (await send(replicas.nginx, '/usage', { from, headers: { 'X-Forwarded-For': claimed } })).status;
     const statuses: number[] = [];
     for (let tried = 0; tried < FAILURES_OF_BOTH + 20; tried += 1) {
       statuses.push(await failing('127.0.0.2', `203.0.113.${tried}`));
@@ -133,27 +139,27 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
 
   it('/admin and /metrics are passed on for the networks that the configuration names, and for nobody else', async () => {
     const admin = "'~^/admin/' operators;";
-    const open = await estate.anotherNginx({
+    const open = await replicas.anotherNginx({
       changes: [
         ['# 10.20.0.0/16 1;', '127.0.0.4/32 1;'],
         // As docs/operations.md opens it.
         [admin, `${admin} '~^/metrics(?:\\?|$)' operators;`],
       ],
     });
-    const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<Answer> =>
+    const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<ServiceResponse> =>
       send(nginx, path, {
         ...{ method: 'POST', from, body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
         headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
       });
     expect((await create(open, '127.0.0.4')).status).toBe(201);
-    await until(() => estate.replicas.some(({ program }) => program.stdout.includes('"address":"127.0.0.4"')));
+    await until(() => replicas.replicas.some(({ program }) => program.stdout.includes('"address":"127.0.0.4"')));
     for (const path of ['/ADMIN/organizations', '//admin/organizations', '/admin/../admin/organizations']) {
       expect([path, refusedByProxy(await create(open, '127.0.0.4', path))]).toEqual([path, 'not_found']);
     }
     expect((await send(open, '/metrics', { from: '127.0.0.4' })).status).toBe(200);
     expect(refusedByProxy(await send(open, '/metrics', { from: '127.0.0.5' }))).toBe('not_found');
     expect(refusedByProxy(await create(open, '127.0.0.5'))).toBe('not_found');
-    expect(refusedByProxy(await create(estate.nginx, '127.0.0.4'))).toBe('not_found');
+    expect(refusedByProxy(await create(replicas.nginx, '127.0.0.4'))).toBe('not_found');
   });
 
   it.each([
@@ -248,8 +254,8 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     expect(given).toMatch(/^[0-9a-f]{32}$/);
     const masked = (await get('/usage', { headers: { 'X-Request-Id': key } })).headers['x-request-id'];
     expect(masked).toMatch(/^[0-9a-f]{32}$/);
-    await until(() => [id, given, masked].every((one) => estate.nginx.log.includes(`"requestId":"${String(one)}"`)));
-    expect(estate.nginx.log).not.toContain(key);
+    await until(() => [id, given, masked].every((one) => replicas.nginx.log.includes(`"requestId":"${String(one)}"`)));
+    expect(replicas.nginx.log).not.toContain(key);
   });
 
   it('an error of the service passes as it is, and what nginx refuses itself has the same envelope', async () => {

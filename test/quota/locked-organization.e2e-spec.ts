@@ -32,12 +32,12 @@ describe('an organization whose row is locked', () => {
     const release = await lock(`SELECT 1 FROM organizations WHERE id = '${locked.id}' FOR UPDATE`);
     const calls = Promise.all(Array.from({ length: 20 }, (_call, index) => call(locked, index + 1)));
     await until(async () => (await waiting()).length > 0);
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       service.get('/usage', other.key),
       service.get('/usage', locked.key),
       ...Array.from({ length: 5 }, (_call, index) => call(other, index + 100)),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
     expect((await waiting()).length).toBeLessThanOrEqual(6);
     expect((await calls).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 503));
     await release();

@@ -43,7 +43,7 @@ describe('any sequence of reservations, settlements, waits and changes of the li
           const ids: string[] = [];
           for (const one of steps) {
             await take(one, customer, model, ids);
-            expect(await database.quota.usage(customer.organizationId)).toMatchObject(model.figures());
+            expect(await database.quota.usage(customer.organizationId)).toMatchObject(model.counts());
           }
           expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
         }),

@@ -45,7 +45,7 @@ export class QuotaModel {
     reservation.state = 'settled';
   }
 
-  figures(): { limit: number; used: number; reserved: number; remaining: number } {
+  counts(): { limit: number; used: number; reserved: number; remaining: number } {
     const [used, reserved] = [this.used(this.month()), this.reserved(this.month())];
     return { limit: this.limit, used, reserved, remaining: Math.max(0, this.limit - used - reserved) };
   }

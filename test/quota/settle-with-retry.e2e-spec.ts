@@ -88,8 +88,8 @@ async function breakSettling(): Promise<void> {
 }
 
 async function mendSettling(): Promise<void> {
-  const [{ away } = { away: false }] = await database.dataSource.query<{ away: boolean }[]>(
-    "SELECT to_regproc('quota_settle_away') IS NOT NULL AS away",
+  const [{ unavailable } = { unavailable: false }] = await database.dataSource.query<{ unavailable: boolean }[]>(
+    "SELECT to_regproc('quota_settle_away') IS NOT NULL AS unavailable",
   );
-  if (away) await database.dataSource.query('ALTER FUNCTION quota_settle_away RENAME TO quota_settle');
+  if (unavailable) await database.dataSource.query('ALTER FUNCTION quota_settle_away RENAME TO quota_settle');
 }

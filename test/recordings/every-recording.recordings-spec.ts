@@ -18,7 +18,7 @@ beforeAll(async () => {
   replay = await startReplay(folder, {});
 });
 
-beforeEach(() => replay.answerAs(null));
+beforeEach(() => replay.respondAs(null));
 afterEach(() => adapter?.close());
 afterAll(() => replay.close());
 
@@ -30,8 +30,8 @@ async function open(clients: YoutubeClient[] = ['VISIONOS']): Promise<Adapter['p
 /** The argument of the recorded request, or the video that the answer names where the request was not kept. */
 function argumentOf(name: string, ...path: string[]): string {
   const { request, body } = recordings.get(name) ?? { request: null, body: 'null' };
-  const answer: unknown = body.startsWith('{') ? JSON.parse(body) : null;
-  return asString(at(request, ...path)) ?? asString(at(answer, 'videoDetails', 'videoId')) ?? 'aaaaaaaaaaa';
+  const response: unknown = body.startsWith('{') ? JSON.parse(body) : null;
+  return asString(at(request, ...path)) ?? asString(at(response, 'videoDetails', 'videoId')) ?? 'aaaaaaaaaaa';
 }
 
 async function outcomeOf<T>(reading: Promise<T>, say: (value: T) => string): Promise<string> {
@@ -44,7 +44,7 @@ async function outcomeOf<T>(reading: Promise<T>, say: (value: T) => string): Pro
 }
 
 const channel: Read = async (name) => {
-  replay.answerAs(name);
+  replay.respondAs(name);
   const reading = (await open()).readChannel(argumentOf(name, 'browseId'), context());
   return outcomeOf(reading, (read) =>
     read.name !== '' && read.handle?.startsWith('@') ? 'named, with a handle' : 'named',
@@ -52,7 +52,7 @@ const channel: Read = async (name) => {
 };
 
 const uploads: Read = async (name) => {
-  replay.answerAs(name);
+  replay.respondAs(name);
   const reading = (await open()).listUploads(`UC${'x'.repeat(22)}`, 25, context());
   return outcomeOf(reading, ({ uploads, complete }) => {
     const failures = new Set(uploads.map(({ failure }) => failure ?? 'free'));
@@ -61,7 +61,7 @@ const uploads: Read = async (name) => {
 };
 
 const resolve: Read = async (name) => {
-  replay.answerAs(name);
+  replay.respondAs(name);
   const reading = (await open()).resolveChannel({ kind: 'handle', handle: 'whoever' }, context());
   return outcomeOf(reading, (id) => (/^UC[\w-]{22}$/.test(id) ? 'an ID' : id));
 };
@@ -71,7 +71,7 @@ const video =
   (client: YoutubeClient, everything = false): Read =>
   async (name) => {
     const path = recordings.get(name)?.path.includes('reel') ? ['playerRequest', 'videoId'] : ['videoId'];
-    if (everything) replay.answerAs(name);
+    if (everything) replay.respondAs(name);
     else replay.playAs(name);
     const outcome = await (await open([client])).readVideo(argumentOf(name, ...path), [], context());
     return `${end(outcome)}${outcome.details.publishedAt === null ? '' : ', dated'}`;

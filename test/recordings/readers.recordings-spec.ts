@@ -30,9 +30,9 @@ const bodyOf = (name: string): unknown => at(recordingOf(name), 'response', 'bod
 /** The video that was asked for; some recordings have lost their request and are asked for by their answer. */
 function videoIdOf(name: string): string {
   const recording = recordingOf(name);
-  const asked =
+  const requested =
     at(recording, 'request', 'body', 'videoId') ?? at(recording, 'request', 'body', 'playerRequest', 'videoId');
-  return asString(asked) ?? asString(at(recording, 'response', 'body', 'videoDetails', 'videoId')) ?? '';
+  return asString(requested) ?? asString(at(recording, 'response', 'body', 'videoDetails', 'videoId')) ?? '';
 }
 
 const text = (body: unknown): string => (typeof body === 'string' ? body : '');

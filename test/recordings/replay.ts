@@ -23,7 +23,7 @@ export interface Replay {
   /** Answers `/player` with this recording, whatever is asked; null for the one of the video asked for. */
   playAs(name: string | null): void;
   /** Answers everything but the request for visitor data with this recording, whatever is asked; null for none. */
-  answerAs(name: string | null): void;
+  respondAs(name: string | null): void;
   close(): Promise<void>;
 }
 
@@ -62,10 +62,10 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
   const recordings = readRecordings(folder);
   const missed: string[] = [];
   let playing: string | null = null;
-  let answering: string | null = null;
+  let responding: string | null = null;
 
   const find = (method: string, path: string, argument: string): Recording | undefined => {
-    if (answering !== null && path !== '/youtubei/v1/visitor_id') return recordings.get(answering);
+    if (responding !== null && path !== '/youtubei/v1/visitor_id') return recordings.get(responding);
     if (path === '/api/timedtext') return recordings.get('timedtext-xml');
     if (path === '/youtubei/v1/player' && playing !== null) return recordings.get(playing);
     const alias = aliases[argument];
@@ -101,9 +101,9 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
       if (name !== null && !recordings.has(name)) throw new Error(`There is no recording ${name}.`);
       playing = name;
     },
-    answerAs: (name) => {
+    respondAs: (name) => {
       if (name !== null && !recordings.has(name)) throw new Error(`There is no recording ${name}.`);
-      answering = name;
+      responding = name;
     },
     close: async () => {
       const closed = once(server, 'close');

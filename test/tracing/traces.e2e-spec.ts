@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ClientProxyFactory, Transport } from '@nestjs/microservices';
-import { ask } from '../messages/message-client.js';
+import { request } from '../messages/message-client.js';
 import { refuseSecrets } from '../plaintext-keys.js';
 import { Program } from '../process/program.js';
 import { startService, type TestService } from '../service.js';
@@ -13,7 +13,7 @@ jest.setTimeout(60_000);
 const SERVER = 2;
 const CLIENT = 3;
 
-// Its database and its stand-in are those of the programs here, and its keys are valid there.
+// Its database and its fake YouTube are those of the programs here, and its keys are valid there.
 let home: TestService;
 beforeAll(async () => {
   home = await startService();
@@ -25,7 +25,7 @@ const collectors: Collector[] = [];
 afterEach(async () => {
   await Promise.all(programs.splice(0).map((program) => program.stop()));
   await Promise.all(collectors.splice(0).map((collector) => collector.close()));
-  home.standIn.reset();
+  home.fakeYoutube.reset();
 });
 
 async function collector(status?: number): Promise<Collector> {
@@ -37,7 +37,7 @@ async function collector(status?: number): Promise<Collector> {
 function traced(endpoint: string, variables: Record<string, string> = {}): Program {
   const program = Program.run('main.js', {
     DATABASE_URL: home.databaseUrl,
-    YOUTUBE_BASE_URL: home.standIn.url,
+    YOUTUBE_BASE_URL: home.fakeYoutube.url,
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
     ...variables,
   });
@@ -64,10 +64,10 @@ describe('a call with a traceparent', () => {
     const { key } = await home.organization();
     const caller = parent();
     const url = await service.url();
-    const answer = await fetch(`${url}/channels/@fogsignalradio/transcripts?limit=3`, {
+    const response = await fetch(`${url}/channels/@fogsignalradio/transcripts?limit=3`, {
       headers: { Authorization: `Bearer ${key}`, traceparent: `00-${caller.traceId}-${caller.spanId}-01` },
     });
-    expect(((await answer.json()) as { summary: unknown }).summary).toMatchObject({ total: 3, fetched: 3 });
+    expect(((await response.json()) as { summary: unknown }).summary).toMatchObject({ total: 3, fetched: 3 });
     expect(await service.stop()).toEqual({ code: 0, signal: null });
 
     const spans = to.spans.filter(({ traceId }) => traceId === caller.traceId);
@@ -131,8 +131,8 @@ describe('a call with a traceparent', () => {
     await service.url();
     const port = /"url":"tcp:\/\/127\.0\.0\.1:(\d+)"/.exec(service.stdout)?.[1];
     const client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port: Number(port) } });
-    expect((await ask(client, { apiKey: key, id: '@fogsignalradio', limit: 2 })).error).toBeUndefined();
-    expect((await ask(client, { apiKey: key, id: 'not a channel!' })).error).toBeDefined();
+    expect((await request(client, { apiKey: key, id: '@fogsignalradio', limit: 2 })).error).toBeUndefined();
+    expect((await request(client, { apiKey: key, id: 'not a channel!' })).error).toBeDefined();
     await client.close();
     await service.stop();
     const [first, refused] = named(to.spans, 'process channels.transcripts');

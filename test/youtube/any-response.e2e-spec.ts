@@ -42,9 +42,9 @@ let given: Record<string, Given | ((url: URL) => Given)> = {};
 
 beforeAll(async () => {
   server = createServer((request, response) => {
-    const asked = new URL(request.url ?? '', 'http://any.invalid');
-    const answer = given[asked.pathname.split('/').at(-1) ?? ''] ?? given['else'] ?? json({});
-    const { status, headers, body } = typeof answer === 'function' ? answer(asked) : answer;
+    const requested = new URL(request.url ?? '', 'http://any.invalid');
+    const answer = given[requested.pathname.split('/').at(-1) ?? ''] ?? given['else'] ?? json({});
+    const { status, headers, body } = typeof answer === 'function' ? answer(requested) : answer;
     request.resume().on('end', () => response.writeHead(status, headers).end(body));
   });
   server.listen(0, '127.0.0.1');
@@ -177,8 +177,8 @@ describe('a mask that is refused', () => {
     const masks: boolean[] = [];
     const dated = json({ ...player, ...microformatResponse() });
     const refusal: Given = { ...json({ error: { code: 400 } }), status: 400 };
-    const ofVideo = (asked: URL): Given => {
-      const fields = asked.searchParams.get('$fields');
+    const ofVideo = (requested: URL): Given => {
+      const fields = requested.searchParams.get('$fields');
       if (fields === PLAYER_FIELDS) return json({ ...player, responseContext: undefined });
       masks.push(fields !== null);
       return fields === null ? dated : refusal;
@@ -205,9 +205,11 @@ describe('an age-gated channel', () => {
     const link = { browseEndpoint: { browseId: CHANNEL_ID, canonicalBaseUrl: '/@a.whisky' } };
     const byline = { runs: [{ text: 'The tavern', navigationEndpoint: link }] };
     // The gate is asked for with a mask; the list, for its owner, without.
-    const browse = (asked: URL) =>
+    const browse = (requested: URL) =>
       json(
-        asked.searchParams.has('$fields') ? page : oldPage([playlistVideo('aaaaaaaaaaa', { shortBylineText: byline })]),
+        requested.searchParams.has('$fields')
+          ? page
+          : oldPage([playlistVideo('aaaaaaaaaaa', { shortBylineText: byline })]),
       );
     given = { browse };
     const adapter = await openAdapter(url);

@@ -1,27 +1,27 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import * as others from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
-import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
 
 beforeAll(async () => {
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
 });
 
 beforeEach(async () => {
-  standIn.reset();
-  adapter = await openAdapter(standIn.url);
+  fakeYoutube.reset();
+  adapter = await openAdapter(fakeYoutube.url);
 });
 
 afterEach(async () => {
   await adapter.close();
-  await standIn.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
+  await fakeYoutube.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
 });
 
-afterAll(() => standIn.close());
+afterAll(() => fakeYoutube.close());
 
 const resolve = (kind: 'handle' | 'custom' | 'user' | 'vanity', name: string) =>
   adapter.platform.resolveChannel(kind === 'handle' ? { kind, handle: name } : { kind, name }, context());
@@ -42,7 +42,7 @@ describe('finding a channel', () => {
     await expect(adapter.platform.resolveChannel({ kind: 'id', id: HARBOUR_LIGHT.id }, context())).resolves.toBe(
       HARBOUR_LIGHT.id,
     );
-    expect(standIn.requests.total).toBe(0);
+    expect(fakeYoutube.requests.total).toBe(0);
   });
 
   it('what leads nowhere is not found', async () => {
@@ -57,7 +57,7 @@ describe('finding a channel', () => {
       ['reset', 'upstream_failure'],
       ['not-json', 'upstream_failure'],
     ] as const) {
-      standIn.setFaults({ kind, match: { kind: 'resolve' } });
+      fakeYoutube.setFaults({ kind, match: { kind: 'resolve' } });
       await expect(resolve('handle', 'harbourlight')).rejects.toMatchObject({ code });
     }
   });
@@ -85,7 +85,7 @@ describe('a channel’s uploads', () => {
   const ids = (uploads: readonly { videoId: string }[]) => uploads.map(({ videoId }) => videoId);
 
   it.each(['old', 'new'] as const)('in the %s shape of the page, newest first', async (playlistShape) => {
-    standIn.set({ playlistShape });
+    fakeYoutube.set({ playlistShape });
     const { uploads, complete } = await list(HARBOUR_LIGHT.id);
     expect(complete).toBe(true);
     const named = ids(uploads);
@@ -104,7 +104,7 @@ describe('a channel’s uploads', () => {
   it('are read on until there are as many as asked for, and no further', async () => {
     const first = await list(others.FOG_SIGNAL.id, 100);
     expect([first.uploads.length, first.complete]).toEqual([100, false]);
-    expect(standIn.requests.count({ kind: 'browse-continuation' })).toBe(0);
+    expect(fakeYoutube.requests.count({ kind: 'browse-continuation' })).toBe(0);
     const all = await list(others.FOG_SIGNAL.id, 1_000);
     expect([all.uploads.length, all.complete]).toEqual([230, true]);
     expect(ids(all.uploads)).toEqual(others.FOG_SIGNAL.uploads().map(({ id }) => id));
@@ -127,7 +127,7 @@ describe('a channel’s uploads', () => {
   it.each(['500', 'captcha', 'reset', 'empty', 'not-json', 'truncated'] as const)(
     'come although the list of Shorts and the feed end in %s; kinds and dates are then unknown',
     async (kind) => {
-      standIn.setFaults({ kind, match: { kind: ['browse-shorts', 'feed'] } });
+      fakeYoutube.setFaults({ kind, match: { kind: ['browse-shorts', 'feed'] } });
       const { uploads } = await list(HARBOUR_LIGHT.id);
       expect(uploads.length).toBeGreaterThan(20);
       expect(uploads.every(({ publishedAt }) => publishedAt === null)).toBe(true);
@@ -137,7 +137,7 @@ describe('a channel’s uploads', () => {
   );
 
   it('do not wait for a list of Shorts that hangs', async () => {
-    const hold = standIn.hold({ kind: 'browse-shorts' });
+    const hold = fakeYoutube.hold({ kind: 'browse-shorts' });
     const { uploads } = await list(others.WITHOUT_HANDLE.id);
     expect(uploads.map(({ kind }) => kind)).toEqual([null, null]);
     hold.release();
@@ -157,19 +157,19 @@ describe('a channel’s uploads', () => {
     ['not-json', 'upstream_failure'],
     ['huge', 'upstream_failure'],
   ] as const)('%s on the list itself is %s, never a short or empty list', async (kind, code) => {
-    standIn.setFaults({ kind, match: { kind: 'browse-uploads' } });
+    fakeYoutube.setFaults({ kind, match: { kind: 'browse-uploads' } });
     await expect(list(HARBOUR_LIGHT.id)).rejects.toMatchObject({ code });
   });
 
   it('a second page that fails is not told as the end of the list', async () => {
-    standIn.setFaults({ kind: '500', match: { kind: 'browse-continuation' } });
+    fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse-continuation' } });
     await expect(list(others.FOG_SIGNAL.id, 200)).rejects.toMatchObject({ code: 'upstream_failure' });
   });
 
   it('a retry heals what passes', async () => {
     await adapter.close();
-    adapter = await openAdapter(standIn.url, { UPSTREAM_RETRIES: 2 });
-    standIn.setFaults({ kind: '500', match: { kind: 'browse-uploads' }, times: 2 });
+    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_RETRIES: 2 });
+    fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse-uploads' }, times: 2 });
     expect((await list(HARBOUR_LIGHT.id)).uploads.length).toBeGreaterThan(20);
   });
 });

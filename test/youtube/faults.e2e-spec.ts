@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import { FAULT_KINDS, type FaultKind } from '../fake-youtube/faults/fault-registry.js';
-import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
-import { TOLD_AS } from './reported-codes.js';
+import { REPORTED_AS } from './reported-codes.js';
 
 jest.setTimeout(40_000);
 
@@ -12,10 +12,10 @@ const DEADLINE_SECONDS = 20;
 /** Only what is slow on purpose is cut short: on a busy machine anything else would be, too. */
 const choicesFor = (kind: FaultKind) => ({
   UPSTREAM_RETRIES: 1,
-  UPSTREAM_TIMEOUT_SECONDS: TOLD_AS[kind] === 'upstream_timeout' ? 0.25 : 15,
+  UPSTREAM_TIMEOUT_SECONDS: REPORTED_AS[kind] === 'upstream_timeout' ? 0.25 : 15,
 });
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
 /** What is true of each video, read without any fault. */
 let truth: Map<string, string>;
@@ -27,21 +27,21 @@ const withToken = new Set(
 );
 
 beforeAll(async () => {
-  standIn = await startStandIn({ seed: 11 });
-  adapter = await openAdapter(standIn.url);
+  fakeYoutube = await startFakeYoutube({ seed: 11 });
+  adapter = await openAdapter(fakeYoutube.url);
   const { uploads } = await adapter.platform.listUploads(HARBOUR_LIGHT.id, 100, context());
   listed = uploads.map(({ videoId }) => videoId);
   truth = new Map(
-    (await readAll(HARBOUR_LIGHT.uploads().map(({ id }) => id))).map((video) => [video[0], tell(video[1])]),
+    (await readAll(HARBOUR_LIGHT.uploads().map(({ id }) => id))).map((video) => [video[0], report(video[1])]),
   );
   await adapter.close();
 });
 
 afterEach(() => adapter.close());
-afterAll(() => standIn.close());
+afterAll(() => fakeYoutube.close());
 
 /** The code, or the whole text, so that a wrong or a shortened one shows. */
-function tell(outcome: VideoOutcome): string {
+function report(outcome: VideoOutcome): string {
   return outcome.ok ? JSON.stringify([...outcome.transcript]) : end(outcome);
 }
 
@@ -60,9 +60,9 @@ async function within<T>(work: Promise<T>): Promise<T> {
 }
 
 async function begin(kind: FaultKind, rate: number): Promise<void> {
-  standIn.reset();
-  standIn.setFaults({ kind, rate, retryAfterSeconds: 1 });
-  adapter = await openAdapter(standIn.url, choicesFor(kind));
+  fakeYoutube.reset();
+  fakeYoutube.setFaults({ kind, rate, retryAfterSeconds: 1 });
+  adapter = await openAdapter(fakeYoutube.url, choicesFor(kind));
 }
 
 // Megabytes a request: the rule is the same for three videos.
@@ -72,7 +72,7 @@ const idsFor = (kind: FaultKind) =>
 /*
  * An unhandled rejection fails the test that runs meanwhile: that is jest's own doing.
  */
-describe.each(FAULT_KINDS.map((kind) => [kind, TOLD_AS[kind]] as const))('%s', (kind, code) => {
+describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s', (kind, code) => {
   it(`on every request: every video is ${code}`, async () => {
     await begin(kind, 1);
     const outcomes = await within(readAll(idsFor(kind)));
@@ -91,10 +91,10 @@ describe.each(FAULT_KINDS.map((kind) => [kind, TOLD_AS[kind]] as const))('%s', (
     await begin(kind, 0.2);
     const outcomes = await within(readAll(idsFor(kind)));
     const wrong = outcomes.filter(([id, outcome]) => {
-      const told = end(outcome);
+      const reported = end(outcome);
       // A text that one client withholds, and that the others could not be asked for, is blocked.
-      const gated = told === 'upstream_blocked' && withToken.has(id);
-      return told !== code && !gated && tell(outcome) !== truth.get(id);
+      const gated = reported === 'upstream_blocked' && withToken.has(id);
+      return reported !== code && !gated && report(outcome) !== truth.get(id);
     });
     expect(wrong).toEqual([]);
     expect(outcomes.some(([, outcome]) => outcome.ok)).toBe(true);

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { videoId } from '../fake-youtube/catalogue/model.js';
-import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
 
 /** A proxy that tunnels (CONNECT), and counts; one that `refuses` answers instead of the platform with 429. */
@@ -45,18 +45,18 @@ async function startProxy(target: string | null): Promise<Proxy> {
   return proxy;
 }
 
-let standIn: StandIn;
-let refusing: StandIn;
+let fakeYoutube: FakeYoutube;
+let refusing: FakeYoutube;
 let proxies: Proxy[];
 let adapter: Adapter;
 
 beforeAll(async () => {
-  standIn = await startStandIn();
-  refusing = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
+  refusing = await startFakeYoutube();
 });
 
 beforeEach(() => {
-  standIn.reset();
+  fakeYoutube.reset();
   refusing.reset();
   refusing.setFaults({ kind: '429' });
   proxies = [];
@@ -67,11 +67,11 @@ afterEach(async () => {
   await Promise.all(proxies.map((proxy) => proxy.close()));
 });
 
-afterAll(() => Promise.all([standIn.close(), refusing.close()]));
+afterAll(() => Promise.all([fakeYoutube.close(), refusing.close()]));
 
 async function openThrough(...targets: (string | null)[]): Promise<void> {
   proxies = await Promise.all(targets.map(startProxy));
-  adapter = await openAdapter(standIn.url, { UPSTREAM_PROXY_URL: proxies.map(({ url }) => url) });
+  adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: proxies.map(({ url }) => url) });
 }
 
 const read = (name: string) => adapter.platform.readVideo(videoId(name), [], context());
@@ -91,9 +91,9 @@ describe('a pool of proxies', () => {
     await openThrough(refusingAddress(), null);
     expect(end(await read('hl-island'))).toBe('ok');
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_exit_rested', exit: 'proxy-1' }));
-    const asked = refusing.requests.total;
+    const requested = refusing.requests.total;
     for (const name of ['hl-walk', 'hl-dinghy', 'hl-first']) expect(end(await read(name))).toBe('ok');
-    expect(refusing.requests.total).toBe(asked);
+    expect(refusing.requests.total).toBe(requested);
   });
 
   it('channels are read through another exit, too', async () => {
@@ -108,7 +108,7 @@ describe('a pool of proxies', () => {
     const names = ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first', 'hl-keeper', 'hl-sharp'];
     expect((await Promise.all(names.map(read))).map(end)).toEqual(names.map(() => 'ok'));
     const visitors = new Set(
-      standIn.requests.list.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData),
+      fakeYoutube.requests.list.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData),
     );
     expect(visitors.size).toBe(3);
   });
@@ -124,7 +124,7 @@ describe('a proxy that is down', () => {
   it('is left aside, and the work is done through another one', async () => {
     proxies = [await startProxy(null)];
     const urls = ['http://127.0.0.1:1', ...proxies.map(({ url }) => url)];
-    adapter = await openAdapter(standIn.url, { UPSTREAM_PROXY_URL: urls });
+    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: urls });
     expect(end(await read('hl-island'))).toBe('ok');
     await expect(adapter.platform.resolveChannel({ kind: 'handle', handle: 'tidewater' }, context())).resolves.toMatch(
       /^UC/,

@@ -1,10 +1,10 @@
 import type { FaultKind } from '../fake-youtube/faults/fault-registry.js';
 
 /** How trouble with the platform is told. */
-export type ToldAs = 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure';
+export type ReportedAs = 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure';
 
 /** What each fault is told as, when it hits and does not pass. */
-export const TOLD_AS: Readonly<Record<FaultKind, ToldAs>> = {
+export const REPORTED_AS: Readonly<Record<FaultKind, ReportedAs>> = {
   '429': 'upstream_blocked',
   '429-retry-after': 'upstream_blocked',
   '500': 'upstream_failure',

@@ -5,27 +5,27 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { videoId } from '../fake-youtube/catalogue/model.js';
 import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
-import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
 
 beforeAll(async () => {
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
 });
 
 beforeEach(async () => {
-  standIn.reset();
-  adapter = await openAdapter(standIn.url);
+  fakeYoutube.reset();
+  adapter = await openAdapter(fakeYoutube.url);
 });
 
 afterEach(async () => {
   await adapter.close();
-  await standIn.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
+  await fakeYoutube.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
 });
 
-afterAll(() => standIn.close());
+afterAll(() => fakeYoutube.close());
 
 const ISLAND = videoId('hl-island');
 const FIVE = ['hl-dinghy', 'hl-keeper', 'hl-walk', 'hl-bowline', 'hl-first'];
@@ -42,7 +42,7 @@ function advancing() {
 
 async function reopen(choices: Parameters<typeof openAdapter>[1]): Promise<void> {
   await adapter.close();
-  adapter = await openAdapter(standIn.url, choices);
+  adapter = await openAdapter(fakeYoutube.url, choices);
 }
 
 describe('trouble with the player', () => {
@@ -61,7 +61,7 @@ describe('trouble with the player', () => {
     ['not-json', 'upstream_failure'],
     ['huge', 'upstream_failure'],
   ] as const)('%s ends as %s', async (kind, code) => {
-    standIn.setFaults({ kind, match: { kind: ['player', 'reel'] } });
+    fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel'] } });
     expect(end(await read())).toBe(code);
   });
 });
@@ -81,7 +81,7 @@ describe('trouble with the text', () => {
     ['huge', 'upstream_failure'],
     ['hostile-captions', 'upstream_failure'],
   ] as const)('%s ends as %s', async (kind, code) => {
-    standIn.setFaults({ kind, match: { kind: 'timedtext' } });
+    fakeYoutube.setFaults({ kind, match: { kind: 'timedtext' } });
     expect(end(await read())).toBe(code);
   });
 });
@@ -89,32 +89,32 @@ describe('trouble with the text', () => {
 describe('time', () => {
   it.each(['hang', 'slow-drip'] as const)('%s ends as a timeout', async (kind) => {
     await reopen({ UPSTREAM_TIMEOUT_SECONDS: 0.2 });
-    standIn.setFaults({ kind, match: { kind: ['player', 'reel', 'timedtext'] } });
+    fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel', 'timedtext'] } });
     expect(end(await read())).toBe('upstream_timeout');
   });
 
   it('does not come back when a 429 names a time past the deadline', async () => {
     await reopen({ UPSTREAM_RETRIES: 1 });
-    standIn.setFaults({ kind: '429-retry-after', retryAfterSeconds: 30, match: { kind: 'player' } });
+    fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 30, match: { kind: 'player' } });
     expect(end(await read(context({ deadlineAtMs: performance.now() + 5_000 })))).toBe('upstream_blocked');
-    expect(standIn.requests.count({ kind: 'player' })).toBe(1);
+    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
   });
 
   it('comes back when a 429 says so and there is time', async () => {
     await reopen({ UPSTREAM_RETRIES: 1 });
-    standIn.setFaults({ kind: '429-retry-after', retryAfterSeconds: 1, times: 1, match: { kind: 'player' } });
+    fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 1, times: 1, match: { kind: 'player' } });
     expect(end(await read())).toBe('ok');
-    expect(standIn.requests.count({ kind: 'player' })).toBe(2);
+    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(2);
   });
 
   it('does not begin another client after the deadline', async () => {
-    standIn.setFaults({ kind: '500', match: { kind: ['player', 'reel'] } });
+    fakeYoutube.setFaults({ kind: '500', match: { kind: ['player', 'reel'] } });
     expect(end(await read(context({ deadlineAtMs: performance.now() - 1 })))).toBe('upstream_timeout');
-    expect(standIn.requests.count({ kind: 'player' })).toBe(0);
+    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(0);
   });
 
   it('visitor data that do not come are done without', async () => {
-    standIn.setFaults({ kind: '500', match: { kind: 'visitor' } });
+    fakeYoutube.setFaults({ kind: '500', match: { kind: 'visitor' } });
     expect(end(await read())).toBe('ok');
   });
 });
@@ -122,28 +122,28 @@ describe('time', () => {
 describe('leaving', () => {
   it.each(['player', 'timedtext'] as const)('stops the %s request, and rejects with the reason', async (kind) => {
     const leaving = new AbortController();
-    const hold = standIn.hold({ kind });
+    const hold = fakeYoutube.hold({ kind });
     const reading = read(context({ signal: leaving.signal }));
     await Promise.all([
       expect(reading).rejects.toThrow('left'),
       hold.arrived.then(() => leaving.abort(new Error('left'))),
     ]);
-    await standIn.requests.until((log) => log.aborted === 1 && log.inFlight === 0);
-    const before = standIn.requests.total;
+    await fakeYoutube.requests.until((log) => log.aborted === 1 && log.inFlight === 0);
+    const before = fakeYoutube.requests.total;
     hold.release();
     await new Promise(setImmediate);
-    expect(standIn.requests.total).toBe(before);
+    expect(fakeYoutube.requests.total).toBe(before);
   });
 
   it('stops the list, the Shorts and the feed together', async () => {
     const leaving = new AbortController();
-    const hold = standIn.hold({ kind: ['browse', 'feed'] }, 3);
+    const hold = fakeYoutube.hold({ kind: ['browse', 'feed'] }, 3);
     const listing = adapter.platform.listUploads(HARBOUR_LIGHT.id, 25, context({ signal: leaving.signal }));
     await Promise.all([
       expect(listing).rejects.toThrow('left'),
       hold.arrived.then(() => leaving.abort(new Error('left'))),
     ]);
-    await standIn.requests.until((log) => log.aborted === 3 && log.inFlight === 0);
+    await fakeYoutube.requests.until((log) => log.aborted === 3 && log.inFlight === 0);
   });
 
   it('before it began sends nothing', async () => {
@@ -151,11 +151,11 @@ describe('leaving', () => {
     await expect(read(context({ signal }))).rejects.toThrow('left');
     await expect(adapter.platform.listUploads(HARBOUR_LIGHT.id, 1, context({ signal }))).rejects.toThrow('left');
     await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context({ signal }))).rejects.toThrow('left');
-    expect(standIn.requests.total).toBe(0);
+    expect(fakeYoutube.requests.total).toBe(0);
   });
 
   it('the end of the process ends what is under way, as a failure', async () => {
-    const hold = standIn.hold({ kind: 'player' });
+    const hold = fakeYoutube.hold({ kind: 'player' });
     const reading = read();
     await hold.arrived;
     await adapter.close();
@@ -166,20 +166,20 @@ describe('leaving', () => {
 describe('limits', () => {
   it('no more requests at a time than allowed, and no more connections', async () => {
     await reopen({ UPSTREAM_CONCURRENCY: 4 });
-    standIn.set({ latencyMs: 5 });
+    fakeYoutube.set({ latencyMs: 5 });
     const calls = [context(), context()];
     const videos = HARBOUR_LIGHT.uploads().slice(0, 20);
     await Promise.all(calls.flatMap((call) => videos.map(({ id }) => adapter.platform.readVideo(id, [], call))));
-    expect(standIn.requests.inFlightMax).toBeLessThanOrEqual(4);
-    expect(standIn.requests.socketsMax).toBeLessThanOrEqual(4);
+    expect(fakeYoutube.requests.inFlightMax).toBeLessThanOrEqual(4);
+    expect(fakeYoutube.requests.socketsMax).toBeLessThanOrEqual(4);
   });
 
   it('after five refused videos nothing is sent, and channels can still be read', async () => {
-    standIn.setFaults({ kind: 'bot-check' });
+    fakeYoutube.setFaults({ kind: 'bot-check' });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
-    const before = standIn.requests.total;
+    const before = fakeYoutube.requests.total;
     expect(end(await read())).toBe('upstream_blocked');
-    expect(standIn.requests.total).toBe(before);
+    expect(fakeYoutube.requests.total).toBe(before);
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
     await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).resolves.toMatchObject({
       handle: '@harbourlight',
@@ -187,17 +187,17 @@ describe('limits', () => {
   });
 
   it('five videos whose texts come empty shut the exit, for those are enforced tokens', async () => {
-    standIn.setFaults({ kind: 'empty', match: { kind: 'timedtext' } });
+    fakeYoutube.setFaults({ kind: 'empty', match: { kind: 'timedtext' } });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
-    standIn.setFaults();
-    const before = standIn.requests.total;
+    fakeYoutube.setFaults();
+    const before = fakeYoutube.requests.total;
     expect(end(await read())).toBe('upstream_blocked');
-    expect(standIn.requests.total).toBe(before);
+    expect(fakeYoutube.requests.total).toBe(before);
   });
 
   it('one refused video among good ones shuts nothing', async () => {
-    standIn.setFaults({ kind: 'bot-check', match: { videoId: ISLAND } });
+    fakeYoutube.setFaults({ kind: 'bot-check', match: { videoId: ISLAND } });
     for (let times = 0; times < 6; times += 1) {
       expect(end(await read())).toBe('upstream_blocked');
       expect(end(await readNamed('hl-dinghy'))).toBe('ok');
@@ -207,28 +207,28 @@ describe('limits', () => {
 
   it('of a hundred videos begun at once only the first meet the block', async () => {
     await reopen({ UPSTREAM_CONCURRENCY: 4 });
-    standIn.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
+    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
     const call = context();
     const videos = FOG_SIGNAL.uploads().slice(0, 100);
     const outcomes = await Promise.all(videos.map(({ id }) => adapter.platform.readVideo(id, [], call)));
     expect(new Set(outcomes.map(end))).toEqual(new Set(['upstream_blocked']));
-    expect(standIn.requests.count({ kind: 'player' })).toBeLessThanOrEqual(5 + 4);
+    expect(fakeYoutube.requests.count({ kind: 'player' })).toBeLessThanOrEqual(5 + 4);
   });
 
   it('an exit that is shut is probed by one video with one request, and opens when that is answered', async () => {
-    standIn.setFaults({ kind: 'bot-check' });
+    fakeYoutube.setFaults({ kind: 'bot-check' });
     for (const name of FIVE) await readNamed(name);
     const probe = async () => {
-      standIn.requests.clear();
+      fakeYoutube.requests.clear();
       const outcomes = await Promise.all(FIVE.map(readNamed));
-      return [outcomes.filter(({ ok }) => ok).length, standIn.requests.count({ kind: ['player', 'reel'] })];
+      return [outcomes.filter(({ ok }) => ok).length, fakeYoutube.requests.count({ kind: ['player', 'reel'] })];
     };
     const clock = advancing();
     try {
       clock.advance(31);
       expect(await probe()).toEqual([0, 1]);
       expect(await probe()).toEqual([0, 0]);
-      standIn.setFaults();
+      fakeYoutube.setFaults();
       clock.advance(61);
       expect(await probe()).toEqual([1, 1]);
       expect((await probe())[0]).toBe(5);
@@ -239,11 +239,11 @@ describe('limits', () => {
   });
 
   it('a client that is refused video after video is not asked first any more', async () => {
-    standIn.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
+    fakeYoutube.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
-    standIn.requests.clear();
+    fakeYoutube.requests.clear();
     expect(end(await read())).toBe('ok');
-    expect(standIn.requests.count({ client: 'VISIONOS' })).toBe(0);
+    expect(fakeYoutube.requests.count({ client: 'VISIONOS' })).toBe(0);
     expect(adapter.logged).toContainEqual(
       expect.objectContaining({ event: 'youtube_client_rested', client: 'VISIONOS' }),
     );
@@ -268,7 +268,7 @@ describe('other hosts', () => {
     }).listen(0, '127.0.0.1');
     await once(foreign, 'listening');
     const location = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`;
-    standIn.setFaults({ kind: 'redirect', location });
+    fakeYoutube.setFaults({ kind: 'redirect', location });
     expect(end(await read())).toBe('upstream_failure');
     await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).rejects.toMatchObject({
       code: 'upstream_failure',
@@ -281,9 +281,9 @@ describe('other hosts', () => {
 describe('what is sent', () => {
   it('visitor data are issued once for each client and sent with each of its requests', async () => {
     await Promise.all([read(), read(), read()]);
-    expect(standIn.requests.count({ kind: 'visitor' })).toBe(1);
+    expect(fakeYoutube.requests.count({ kind: 'visitor' })).toBe(1);
     const sent = new Set(
-      standIn.requests.list.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData),
+      fakeYoutube.requests.list.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData),
     );
     expect(sent.size).toBe(1);
   });

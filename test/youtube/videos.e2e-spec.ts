@@ -1,28 +1,28 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { videoId } from '../fake-youtube/catalogue/model.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
-import { type StandIn, startStandIn } from '../fake-youtube/fake-youtube.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter, text } from './adapter.js';
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
 
 beforeAll(async () => {
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
 });
 
 beforeEach(async () => {
-  standIn.reset();
-  adapter = await openAdapter(standIn.url);
+  fakeYoutube.reset();
+  adapter = await openAdapter(fakeYoutube.url);
 });
 
 afterEach(async () => {
   await adapter.close();
   // Everything that was opened is closed again, and nothing is asked of any other place than the base URL.
-  await standIn.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
+  await fakeYoutube.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
 });
 
-afterAll(() => standIn.close());
+afterAll(() => fakeYoutube.close());
 
 const read = (name: string, languages: string[] = []) =>
   adapter.platform.readVideo(videoId(name), languages, context());
@@ -64,9 +64,9 @@ describe('each state of a video', () => {
 
   it('an ordinary video costs one player request and one text', async () => {
     await read('hl-dinghy');
-    standIn.requests.clear();
+    fakeYoutube.requests.clear();
     await read('hl-island');
-    expect(standIn.requests.list.map(({ kind, client }) => `${kind} ${client}`)).toEqual([
+    expect(fakeYoutube.requests.list.map(({ kind, client }) => `${kind} ${client}`)).toEqual([
       'player VISIONOS',
       'timedtext VISIONOS',
     ]);
@@ -80,22 +80,22 @@ describe('one client after another', () => {
     ['a video that the client may not play', 'hl-oars', 0],
   ])('%s is read with the next client', async (_case, name, textsOfTheFirst) => {
     expect(end(await read(name))).toBe('ok');
-    expect(standIn.requests.count({ kind: 'timedtext', client: 'VISIONOS' })).toBe(textsOfTheFirst);
-    expect(standIn.requests.count({ kind: 'timedtext', client: 'ANDROID' })).toBe(1);
+    expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'VISIONOS' })).toBe(textsOfTheFirst);
+    expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'ANDROID' })).toBe(1);
   });
 
   it('a bot check is told as a block only when every client meets it, and the identity is renewed', async () => {
-    standIn.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
+    fakeYoutube.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
     expect(end(await read('hl-island'))).toBe('ok');
-    standIn.setFaults({ kind: 'bot-check' });
+    fakeYoutube.setFaults({ kind: 'bot-check' });
     expect(end(await read('hl-island'))).toBe('upstream_blocked');
   });
 
   it('private, members-only, gone, live and upcoming are asked of one client only', async () => {
     await read('hl-dinghy');
-    standIn.requests.clear();
+    fakeYoutube.requests.clear();
     for (const name of ['hl-private', 'hl-crew', 'hl-tidecam', 'hl-regatta', 'hl-silent', 'hl-wreck']) await read(name);
-    expect(standIn.requests.total).toBe(6);
+    expect(fakeYoutube.requests.total).toBe(6);
   });
 
   it('a track that is out of reach is not quietly replaced by another one', async () => {
@@ -105,17 +105,17 @@ describe('one client after another', () => {
 
   it('the order of clients is configuration', async () => {
     await adapter.close();
-    adapter = await openAdapter(standIn.url, { YOUTUBE_CLIENTS: ['ANDROID_VR', 'ANDROID'] });
+    adapter = await openAdapter(fakeYoutube.url, { YOUTUBE_CLIENTS: ['ANDROID_VR', 'ANDROID'] });
     expect(end(await read('hl-island'))).toBe('ok');
-    expect(standIn.requests.list.map(({ client }) => client)).toEqual(['ANDROID_VR', 'ANDROID_VR', 'ANDROID_VR']);
+    expect(fakeYoutube.requests.list.map(({ client }) => client)).toEqual(['ANDROID_VR', 'ANDROID_VR', 'ANDROID_VR']);
   });
 
   it('a client that ignores or mangles partial responses is read all the same', async () => {
-    standIn.set({ fieldsIgnored: ['VISIONOS', 'ANDROID', 'ANDROID_VR', 'WEB'] });
+    fakeYoutube.set({ fieldsIgnored: ['VISIONOS', 'ANDROID', 'ANDROID_VR', 'WEB'] });
     expect(end(await read('hl-island'))).toBe('ok');
     expect(end(await read('hl-silent'))).toBe('transcript_unavailable');
     expect(adapter.logged).toContainEqual({ event: 'youtube_fields_not_honoured', key: 'player VISIONOS' });
-    const masked = standIn.requests.list.filter(({ kind, path }) => kind === 'player' && path.includes('fields'));
+    const masked = fakeYoutube.requests.list.filter(({ kind, path }) => kind === 'player' && path.includes('fields'));
     expect(masked).toHaveLength(1);
   });
 });
@@ -138,7 +138,7 @@ describe('languages', () => {
 
   it('json3 gives the same text when the XML cannot be read', async () => {
     const plain = await read('hl-island');
-    standIn.setFaults({ kind: 'truncated', match: { path: /timedtext(?!.*fmt=json3)/ } });
+    fakeYoutube.setFaults({ kind: 'truncated', match: { path: /timedtext(?!.*fmt=json3)/ } });
     const fallback = await read('hl-island');
     expect(fallback.ok && plain.ok && [...fallback.transcript]).toEqual(plain.ok && [...plain.transcript]);
   });
@@ -147,17 +147,17 @@ describe('languages', () => {
 describe('exact dates', () => {
   beforeEach(async () => {
     await adapter.close();
-    adapter = await openAdapter(standIn.url, { PUBLISH_DATES: 'exact' });
+    adapter = await openAdapter(fakeYoutube.url, { PUBLISH_DATES: 'exact' });
   });
 
   it('come from one more request a video', async () => {
     const outcome = await read('hl-island');
     expect(outcome.details.publishedAt).toMatch(/^2026-08-01T12:00:00/);
-    expect(standIn.requests.count({ kind: 'player', client: 'WEB' })).toBe(1);
+    expect(fakeYoutube.requests.count({ kind: 'player', client: 'WEB' })).toBe(1);
   });
 
   it('are unknown when it fails, and the text comes all the same', async () => {
-    standIn.setFaults({ kind: '500', match: { client: 'WEB' } });
+    fakeYoutube.setFaults({ kind: '500', match: { client: 'WEB' } });
     const outcome = await read('hl-island');
     expect([end(outcome), outcome.details.publishedAt]).toEqual(['ok', null]);
   });

@@ -4,9 +4,9 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { startStandIn } from '../../test/fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../test/fake-youtube/fake-youtube.js';
 
-// The whole service on one machine: the stand-in for YouTube in this process, the service and its commands as an
+// The whole service on one machine: the fake YouTube in this process, the service and its commands as an
 // operator runs them. Everything lives in a temporary folder and is gone after Ctrl-C.
 
 const PROJECT = join(import.meta.dirname, '../../..');
@@ -91,13 +91,13 @@ function announce(base: string, keys: { pro: string; free: string; small: string
   ];
   for (const [what, line] of more) say(`  # ${what}\n  ${line}`);
   say();
-  say('Every video here is made up by the stand-in; nothing leaves this machine. Ctrl-C stops all of it.');
+  say('Every video here is made up by the fake YouTube; nothing leaves this machine. Ctrl-C stops all of it.');
 }
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-demo-'));
-  say('1/4 the stand-in for YouTube');
-  const standIn = await startStandIn({ latencyMs: 40 });
+  say('1/4 the fake YouTube');
+  const fakeYoutube = await startFakeYoutube({ latencyMs: 40 });
   const port = await choosePort();
   const base = `http://127.0.0.1:${port}`;
   const environment = {
@@ -106,7 +106,7 @@ async function main(): Promise<void> {
     REDIS_URL: '',
     UPSTREAM_PROXY_URL: '',
     DATA_DIR: join(folder, 'data'),
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     HOST: '127.0.0.1',
     PORT: String(port),
     // Nobody else sends requests here, so that Ctrl-C need not wait for a balancer.
@@ -125,7 +125,7 @@ async function main(): Promise<void> {
     stopping = true;
     service.kill('SIGTERM');
     await ended(service);
-    await standIn.close();
+    await fakeYoutube.close();
     await rm(folder, { recursive: true, force: true });
     process.exit(exitCode);
   };

@@ -64,8 +64,8 @@ function compareSecurity(
     return (ways.length === 0 ? [{}] : ways).map((way) => JSON.stringify(way));
   };
   const now = waysOf(documents.after, after);
-  const gone = waysOf(documents.before, before).filter((way) => !now.includes(way) && !now.includes('{}'));
-  if (gone.length > 0) faults.push(`${where}: the security ${gone.join(', ')} is gone`);
+  const removed = waysOf(documents.before, before).filter((way) => !now.includes(way) && !now.includes('{}'));
+  if (removed.length > 0) faults.push(`${where}: the security ${removed.join(', ')} is gone`);
 }
 
 function compareParameters(

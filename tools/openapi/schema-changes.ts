@@ -40,9 +40,9 @@ export function compareSchemas(comparison: Comparison, where: string, before: un
 
 function compareTypes({ direction, faults }: Comparison, where: string, before: JsonObject, after: JsonObject): void {
   const [old, now] = [typesOf(before), typesOf(after)];
-  const lost = old.filter((type) => !now.includes(type) && !(type === 'integer' && now.includes('number')));
+  const dropped = old.filter((type) => !now.includes(type) && !(type === 'integer' && now.includes('number')));
   const gained = now.filter((type) => !old.includes(type));
-  if (lost.length > 0 && now.length > 0) faults.push(`${where}: the type ${lost.join(', ')} is gone`);
+  if (dropped.length > 0 && now.length > 0) faults.push(`${where}: the type ${dropped.join(', ')} is gone`);
   else if (direction === 'request' && old.length === 0 && now.length > 0) faults.push(`${where}: a type came`);
   else if (direction === 'response' && (gained.length > 0 || now.length < old.length)) {
     faults.push(`${where}: the type is wider (${now.join(', ') || 'any'})`);

@@ -1,5 +1,5 @@
 /** What a consumer shows of the events; each has more, see docs/messages.md. */
-export type AnswerEvent =
+export type TranscriptsEvent =
   | { type: 'channel'; channel: { id: string; name: string } }
   | { type: 'result'; result: { videoId: string; ok: boolean; cached: boolean; error?: { code: string } } }
   | { type: 'summary'; summary: Summary };
@@ -21,6 +21,6 @@ export interface Refusal {
 /** Whether an error of the stream is a refusal of the service, and not one of the connection. */
 export function isRefusal(error: unknown): error is Refusal {
   if (typeof error !== 'object' || error === null || !('error' in error)) return false;
-  const { error: told } = error;
-  return typeof told === 'object' && told !== null && 'code' in told && 'message' in told;
+  const { error: reported } = error;
+  return typeof reported === 'object' && reported !== null && 'code' in reported && 'message' in reported;
 }

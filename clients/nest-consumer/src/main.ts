@@ -1,14 +1,14 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { lastValueFrom, tap } from 'rxjs';
-import { isRefusal, type AnswerEvent } from './answer.js';
+import { isRefusal, type TranscriptsEvent } from './answer.js';
 import { AppModule } from './app.module.js';
 import { TranscriptsClient } from './transcripts-client.js';
 
 const { API_KEY } = process.env;
 const [, , id, limit = '5'] = process.argv;
 
-function show(event: AnswerEvent): void {
+function show(event: TranscriptsEvent): void {
   switch (event.type) {
     case 'channel':
       print(`${event.channel.name} (${event.channel.id})`);
@@ -34,7 +34,7 @@ async function main(apiKey: string, channel: string): Promise<void> {
     await lastValueFrom(
       app
         .get(TranscriptsClient)
-        .ask({ apiKey, id: channel, limit: Number(limit) })
+        .request({ apiKey, id: channel, limit: Number(limit) })
         .pipe(tap(show)),
     );
   } catch (error) {

@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { ClientProxy } from '@nestjs/microservices';
 import type { Observable } from 'rxjs';
-import type { AnswerEvent } from './answer.js';
+import type { TranscriptsEvent } from './answer.js';
 
 /** What a consumer asks for. */
 export interface Question {
@@ -23,8 +23,8 @@ export class TranscriptsClient implements OnApplicationShutdown {
   constructor(@Inject(CONNECTION) private readonly connection: ClientProxy) {}
 
   /** The events of one call, as they come; an error of the stream is `{ error: { code, message, … } }`. */
-  ask(question: Question): Observable<AnswerEvent> {
-    return this.connection.send<AnswerEvent, Question>('channels.transcripts', question);
+  request(question: Question): Observable<TranscriptsEvent> {
+    return this.connection.send<TranscriptsEvent, Question>('channels.transcripts', question);
   }
 
   async onApplicationShutdown(): Promise<void> {

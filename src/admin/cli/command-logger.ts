@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { LOG_LEVELS, type Environment } from '../../config/environment.js';
 import { escapeInvisible } from '../../http/escape-invisible.js';
-import { withoutKeys } from '../../organizations/api-key.js';
+import { redactApiKeys } from '../../organizations/api-key.js';
 
 type LogLevel = Environment['LOG_LEVEL'];
 
@@ -38,7 +38,7 @@ export class CommandLogger implements LoggerService {
     const context = rest.at(-1);
     const text = message instanceof Error ? message.message : inspected(message);
     const line = `${level}: ${typeof context === 'string' ? `${context}: ` : ''}${text}`;
-    process.stderr.write(`${escapeInvisible(withoutKeys(line).replace(/\s+/g, ' '))}\n`);
+    process.stderr.write(`${escapeInvisible(redactApiKeys(line).replace(/\s+/g, ' '))}\n`);
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type RevokedKeyDocument,
 } from '../admin-views.js';
 import type { AdminServices } from './admin-services.js';
-import { answer } from './print-result.js';
+import { printResult } from './print-result.js';
 import { facts, table } from './table.js';
 import { wholeNumber } from './whole-number.js';
 
@@ -29,7 +29,7 @@ export function addKeyCommands(program: Command): void {
     .option('--name <name>', 'what the key is for')
     .option('--expires-in-days <count>', 'when it ends; never by default', wholeNumber)
     .action((idOrName: string, options: { name?: string; expiresInDays?: number }, command: Command) =>
-      answer(command, async ({ organizations, keys }) => {
+      printResult(command, async ({ organizations, keys }) => {
         const { id: organizationId } = await organizations.find(idOrName);
         const issued = await keys.issue({ organizationId, ...options });
         return { document: issuedKeyDocument(issued), text: issuedText(issued) };
@@ -41,7 +41,7 @@ export function addKeyCommands(program: Command): void {
     .description('list the keys of an organization, the oldest first')
     .argument('<org>', 'id or name')
     .action((idOrName: string, _options: object, command: Command) =>
-      answer(command, async (services) => {
+      printResult(command, async (services) => {
         const { id } = await services.organizations.find(idOrName);
         const documents = (await listAll(services, id)).map(keyDocument);
         return { document: documents, text: keysText(documents) };
@@ -54,7 +54,7 @@ export function addKeyCommands(program: Command): void {
     .argument('<key-id>')
     .option('--grace-hours <count>', 'how long the old key lives on', wholeNumber, GRACE_HOURS_DEFAULT)
     .action((keyId: string, options: { graceHours: number }, command: Command) =>
-      answer(command, async ({ keys }) => {
+      printResult(command, async ({ keys }) => {
         const rotated = await keys.rotate(keyId, options.graceHours);
         const document = rotatedKeyDocument(rotated);
         return { document, text: `${issuedText(rotated)}\n${replacedText(document.replaced)}` };
@@ -66,7 +66,7 @@ export function addKeyCommands(program: Command): void {
     .description('revoke a key; it is refused from the next call on')
     .argument('<key-id>')
     .action((keyId: string, _options: object, command: Command) =>
-      answer(command, async ({ keys }) => {
+      printResult(command, async ({ keys }) => {
         const document = revokedKeyDocument(await keys.revoke(keyId));
         return { document, text: revokedText(document) };
       }),

@@ -4,7 +4,7 @@ import type { Organization } from '../../organizations/organization.entity.js';
 import type { OrganizationsPage } from '../../organizations/organizations.service.js';
 import { deletedOrganizationDocument, organizationDocument } from '../admin-views.js';
 import type { AdminServices } from './admin-services.js';
-import { answer, type Answer } from './print-result.js';
+import { printResult, type CommandResult } from './print-result.js';
 import { facts, table } from './table.js';
 import { wholeNumber } from './whole-number.js';
 
@@ -21,13 +21,13 @@ export function addOrganizationCommands(program: Command): void {
     .addOption(new Option('--plan <plan>', 'its plan').choices(PLANS).makeOptionMandatory())
     .option('--monthly-limit <count>', "transcripts a month, in place of the plan's", wholeNumber)
     .action((options: { name: string; plan: string; monthlyLimit?: number }, command: Command) =>
-      answer(command, async ({ organizations }) => shown(await organizations.create(options))),
+      printResult(command, async ({ organizations }) => shown(await organizations.create(options))),
     );
 
   org
     .command('list')
     .description('list all organizations, the oldest first')
-    .action((_options: object, command: Command) => answer(command, listAll));
+    .action((_options: object, command: Command) => printResult(command, listAll));
 
   org
     .command('set-plan')
@@ -35,7 +35,7 @@ export function addOrganizationCommands(program: Command): void {
     .argument('<org>', 'id or name')
     .addArgument(new Argument('<plan>').choices(PLANS))
     .action((idOrName: string, plan: string, _options: object, command: Command) =>
-      answer(command, async ({ organizations }) => shown(await organizations.setPlan(idOrName, plan))),
+      printResult(command, async ({ organizations }) => shown(await organizations.setPlan(idOrName, plan))),
     );
 
   org
@@ -44,7 +44,7 @@ export function addOrganizationCommands(program: Command): void {
     .argument('<org>', 'id or name')
     .argument('<count>', 'transcripts a month, or "default"', readLimit)
     .action((idOrName: string, limit: number | null, _options: object, command: Command) =>
-      answer(command, async ({ organizations }) => shown(await organizations.setLimit(idOrName, limit))),
+      printResult(command, async ({ organizations }) => shown(await organizations.setLimit(idOrName, limit))),
     );
 
   org
@@ -52,7 +52,7 @@ export function addOrganizationCommands(program: Command): void {
     .description('delete an organization: revokes its keys and keeps its settled calls')
     .argument('<org>', 'id or name')
     .action((idOrName: string, _options: object, command: Command) =>
-      answer(command, async ({ organizations }) => {
+      printResult(command, async ({ organizations }) => {
         const { id } = await organizations.find(idOrName);
         const document = deletedOrganizationDocument(await organizations.delete(id));
         const { name, deletedAt, revokedKeys } = document;
@@ -64,7 +64,7 @@ export function addOrganizationCommands(program: Command): void {
     );
 }
 
-async function listAll({ organizations }: AdminServices): Promise<Answer> {
+async function listAll({ organizations }: AdminServices): Promise<CommandResult> {
   const all: Organization[] = [];
   let after: string | null = null;
   do {
@@ -88,7 +88,7 @@ async function listAll({ organizations }: AdminServices): Promise<Answer> {
   };
 }
 
-function shown(organization: Organization): Answer {
+function shown(organization: Organization): CommandResult {
   const document = organizationDocument(organization);
   return {
     document,

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { escapeInvisible } from '../../http/escape-invisible.js';
-import { withoutKeys } from '../../organizations/api-key.js';
+import { redactApiKeys } from '../../organizations/api-key.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
 import { addUsageCommands } from './usage-commands.js';
@@ -48,5 +48,5 @@ function faultLines(error: unknown): string[] {
 
 /** An error can repeat what was typed, which can be a key. */
 function oneLine(text: string): string {
-  return escapeInvisible(withoutKeys(text).replace(/\s+/g, ' ').trim());
+  return escapeInvisible(redactApiKeys(text).replace(/\s+/g, ' ').trim());
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Usage, Verification } from '../../quota/usage.js';
-import { answer } from './print-result.js';
+import { printResult } from './print-result.js';
 import { facts, table } from './table.js';
 
 /** The count and the settled calls disagree: the one thing that must never happen. */
@@ -21,7 +21,7 @@ export function addUsageCommands(program: Command): void {
     .action(async (idOrName: string, options: { verify?: boolean }, command: Command) => {
       let verification: Verification | undefined;
       let organizationId = '';
-      await answer(command, async ({ organizations, quota }) => {
+      await printResult(command, async ({ organizations, quota }) => {
         organizationId = (await organizations.findIncludingDeleted(idOrName)).id;
         const usage = await quota.usage(organizationId, { deleted: true });
         if (options.verify !== true) return { document: usage, text: usageText(usage) };
@@ -43,7 +43,7 @@ export function addUsageCommands(program: Command): void {
     .command('prune')
     .description('remove the months that are older than USAGE_RETENTION_MONTHS')
     .action((_options: object, command: Command) =>
-      answer(command, async ({ retention }) => {
+      printResult(command, async ({ retention }) => {
         const document = await retention.prune();
         const { keptFrom, periods, calls } = document;
         return {

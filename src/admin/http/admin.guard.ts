@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { exchangeOf } from '../../auth/inbound-call.js';
+import { inboundCallOf } from '../../auth/inbound-call.js';
 import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
@@ -36,7 +36,7 @@ export class AdminGuard implements CanActivate {
     if (!this.token) throw new RouteNotFoundError();
     const request = context.switchToHttp().getRequest<Request>();
     if (!this.token.isIn(request)) {
-      await this.failed.note(exchangeOf(context), 'admin token');
+      await this.failed.note(inboundCallOf(context), 'admin token');
       throw new AdminTokenError();
     }
     requestContext(request).log['admin'] = true;

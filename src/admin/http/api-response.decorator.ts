@@ -2,7 +2,7 @@ import { applyDecorators, HttpCode, type HttpStatus, type Type } from '@nestjs/c
 import { ApiExtraModels, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 
 /** The status of a route that succeeds, and its description in the OpenAPI document with an example. */
-export function Answers(status: HttpStatus, schema: Type, description: string, example: unknown): MethodDecorator {
+export function ApiResult(status: HttpStatus, schema: Type, description: string, example: unknown): MethodDecorator {
   return applyDecorators(
     HttpCode(status),
     ApiExtraModels(schema),

@@ -25,7 +25,7 @@ import {
 } from './admin-route.js';
 import { ISSUED_KEY, KEY, REVOKED_KEY, ROTATED_KEY } from './dto/responses.example.js';
 import { IssuedKeySchema, KeysPageSchema, RevokedKeySchema, RotatedKeySchema } from './dto/responses.dto.js';
-import { Answers } from './api-response.decorator.js';
+import { ApiResult } from './api-response.decorator.js';
 import { logChange } from './change-log.js';
 import { NewKeyBody, PageQuery, RotationBody } from './dto/requests.dto.js';
 
@@ -41,7 +41,7 @@ export class AdminKeysController {
   @Post('organizations/:id/keys')
   @NamesOrganization()
   @ApiOperation({ operationId: 'issueKey', summary: 'Issue a key; it is shown this once' })
-  @Answers(HttpStatus.CREATED, IssuedKeySchema, 'The key, with its plaintext.', ISSUED_KEY)
+  @ApiResult(HttpStatus.CREATED, IssuedKeySchema, 'The key, with its plaintext.', ISSUED_KEY)
   @ApiErrors(invalid('expiresInDays', 'expiresInDays must be a whole number from 1 to 36500.'), NO_SUCH_ORGANIZATION)
   @ApiBodyErrors()
   async issue(
@@ -59,7 +59,7 @@ export class AdminKeysController {
   @Get('organizations/:id/keys')
   @NamesOrganization()
   @ApiOperation({ operationId: 'listKeys', summary: 'List the keys of an organization, the oldest first' })
-  @Answers(HttpStatus.OK, KeysPageSchema, 'One page of them.', { keys: [KEY], next: null })
+  @ApiResult(HttpStatus.OK, KeysPageSchema, 'One page of them.', { keys: [KEY], next: null })
   @ApiErrors(invalid('after', 'after must be the "next" of a page of this list, not "key_x".'), NO_SUCH_ORGANIZATION)
   async list(@Param('id') id: string, @Query() { limit: count, after }: PageQuery): Promise<KeysPageSchema> {
     const { id: organizationId } = await this.organizations.get(id);
@@ -73,7 +73,7 @@ export class AdminKeysController {
     operationId: 'rotateKey',
     summary: 'Issue a key in place of another, which lives on for a grace period',
   })
-  @Answers(HttpStatus.CREATED, RotatedKeySchema, 'The new key, with its plaintext, and the old one.', ROTATED_KEY)
+  @ApiResult(HttpStatus.CREATED, RotatedKeySchema, 'The new key, with its plaintext, and the old one.', ROTATED_KEY)
   @ApiErrors(invalid('graceHours', 'graceHours must be a whole number from 0 to 8760.'), NO_SUCH_KEY, 'conflict')
   @ApiBodyErrors()
   async rotate(
@@ -97,7 +97,7 @@ export class AdminKeysController {
       'It is refused from the next call on. Revoking it again changes nothing. A key in whose place it was issued is not ' +
       'revoked with it: `stillValid` names those whose grace period has not ended.',
   })
-  @Answers(HttpStatus.OK, RevokedKeySchema, 'The key as it is now.', REVOKED_KEY)
+  @ApiResult(HttpStatus.OK, RevokedKeySchema, 'The key as it is now.', REVOKED_KEY)
   @ApiErrors(invalid('force', '"force" is not a parameter of this operation.'), NO_SUCH_KEY)
   async revoke(
     @Param('id') id: string,

@@ -20,7 +20,7 @@ import {
 } from './admin-route.js';
 import { DELETED_ORGANIZATION, ORGANIZATION } from './dto/responses.example.js';
 import { DeletedOrganizationSchema, OrganizationSchema, OrganizationsPageSchema } from './dto/responses.dto.js';
-import { Answers } from './api-response.decorator.js';
+import { ApiResult } from './api-response.decorator.js';
 import { logChange } from './change-log.js';
 import { NewOrganizationBody, OrganizationChangeBody, PageQuery } from './dto/requests.dto.js';
 
@@ -32,7 +32,7 @@ export class AdminOrganizationsController {
 
   @Post()
   @ApiOperation({ operationId: 'createOrganization', summary: 'Make an organization' })
-  @Answers(HttpStatus.CREATED, OrganizationSchema, 'It was made.', ORGANIZATION)
+  @ApiResult(HttpStatus.CREATED, OrganizationSchema, 'It was made.', ORGANIZATION)
   @ApiErrors(invalid('plan', 'plan must be free or pro.'), NOT_THERE)
   @ApiBodyErrors()
   async create(
@@ -48,7 +48,7 @@ export class AdminOrganizationsController {
 
   @Get()
   @ApiOperation({ operationId: 'listOrganizations', summary: 'List the organizations, the oldest first' })
-  @Answers(HttpStatus.OK, OrganizationsPageSchema, 'One page of them.', { organizations: [ORGANIZATION], next: null })
+  @ApiResult(HttpStatus.OK, OrganizationsPageSchema, 'One page of them.', { organizations: [ORGANIZATION], next: null })
   @ApiErrors(invalid('after', 'after must be the "next" of a page of this list, not "org_x".'), NOT_THERE)
   async list(@Query() { limit: count, after }: PageQuery): Promise<OrganizationsPageSchema> {
     const { organizations, next } = await this.organizations.list({ count, after });
@@ -58,7 +58,7 @@ export class AdminOrganizationsController {
   @Get(':id')
   @NamesOrganization()
   @ApiOperation({ operationId: 'getOrganization', summary: 'Look at an organization' })
-  @Answers(HttpStatus.OK, OrganizationSchema, 'The organization.', ORGANIZATION)
+  @ApiResult(HttpStatus.OK, OrganizationSchema, 'The organization.', ORGANIZATION)
   @ApiErrors(invalid('month', '"month" is not a parameter of this operation.'), NO_SUCH_ORGANIZATION)
   async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<OrganizationDocument> {
     return organizationDocument(await this.organizations.get(id));
@@ -71,7 +71,7 @@ export class AdminOrganizationsController {
     summary: 'Change the plan or the monthly limit of an organization',
     description: 'In force for the next call; calls that run are charged in full.',
   })
-  @Answers(HttpStatus.OK, OrganizationSchema, 'The organization as it is now.', ORGANIZATION)
+  @ApiResult(HttpStatus.OK, OrganizationSchema, 'The organization as it is now.', ORGANIZATION)
   @ApiErrors(
     invalid('monthlyLimit', 'monthlyLimit must be null or a whole number from 0 to 2147483647.'),
     NO_SUCH_ORGANIZATION,
@@ -96,7 +96,7 @@ export class AdminOrganizationsController {
     summary: 'Delete an organization',
     description: 'Its keys are refused from the next call on. Calls that run are settled; its settled calls are kept.',
   })
-  @Answers(HttpStatus.OK, DeletedOrganizationSchema, 'The organization as it was.', DELETED_ORGANIZATION)
+  @ApiResult(HttpStatus.OK, DeletedOrganizationSchema, 'The organization as it was.', DELETED_ORGANIZATION)
   @ApiErrors(invalid('force', '"force" is not a parameter of this operation.'), NO_SUCH_ORGANIZATION)
   async delete(
     @Param('id') id: string,

@@ -17,7 +17,7 @@ import {
 } from './admin-route.js';
 import { PRUNED, USAGE } from './dto/responses.example.js';
 import { AdminUsageSchema, PrunedSchema } from './dto/responses.dto.js';
-import { Answers } from './api-response.decorator.js';
+import { ApiResult } from './api-response.decorator.js';
 import { logChange } from './change-log.js';
 import { VerifyQuery } from './dto/requests.dto.js';
 
@@ -38,7 +38,7 @@ export class AdminUsageController {
     summary: "An organization's quota in the current month, and on demand whether every month adds up",
     description: 'Answers for a deleted organization too, so that its last months can be invoiced (`verify=true`).',
   })
-  @Answers(HttpStatus.OK, AdminUsageSchema, 'The counts as of now.', USAGE)
+  @ApiResult(HttpStatus.OK, AdminUsageSchema, 'The counts as of now.', USAGE)
   @ApiErrors(invalid('verify', 'verify must be given once, as true or false.'), NO_SUCH_ORGANIZATION)
   async usage(@Param('id') id: string, @Query() { verify }: VerifyQuery): Promise<UsageDocument> {
     const { id: organizationId } = await this.organizations.getIncludingDeleted(id);
@@ -51,7 +51,7 @@ export class AdminUsageController {
     operationId: 'pruneUsage',
     summary: 'Remove the months that are older than `USAGE_RETENTION_MONTHS`, with their calls',
   })
-  @Answers(HttpStatus.OK, PrunedSchema, 'What was removed.', PRUNED)
+  @ApiResult(HttpStatus.OK, PrunedSchema, 'What was removed.', PRUNED)
   @ApiErrors(invalid('months', '"months" is not a parameter of this operation.'), NOT_THERE)
   @ApiBodyErrors()
   async prune(

@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { StrictValidationPipe } from '../../http/validation.js';
-import { TranscriptsQuery } from './transcripts-query.dto.js';
+import { TranscriptsQueryDto } from './transcripts-query.dto.js';
 
 const pipe = new StrictValidationPipe();
 const read = (query: unknown): Promise<unknown> =>
-  pipe.transform(query, { type: 'query', metatype: TranscriptsQuery }).catch((error: unknown) => error);
+  pipe.transform(query, { type: 'query', metatype: TranscriptsQueryDto }).catch((error: unknown) => error);
 
 async function fieldsOf(query: unknown): Promise<string[]> {
   const refusal = await read(query);
@@ -38,7 +38,7 @@ describe('the query of the operation', () => {
         fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key, maxLength: 4 }),
         async (entries) => {
           const given = new Map(entries);
-          const answer = await read(asQuery(entries));
+          const response = await read(asQuery(entries));
           const limit = given.get('limit');
           const fine =
             [...given.keys()].every((key) => key === 'limit' || key === 'languages') &&
@@ -47,16 +47,16 @@ describe('the query of the operation', () => {
               /^[a-z]{2,8}(-[a-z0-9]{1,8})*(,[a-z]{2,8})*$/i.test(String(given.get('languages')))) &&
             !Array.isArray(given.get('languages'));
           if (!fine) {
-            expect(answer).toBeInstanceOf(InvalidRequestError);
-            const fields = (answer as InvalidRequestError).details.map(({ field }) => field);
+            expect(response).toBeInstanceOf(InvalidRequestError);
+            const fields = (response as InvalidRequestError).details.map(({ field }) => field);
             expect(fields.length).toBeGreaterThan(0);
             // What cannot be the name of a parameter is not repeated.
             const named = fields.filter((field) => field !== 'query');
             expect(named.filter((field) => ![...given.keys()].some((key) => key.startsWith(field)))).toEqual([]);
             return;
           }
-          expect(answer).toBeInstanceOf(TranscriptsQuery);
-          expect((answer as TranscriptsQuery).limit).toBe(limit === undefined ? 25 : Math.min(Number(limit), 100));
+          expect(response).toBeInstanceOf(TranscriptsQueryDto);
+          expect((response as TranscriptsQueryDto).limit).toBe(limit === undefined ? 25 : Math.min(Number(limit), 100));
         },
       ),
     );

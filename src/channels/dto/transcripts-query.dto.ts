@@ -35,7 +35,7 @@ function readLimit(value: unknown): number {
 }
 
 /** The query of the operation; what is not named here is refused. */
-export class TranscriptsQuery {
+export class TranscriptsQueryDto {
   @ApiPropertyOptional({
     description: `How many of the channel's newest uploads to return. More than ${VIDEOS_PER_CALL_MAX} counts as ${VIDEOS_PER_CALL_MAX}.`,
     type: 'integer',

@@ -5,7 +5,7 @@ import { VIDEO_FAILURE_CODES, VIDEO_FAILURES, VIDEO_KINDS } from '../../domain/t
 // these objects; a test holds every answer against the document.
 
 @ApiSchema({ name: 'Channel' })
-export class ChannelSchema {
+export class ChannelDto {
   @ApiProperty({ description: 'The channel ID of the platform.', example: 'UCh4rb0urL1ghtW0rksh0p00' })
   id: string;
 
@@ -22,7 +22,7 @@ export class ChannelSchema {
 }
 
 @ApiSchema({ name: 'CaptionTrack' })
-export class CaptionTrackSchema {
+export class CaptionTrackDto {
   @ApiProperty({ description: 'The BCP 47 code of the platform.', example: 'en' })
   languageCode: string;
 
@@ -34,8 +34,8 @@ export class CaptionTrackSchema {
 }
 
 @ApiSchema({ name: 'VideoMetadata' })
-@ApiExtraModels(CaptionTrackSchema)
-export class VideoMetadataSchema {
+@ApiExtraModels(CaptionTrackDto)
+export class VideoMetadataDto {
   @ApiProperty({
     type: String,
     nullable: true,
@@ -96,15 +96,15 @@ export class VideoMetadataSchema {
 
   @ApiProperty({
     type: 'array',
-    items: { $ref: getSchemaPath(CaptionTrackSchema) },
+    items: { $ref: getSchemaPath(CaptionTrackDto) },
     nullable: true,
     description: 'Every caption track that the video has; null when they could not be seen.',
   })
-  captionTracks: CaptionTrackSchema[] | null;
+  captionTracks: CaptionTrackDto[] | null;
 }
 
 @ApiSchema({ name: 'Segment' })
-export class SegmentSchema {
+export class SegmentDto {
   @ApiProperty({ description: 'Plain text, never empty.', example: 'Good morning from the harbour.' })
   text: string;
 
@@ -116,7 +116,7 @@ export class SegmentSchema {
 }
 
 @ApiSchema({ name: 'VideoError' })
-export class EntryErrorSchema {
+export class EntryErrorDto {
   @ApiProperty({
     enum: VIDEO_FAILURE_CODES,
     description: `Why this video has no transcript here. ${VIDEO_FAILURE_CODES.map(
@@ -134,8 +134,8 @@ export class EntryErrorSchema {
 }
 
 @ApiSchema({ name: 'VideoTranscript' })
-@ApiExtraModels(SegmentSchema)
-export class EntrySchema {
+@ApiExtraModels(SegmentDto)
+export class EntryDto {
   @ApiProperty({ description: 'The video ID of the platform.', example: 'hb0000000A1' })
   videoId: string;
 
@@ -143,15 +143,15 @@ export class EntrySchema {
   ok: boolean;
 
   @ApiProperty({ description: 'What is known of the video beside its transcript.' })
-  metadata: VideoMetadataSchema;
+  metadata: VideoMetadataDto;
 
   @ApiProperty({
     type: 'object',
-    additionalProperties: { type: 'array', items: { $ref: getSchemaPath(SegmentSchema) } },
+    additionalProperties: { type: 'array', items: { $ref: getSchemaPath(SegmentDto) } },
     description: 'Segments in order of `start` by language code; empty when `ok` is false.',
     example: { en: [{ text: 'Good morning from the harbour.', start: 0.24, duration: 3.12 }] },
   })
-  transcript: Record<string, SegmentSchema[]>;
+  transcript: Record<string, SegmentDto[]>;
 
   @ApiProperty({
     description: 'True when the transcript came without a fetch made for this call, and so cost nothing.',
@@ -160,11 +160,11 @@ export class EntrySchema {
   cached: boolean;
 
   @ApiPropertyOptional({ description: 'Exists exactly when `ok` is false.' })
-  error?: EntryErrorSchema;
+  error?: EntryErrorDto;
 }
 
 @ApiSchema({ name: 'Summary' })
-export class SummarySchema {
+export class SummaryDto {
   @ApiProperty({ type: 'integer', minimum: 0, description: 'Entries in `results`.', example: 2 })
   total: number;
 
@@ -187,13 +187,13 @@ export class SummarySchema {
 }
 
 @ApiSchema({ name: 'ChannelTranscripts' })
-export class TranscriptsSchema {
+export class TranscriptsDto {
   @ApiProperty({ description: 'The channel that the reference led to.' })
-  channel: ChannelSchema;
+  channel: ChannelDto;
 
-  @ApiProperty({ type: [EntrySchema], description: 'The newest uploads, newest first, each with a status of its own.' })
-  results: EntrySchema[];
+  @ApiProperty({ type: [EntryDto], description: 'The newest uploads, newest first, each with a status of its own.' })
+  results: EntryDto[];
 
   @ApiProperty({ description: 'Counts over `results`.' })
-  summary: SummarySchema;
+  summary: SummaryDto;
 }

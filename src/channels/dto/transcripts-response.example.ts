@@ -4,7 +4,7 @@ const THUMBNAIL = 'https://i.ytimg.com/vi';
 const PAGE = 'https://www.youtube.com/watch?v=';
 
 /** An answer as the OpenAPI document shows it: one transcript, one video without captions. */
-export const ANSWER_EXAMPLE = {
+export const RESPONSE_EXAMPLE = {
   channel: { id: 'UCharbourlight__________', name: 'Harbour Light Workshop', handle: '@harbourlight' },
   results: [
     {
@@ -55,10 +55,10 @@ export const ANSWER_EXAMPLE = {
 };
 
 /** The same as lines of JSON, an event each. */
-export const LINES_EXAMPLE = [
-  { type: 'channel', channel: ANSWER_EXAMPLE.channel },
-  ...ANSWER_EXAMPLE.results.map((result) => ({ type: 'result', result })),
-  { type: 'summary', summary: ANSWER_EXAMPLE.summary },
+export const NDJSON_EXAMPLE = [
+  { type: 'channel', channel: RESPONSE_EXAMPLE.channel },
+  ...RESPONSE_EXAMPLE.results.map((result) => ({ type: 'result', result })),
+  { type: 'summary', summary: RESPONSE_EXAMPLE.summary },
 ]
   .map((event) => `${JSON.stringify(event)}\n`)
   .join('');

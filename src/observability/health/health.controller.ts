@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } f
 import type { Response } from 'express';
 import { ApiErrors } from '../../http/error-docs.js';
 import { HealthService } from './health.service.js';
-import { LiveSchema, ReadySchema } from './dto/health.dto.js';
+import { LiveDto, ReadyDto } from './dto/health.dto.js';
 
 /** Probes for whoever runs the service. */
 @ApiTags('health')
@@ -14,8 +14,8 @@ export class HealthController {
 
   @Get('live')
   @ApiOperation({ security: [], operationId: 'getLive', summary: 'Whether the process answers; touches nothing else' })
-  @ApiOkResponse({ type: LiveSchema, description: 'The process is alive.' })
-  live(): LiveSchema {
+  @ApiOkResponse({ type: LiveDto, description: 'The process is alive.' })
+  live(): LiveDto {
     return { status: 'ok' };
   }
 
@@ -26,14 +26,14 @@ export class HealthController {
     summary: 'Whether requests can be served; names each dependency',
   })
   @ApiOkResponse({
-    type: ReadySchema,
+    type: ReadyDto,
     description: 'Requests are served; `degraded` when a dependency that is not critical is away.',
   })
   @ApiServiceUnavailableResponse({
-    type: ReadySchema,
+    type: ReadyDto,
     description: 'A critical dependency is away, or the service is shutting down.',
   })
-  async ready(@Res({ passthrough: true }) response: Response): Promise<ReadySchema> {
+  async ready(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
     const readiness = await this.health.readiness();
     if (readiness.status === 'unavailable') response.status(503);
     return readiness;

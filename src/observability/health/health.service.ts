@@ -3,7 +3,7 @@ import type { HealthCheckAttempt } from '@nestjs/terminus';
 import { CacheHealth } from '../../cache/cache.health.js';
 import { DatabaseHealth } from '../../database/database.health.js';
 import { ShutdownState } from '../../http/shutdown-state.js';
-import type { DependencySchema, ReadySchema } from './dto/health.dto.js';
+import type { DependencyDto, ReadyDto } from './dto/health.dto.js';
 
 /** A dependency that takes longer than this counts as away. */
 const CHECK_TIMEOUT_MS = 1_500;
@@ -20,7 +20,7 @@ interface Dependency {
 @Injectable()
 export class HealthService {
   private readonly dependencies: readonly Dependency[];
-  private asking: Promise<Record<string, DependencySchema>> | undefined;
+  private checking: Promise<Record<string, DependencyDto>> | undefined;
 
   constructor(
     database: DatabaseHealth,
@@ -31,8 +31,8 @@ export class HealthService {
   }
 
   /** Whether requests can be served, with each dependency by name. */
-  async readiness(): Promise<ReadySchema> {
-    const dependencies = await this.askDependencies();
+  async readiness(): Promise<ReadyDto> {
+    const dependencies = await this.checkDependencies();
     const { stopping } = this.shutdown;
     const down = Object.values(dependencies).filter(({ status }) => status === 'down');
     const unavailable = stopping || down.some(({ critical }) => critical);
@@ -41,18 +41,18 @@ export class HealthService {
   }
 
   /** Asks all dependencies at once whether they answer. Who comes meanwhile shares the answer: a question takes a connection. */
-  askDependencies(): Promise<Record<string, DependencySchema>> {
-    this.asking ??= this.ask().finally(() => (this.asking = undefined));
-    return this.asking;
+  checkDependencies(): Promise<Record<string, DependencyDto>> {
+    this.checking ??= this.check().finally(() => (this.checking = undefined));
+    return this.checking;
   }
 
-  private async ask(): Promise<Record<string, DependencySchema>> {
-    const answers = this.dependencies.map(async (dependency): Promise<[string, DependencySchema]> => {
+  private async check(): Promise<Record<string, DependencyDto>> {
+    const results = this.dependencies.map(async (dependency): Promise<[string, DependencyDto]> => {
       const { name, critical } = dependency;
       const result = await dependency.check().withTimeout(CHECK_TIMEOUT_MS);
       // What went wrong is left out: it can name hosts, and the probes are open to everyone.
       return [name, { status: result[name]?.status === 'up' ? 'up' : 'down', critical }];
     });
-    return Object.fromEntries(await Promise.all(answers));
+    return Object.fromEntries(await Promise.all(results));
   }
 }

@@ -1,11 +1,11 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, pino, stdTimeFunctions, type DestinationStream, type Level, type Logger } from 'pino';
 import { escapeInvisible } from '../../http/escape-invisible.js';
-import { hidingSecrets, type HideSecrets } from '../../http/redaction.js';
+import { createRedactor, type Redactor } from '../../http/redaction.js';
 import { activeTracer } from '../tracing/tracer.js';
 
 /** Structured logs: one JSON object a line. A secret that turns up in a text by a caller's mistake is masked. */
-export function createLogger(level: string, to: DestinationStream, hideSecrets: HideSecrets = hidingSecrets()): Logger {
+export function createLogger(level: string, to: DestinationStream, redact: Redactor = createRedactor()): Logger {
   return pino(
     {
       level,
@@ -16,7 +16,7 @@ export function createLogger(level: string, to: DestinationStream, hideSecrets: 
         return traceId === undefined ? {} : { traceId };
       },
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: (line) => escapeInvisible(hideSecrets(line)) },
+      hooks: { streamWrite: (line) => escapeInvisible(redact(line)) },
     },
     to,
   );

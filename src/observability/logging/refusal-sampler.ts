@@ -27,8 +27,10 @@ export class RefusalSampler {
   flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const left = [...this.counts].flatMap(([code, count]) => (count > LINES_MAX ? [[code, count - LINES_MAX]] : []));
+    const disconnected = [...this.counts].flatMap(([code, count]) =>
+      count > LINES_MAX ? [[code, count - LINES_MAX]] : [],
+    );
     this.counts.clear();
-    if (left.length > 0) this.report(Object.fromEntries(left) as NotLogged);
+    if (disconnected.length > 0) this.report(Object.fromEntries(disconnected) as NotLogged);
   }
 }

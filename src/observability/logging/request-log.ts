@@ -2,12 +2,12 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { legiblePath } from '../../http/legible-path.js';
 import { requestContext } from '../../http/request-context.js';
-import type { HideSecrets } from '../../http/redaction.js';
+import type { Redactor } from '../../http/redaction.js';
 import { RefusalSampler } from './refusal-sampler.js';
 import { onResponseEnd } from '../../http/response-end.js';
 
 /** Probes and metrics are asked for every few seconds, by machines. */
-const OFTEN_ASKED = /^\/(?:health\/|metrics$)/;
+const FREQUENT_PATHS = /^\/(?:health\/|metrics$)/;
 const PATH_SHOWN_MAX = 300;
 const TOO_MANY_REQUESTS = 429;
 
@@ -21,7 +21,7 @@ export class RequestLog {
 
   constructor(
     private readonly logger: Logger,
-    private readonly hideSecrets: HideSecrets,
+    private readonly redact: Redactor,
   ) {
     this.refusals = new RefusalSampler((counts) => logger.info({ event: 'refusals_not_logged', counts }));
   }
@@ -37,16 +37,16 @@ export class RequestLog {
         !this.refusals.allows(typeof log['code'] === 'string' ? log['code'] : String(status))
       )
         return;
-      const left = !response.writableFinished;
-      this.logger[status >= 500 ? 'error' : OFTEN_ASKED.test(path) ? 'debug' : 'info']({
+      const disconnected = !response.writableFinished;
+      this.logger[status >= 500 ? 'error' : FREQUENT_PATHS.test(path) ? 'debug' : 'info']({
         event: 'request',
         requestId,
         method,
         // Masked before it is cut: half of a token is no token that could be recognised, and still half of one.
-        path: this.hideSecrets(legiblePath(path)).slice(0, PATH_SHOWN_MAX),
+        path: this.redact(legiblePath(path)).slice(0, PATH_SHOWN_MAX),
         status,
         ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
-        ...(left && { left }),
+        ...(disconnected && { disconnected }),
         ...log,
       });
     });

@@ -1,28 +1,28 @@
 import { Injectable } from '@nestjs/common';
-import { AccessEvents, type AccessEvent } from '../../rate-limit/rejection-counts.js';
+import { RejectionCounts, type RejectionReason } from '../../rate-limit/rejection-counts.js';
 import { CallsInFlight } from '../../rate-limit/calls-in-flight.js';
 import { Environment } from '../../config/environment.js';
 import { QuotaEvents } from '../../quota/quota-events.js';
-import { CACHED_KINDS, TranscriptFigures } from '../../transcripts/transcript-metrics.js';
+import { CACHED_KINDS, TranscriptMetrics } from '../../transcripts/transcript-metrics.js';
 import { MetricsRegistry, type Reading } from './metrics-registry.js';
 
-const NOT_AUTHENTICATED = ['no_key', 'invalid_key'] as const satisfies AccessEvent[];
+const NOT_AUTHENTICATED = ['no_key', 'invalid_key'] as const satisfies RejectionReason[];
 const REFUSED_BY_LIMITS = [
   'key_per_minute',
   'key_in_flight',
   'process_in_flight',
   'failing_address',
-] as const satisfies AccessEvent[];
+] as const satisfies RejectionReason[];
 
 /** Shows what the service counts of its calls: at the gates, in the quota, in the answers and in the cache. */
 @Injectable()
 export class CallMetrics {
   constructor(
     private readonly metrics: MetricsRegistry,
-    access: AccessEvents,
+    access: RejectionCounts,
     calls: CallsInFlight,
     quota: QuotaEvents,
-    figures: TranscriptFigures,
+    figures: TranscriptMetrics,
     { CALLS_PER_PROCESS }: Environment,
   ) {
     this.showGates(access);
@@ -33,11 +33,11 @@ export class CallMetrics {
       [{}, CALLS_PER_PROCESS],
     ]);
     this.showQuota(quota);
-    this.showAnswers(figures);
+    this.collectEntries(figures);
   }
 
-  private showGates(access: AccessEvents): void {
-    const byReason = (reasons: readonly AccessEvent[]) => () =>
+  private showGates(access: RejectionCounts): void {
+    const byReason = (reasons: readonly RejectionReason[]) => () =>
       reasons.map((reason): Reading => [{ reason }, access.of(reason)]);
     this.metrics.readCounter(
       {
@@ -87,7 +87,7 @@ export class CallMetrics {
     single('ct_quota_charged_transcripts_total', 'Transcripts charged.', () => quota.chargedTranscripts);
   }
 
-  private showAnswers(figures: TranscriptFigures): void {
+  private collectEntries(figures: TranscriptMetrics): void {
     this.metrics.readCounter(
       {
         name: 'ct_entries_total',

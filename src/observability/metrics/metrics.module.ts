@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { AccessModule } from '../../auth/auth.module.js';
+import { AuthModule } from '../../auth/auth.module.js';
 import { CacheSize } from '../../cache/cache-size.js';
 import { HealthModule } from '../health/health.module.js';
 import { QuotaModule } from '../../quota/quota.module.js';
@@ -13,7 +13,7 @@ import { UpstreamMetrics } from './upstream-metrics.js';
 
 /** `/metrics`. Needs an `UpstreamTraffic`, which the application provides. */
 @Module({
-  imports: [AccessModule, HealthModule, QuotaModule, TranscriptsModule],
+  imports: [AuthModule, HealthModule, QuotaModule, TranscriptsModule],
   controllers: [MetricsController],
   providers: [MetricsRegistry, RequestMetrics, UpstreamMetrics, CallMetrics, ServiceMetrics, CacheSize],
 })

@@ -28,7 +28,7 @@ export class ServiceMetrics {
         labelNames: ['dependency', 'critical'],
       },
       async () =>
-        Object.entries(await health.askDependencies()).map(([dependency, { status, critical }]): Reading => [
+        Object.entries(await health.checkDependencies()).map(([dependency, { status, critical }]): Reading => [
           { dependency, critical: String(critical) },
           Number(status === 'up'),
         ]),
@@ -48,13 +48,13 @@ export class ServiceMetrics {
       { name: 'ct_response_buffer_max_bytes', help: 'What they may take, by RESPONSE_BUFFER_MAX_MEGABYTES.' },
       () => [[{}, memory.bytesMax]],
     );
-    const bytes = (name: string, help: string, of: 'heldBytes' | 'bytesMax'): void =>
+    const bytes = (name: string, help: string, of: 'usedBytes' | 'bytesMax'): void =>
       metrics.readGauge({ name, help }, () => {
         const read = size.read();
         return read ? [[{}, read[of]]] : [];
       });
     if (!size.read()) return;
-    bytes('ct_cache_size_bytes', 'What the cache in memory holds; absent with REDIS_URL.', 'heldBytes');
+    bytes('ct_cache_size_bytes', 'What the cache in memory holds; absent with REDIS_URL.', 'usedBytes');
     bytes('ct_cache_size_max_bytes', 'What it may hold, by CACHE_MAX_MEGABYTES; absent with REDIS_URL.', 'bytesMax');
   }
 }

@@ -15,7 +15,7 @@ const BLOCKED = 'blocked:';
 /** Not sent after all, because the exit was found to be refused while it waited: no block of its own. */
 const NOT_SENT = 'blocked:exit-shut';
 /** What tells of a block inside a well-formed answer. */
-const BLOCKS_NOTICED = new Set(['playability bot-check', 'playability other-video']);
+const BLOCKS_COUNTED = new Set(['playability bot-check', 'playability other-video']);
 
 /** Shows the traffic with the platform: what was asked, how it ended, and how each way out stands. */
 @Injectable()
@@ -23,7 +23,7 @@ export class UpstreamMetrics implements UpstreamObserver, OnModuleInit {
   private readonly requests: Counter<'kind' | 'client' | 'exit' | 'outcome'>;
   private readonly seconds: Histogram<'kind' | 'exit'>;
   private readonly blocks: Counter<'reason'>;
-  private readonly findings: Counter<'exit' | 'use' | 'finding'>;
+  private readonly verdicts: Counter<'exit' | 'use' | 'finding'>;
   private readonly notices: Counter<'kind' | 'subject' | 'outcome'>;
 
   constructor(
@@ -50,7 +50,7 @@ export class UpstreamMetrics implements UpstreamObserver, OnModuleInit {
       labelNames: ['reason'],
       registers,
     });
-    this.findings = new Counter({
+    this.verdicts = new Counter({
       name: 'ct_upstream_exit_findings_total',
       help: 'What each piece of work (a channel, a video) found out about the exit that it went through.',
       labelNames: ['exit', 'use', 'finding'],
@@ -66,28 +66,28 @@ export class UpstreamMetrics implements UpstreamObserver, OnModuleInit {
     traffic.observe(this);
   }
 
-  request({ kind, client, egress: exit, outcome, seconds }: UpstreamRequest): void {
-    this.requests.inc({ kind, client, exit, outcome: statusClass(outcome) });
+  request({ kind, client, egress, outcome, seconds }: UpstreamRequest): void {
+    this.requests.inc({ kind, client, exit: egress, outcome: statusClass(outcome) });
     if (outcome === NOT_SENT) return;
-    this.seconds.observe({ kind, exit }, seconds);
+    this.seconds.observe({ kind, exit: egress }, seconds);
     if (outcome.startsWith(BLOCKED)) this.blocks.inc({ reason: outcome.slice(BLOCKED.length) });
   }
 
-  egress({ egress: exit, use, verdict: finding }: EgressResult): void {
-    this.findings.inc({ exit, use, finding });
+  egress({ egress, use, verdict }: EgressResult): void {
+    this.verdicts.inc({ exit: egress, use, finding: verdict });
   }
 
   observed(kind: string, subject: string, outcome: string): void {
     this.notices.inc({ kind, subject, outcome });
-    if (BLOCKS_NOTICED.has(`${kind} ${outcome}`)) this.blocks.inc({ reason: outcome });
+    if (BLOCKS_COUNTED.has(`${kind} ${outcome}`)) this.blocks.inc({ reason: outcome });
   }
 
   /** A series that begins with its first block would hide that block from a rate. */
   onModuleInit(): void {
     const { egresses, verdicts } = this.traffic.state();
-    for (const { name: exit, blocked } of egresses) {
+    for (const { name, blocked } of egresses) {
       for (const use of Object.keys(blocked)) {
-        for (const finding of verdicts) this.findings.inc({ exit, use, finding }, 0);
+        for (const verdict of verdicts) this.verdicts.inc({ exit: name, use, finding: verdict }, 0);
       }
     }
   }

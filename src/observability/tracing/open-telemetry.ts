@@ -31,16 +31,16 @@ export interface RunningTracer extends Tracer {
  * OpenTelemetry reads itself.
  *
  * @param onFailure called with the reason why spans were not sent
- * @param hideSecrets applied to every text of every span
+ * @param redact applied to every text of every span
  */
 export function startOpenTelemetry(
   onFailure: (cause: string) => void,
-  hideSecrets: (text: string) => string,
+  redact: (text: string) => string,
 ): RunningTracer {
-  const tell = (...words: unknown[]): void => onFailure(words.map(String).join(' '));
+  const emit = (...words: unknown[]): void => onFailure(words.map(String).join(' '));
   const ignore = (): void => undefined;
   diag.setLogger(
-    { error: tell, warn: tell, info: ignore, debug: ignore, verbose: ignore },
+    { error: emit, warn: emit, info: ignore, debug: ignore, verbose: ignore },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   const provider = new NodeTracerProvider({
@@ -50,14 +50,14 @@ export function startOpenTelemetry(
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
   provider.register();
-  return new OpenTelemetryTracer(provider, onFailure, hideSecrets);
+  return new OpenTelemetryTracer(provider, onFailure, redact);
 }
 
 class OpenTelemetryTracer implements RunningTracer {
   constructor(
     private readonly provider: NodeTracerProvider,
     private readonly onFailure: (cause: string) => void,
-    private readonly hideSecrets: (text: string) => string,
+    private readonly redact: (text: string) => string,
   ) {}
 
   serve<T>(name: string, headers: unknown, attributes: Attributes, work: (span: ServerSpan) => T): T {
@@ -65,7 +65,7 @@ class OpenTelemetryTracer implements RunningTracer {
     const span = spans.startSpan(name, { kind: SpanKind.SERVER, attributes: this.masked(attributes) }, caller);
     const server: ServerSpan = {
       ...this.recorded(span),
-      rename: (to) => void span.updateName(this.hideSecrets(to)),
+      rename: (to) => void span.updateName(this.redact(to)),
       end: () => span.end(),
     };
     return context.with(trace.setSpan(caller, span), () => work(server));
@@ -113,17 +113,13 @@ class OpenTelemetryTracer implements RunningTracer {
   private recorded(span: OpenSpan): Span {
     return {
       setAttributes: (attributes) => void span.setAttributes(this.masked(attributes)),
-      fail: (type) =>
-        void span.setAttribute('error.type', this.hideSecrets(type)).setStatus({ code: SpanStatusCode.ERROR }),
+      fail: (type) => void span.setAttribute('error.type', this.redact(type)).setStatus({ code: SpanStatusCode.ERROR }),
     };
   }
 
   private masked(attributes: Attributes): Attributes {
     return Object.fromEntries(
-      Object.entries(attributes).map(([name, value]) => [
-        name,
-        typeof value === 'string' ? this.hideSecrets(value) : value,
-      ]),
+      Object.entries(attributes).map(([name, value]) => [name, typeof value === 'string' ? this.redact(value) : value]),
     );
   }
 }

@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NO_DETAILS, type Upload } from '../../domain/transcript.js';
 import type { PlannedVideo } from '../call-plan.js';
-import { PlannedTexts } from './cached-text-reader.js';
+import { CachedTextReader } from './cached-text-reader.js';
 import { Environment } from '../../config/environment.js';
-import { HeldTexts, ResponseMemory } from '../response/response-memory.js';
+import { BufferedTexts, ResponseMemory } from '../response/response-memory.js';
 
-const held = (): HeldTexts => new HeldTexts(new ResponseMemory(new Environment()));
+const buffered = (): BufferedTexts => new BufferedTexts(new ResponseMemory(new Environment()));
 const CHUNK_BYTES = 512 * 1024;
 
 function planned(videoId: string, jsonBytes: number): PlannedVideo {
@@ -14,7 +14,7 @@ function planned(videoId: string, jsonBytes: number): PlannedVideo {
     ...{ videoId, title: null, url: '', publishedAt: null, publishedText: null, durationSeconds: null },
     ...{ viewCount: null, thumbnailUrl: null, kind: null, failure: null },
   };
-  return { upload, answer: { ok: true, details: NO_DETAILS, transcript: { jsonBytes, crc32: jsonBytes } } };
+  return { upload, outcome: { ok: true, details: NO_DETAILS, transcript: { jsonBytes, crc32: jsonBytes } } };
 }
 
 describe('the texts that a plan found in another process', () => {
@@ -26,7 +26,7 @@ describe('the texts that a plan found in another process', () => {
         let heldBytes = 0;
         let heldBytesMax = 0;
         const asked: string[] = [];
-        const texts = new PlannedTexts(
+        const texts = new CachedTextReader(
           videos,
           'json',
           (wanted) => {
@@ -41,11 +41,11 @@ describe('the texts that a plan found in another process', () => {
               ),
             );
           },
-          held(),
+          buffered(),
         );
-        for (const { upload, answer } of videos) {
+        for (const { upload, outcome } of videos) {
           const text = await texts.take(upload.videoId);
-          const size = answer?.ok ? answer.transcript.jsonBytes : 0;
+          const size = outcome?.ok ? outcome.transcript.jsonBytes : 0;
           expect(text?.bytes.toString()).toBe(upload.videoId === `v${lost % 40}` ? undefined : upload.videoId);
           heldBytes -= size;
         }
@@ -59,19 +59,19 @@ describe('the texts that a plan found in another process', () => {
 
   it('are not asked for when they are here, and a failure has none', async () => {
     const here = planned('here', 5);
-    if (here.answer?.ok) here.answer.transcript = { ...here.answer.transcript, json: Buffer.from('12345') };
+    if (here.outcome?.ok) here.outcome.transcript = { ...here.outcome.transcript, json: Buffer.from('12345') };
     const failed: PlannedVideo = {
       ...planned('failed', 0),
-      answer: { ok: false, details: NO_DETAILS, failure: { code: 'video_private' } },
+      outcome: { ok: false, details: NO_DETAILS, failure: { code: 'video_private' } },
     };
-    const texts = new PlannedTexts([here, failed], 'json', () => Promise.reject(new Error('asked')), held());
+    const texts = new CachedTextReader([here, failed], 'json', () => Promise.reject(new Error('asked')), buffered());
     expect([await texts.take('here'), await texts.take('failed')]).toEqual([undefined, undefined]);
   });
 
   it('that were evicted are found at once from the current chunk on, and none of the others is held for it', async () => {
     const videos = ['one', 'two', 'three', 'four'].map((videoId) => planned(videoId, CHUNK_BYTES));
     const memory = new ResponseMemory(new Environment());
-    const texts = new PlannedTexts(
+    const texts = new CachedTextReader(
       videos,
       'json',
       (wanted) =>
@@ -80,7 +80,7 @@ describe('the texts that a plan found in another process', () => {
             videoId === 'three' ? { bytes: Buffer.from(videoId), jsonBytes, crc32 } : undefined,
           ),
         ),
-      new HeldTexts(memory),
+      new BufferedTexts(memory),
     );
     expect(await texts.take('one')).toBeUndefined();
     expect(await texts.take('two')).toBeUndefined();
@@ -96,14 +96,14 @@ describe('the texts that a plan found in another process', () => {
     process.on('unhandledRejection', note);
     try {
       const videos = [planned('one', CHUNK_BYTES), planned('two', CHUNK_BYTES)];
-      const texts = new PlannedTexts(
+      const texts = new CachedTextReader(
         videos,
         'json',
         (wanted) =>
           wanted[0]?.videoId === 'two'
             ? Promise.reject(new Error('A bug.'))
             : Promise.resolve([{ bytes: Buffer.from('1'), jsonBytes: 1, crc32: 0 }]),
-        held(),
+        buffered(),
       );
       expect((await texts.take('one'))?.bytes.toString()).toBe('1');
       await new Promise((resolve) => setImmediate(resolve));

@@ -1,5 +1,5 @@
 import type { PlannedVideo } from '../call-plan.js';
-import type { HeldTexts } from '../response/response-memory.js';
+import type { BufferedTexts } from '../response/response-memory.js';
 import type { SentText, TextForm, TranscriptText } from './transcript-text.js';
 
 /** About as much as is read from another process at a time. A text is about six times as long as the same deflated. */
@@ -17,21 +17,21 @@ type Chunk = Map<string, SentText | undefined>;
  * The texts of what a plan found in the cache and that are not in the plan itself, read in chunks in the order in which
  * they are sent: the chunk that is asked for and the next, so that the reader does not wait and no more than two are held.
  */
-export class PlannedTexts {
+export class CachedTextReader {
   private readonly chunks: Planned[][];
   private readonly chunkOf = new Map<string, number>();
   private readonly reads = new Map<number, Promise<Chunk>>();
   private current = 0;
 
-  /** @param held counts what was read until it is released there */
+  /** @param buffered counts what was read until it is released there */
   constructor(
     videos: readonly PlannedVideo[],
     form: TextForm,
     private readonly readTexts: ReadTexts,
-    private readonly held: HeldTexts,
+    private readonly buffered: BufferedTexts,
   ) {
-    const planned = videos.flatMap(({ upload: { videoId }, answer }) =>
-      answer?.ok && !answer.transcript[form] ? [{ videoId, transcript: answer.transcript }] : [],
+    const planned = videos.flatMap(({ upload: { videoId }, outcome }) =>
+      outcome?.ok && !outcome.transcript[form] ? [{ videoId, transcript: outcome.transcript }] : [],
     );
     this.chunks = inChunks(planned, CHUNK_JSON_BYTES[form]);
     for (const [index, chunk] of this.chunks.entries())
@@ -72,7 +72,7 @@ export class PlannedTexts {
     const known = this.reads.get(index);
     if (known) return known;
     const reading = this.read(this.chunks[index] ?? []).then((texts) => {
-      for (const text of texts.values()) if (text) this.held.hold(text.bytes, 'passing');
+      for (const text of texts.values()) if (text) this.buffered.hold(text.bytes, 'passing');
       return texts;
     });
     this.reads.set(index, reading);

@@ -55,7 +55,7 @@ export function fromJson<T>(bytes: Buffer, reader: Reader<T>): T | undefined {
  * Values stored as JSON together with the key that they belong to, so that one that has come under another key is not
  * taken for its. Read once for as long as the same bytes are held: in memory an entry stays the same Buffer.
  */
-export class Bound<T> {
+export class KeyedCodec<T> {
   private readonly known = new WeakMap<Buffer, { key: string; value: T } | { key: undefined }>();
   private readonly reader: Reader<{ key: string; value: T }>;
 

@@ -6,7 +6,7 @@ import { CacheModule } from '../../cache/cache.module.js';
 import { MemoryStore } from '../../cache/memory-store.js';
 import { Environment } from '../../config/environment.js';
 import { Call } from '../call.js';
-import { Remembered } from './read-through-cache.js';
+import { ReadThroughCache } from './read-through-cache.js';
 import { finite, listOf, record, text } from './keyed-codec.js';
 import { CacheLookups } from '../transcript-metrics.js';
 
@@ -15,7 +15,7 @@ const harbour = { name: 'Harbour', sizes: [1, 2] };
 
 let module: TestingModule;
 let cache: Cache;
-let remembered: Remembered<typeof harbour>;
+let remembered: ReadThroughCache<typeof harbour>;
 let loads: number;
 let call: Call;
 
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await cache.clear();
-  remembered = new Remembered(cache, 120, reader, new CacheLookups());
+  remembered = new ReadThroughCache(cache, 120, reader, new CacheLookups());
   loads = 0;
 });
 
@@ -54,8 +54,8 @@ describe('a remembered value', () => {
   });
 
   it('is loaded once for those who ask together', async () => {
-    const answers = await Promise.all([1, 2, 3].map(() => remembered.get('key', call, load())));
-    expect(answers).toEqual([harbour, harbour, harbour]);
+    const outcomes = await Promise.all([1, 2, 3].map(() => remembered.get('key', call, load())));
+    expect(outcomes).toEqual([harbour, harbour, harbour]);
     expect(loads).toBe(1);
   });
 

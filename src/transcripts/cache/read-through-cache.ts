@@ -1,13 +1,13 @@
 import type { Cache } from '@nestjs/cache-manager';
 import type { ReadingContext } from '../../platform/video-platform.js';
-import { SharedWork } from '../single-flight.js';
-import { Bound, type Reader } from './keyed-codec.js';
+import { SingleFlight } from '../single-flight.js';
+import { KeyedCodec, type Reader } from './keyed-codec.js';
 import type { CacheLookups } from '../transcript-metrics.js';
 
 /** One kind of cache entry, stored as JSON: how it is read back, how long it is kept, and shared loading on a miss. */
-export class Remembered<T> {
-  private readonly work = new SharedWork<T>();
-  private readonly values: Bound<T>;
+export class ReadThroughCache<T> {
+  private readonly work = new SingleFlight<T>();
+  private readonly values: KeyedCodec<T>;
 
   constructor(
     private readonly cache: Cache,
@@ -15,7 +15,7 @@ export class Remembered<T> {
     reader: Reader<T>,
     private readonly lookups: CacheLookups,
   ) {
-    this.values = new Bound(reader);
+    this.values = new KeyedCodec(reader);
   }
 
   /**
@@ -37,12 +37,12 @@ export class Remembered<T> {
     const found = known !== undefined && serves(known);
     this.lookups.count(found);
     if (found) return known;
-    const { value } = await this.work.join(`${key} ${purpose}`, context, load, (fresh) => this.keep(key, fresh));
+    const { value } = await this.work.join(`${key} ${purpose}`, context, load, (fresh) => this.store(key, fresh));
     return value;
   }
 
   /** A cache that does not take it is no reason to fail; the store counts and logs that. */
-  private async keep(key: string, value: T): Promise<void> {
+  private async store(key: string, value: T): Promise<void> {
     await this.cache.set(key, this.values.write(key, value), this.ttlSeconds * 1000);
   }
 }

@@ -14,8 +14,8 @@ import {
   VIDEO_KINDS,
   type VideoDetails,
 } from '../../domain/transcript.js';
-import { asAnswer, TranscriptCache, type Answer } from './transcript-cache.js';
-import { TranscriptFigures } from '../transcript-metrics.js';
+import { asCachedOutcome, TranscriptCache, type CachedOutcome } from './transcript-cache.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
 import type { SentText, TextForm, TranscriptText } from './transcript-text.js';
 
 const LANGUAGES = ['en', 'de'];
@@ -28,7 +28,7 @@ let transcripts: TranscriptCache;
 beforeAll(async () => {
   module = await Test.createTestingModule({ imports: [CacheModule.forRoot(environment)] }).compile();
   cache = module.get<Cache>(CACHE_MANAGER);
-  transcripts = new TranscriptCache(cache, environment, new TranscriptFigures(), module.get(SharedCache));
+  transcripts = new TranscriptCache(cache, environment, new TranscriptMetrics(), module.get(SharedCache));
 });
 afterAll(() => module.close());
 beforeEach(() => cache.clear());
@@ -53,33 +53,33 @@ const anyTranscript = fc.array(
   fc.tuple(text, fc.array(fc.record({ text, start: number, duration: number }), { maxLength: 5 })),
   { minLength: 1, maxLength: 3 },
 );
-const anySuccess: fc.Arbitrary<Answer> = fc
+const anySuccess: fc.Arbitrary<CachedOutcome> = fc
   .tuple(anyDetails, anyTranscript)
-  .map(([details, transcript]) => asAnswer({ ok: true, details, transcript: new Map(transcript) }));
+  .map(([details, transcript]) => asCachedOutcome({ ok: true, details, transcript: new Map(transcript) }));
 const lastingCodes = VIDEO_FAILURE_CODES.filter((code) => !VIDEO_FAILURES[code].retryable);
-const anyLastingFailure: fc.Arbitrary<Answer> = fc
+const anyLastingFailure: fc.Arbitrary<CachedOutcome> = fc
   .tuple(anyDetails, fc.constantFrom(...lastingCodes), fc.option(text, { nil: undefined }))
   .map(([details, code, message]) => ({
     ok: false,
     details,
     failure: message === undefined ? { code } : { code, message },
   }));
-const success: Answer = asAnswer({
+const success: CachedOutcome = asCachedOutcome({
   ok: true,
   details: NO_DETAILS,
   transcript: new Map([['en', [{ text: 'Hello\nharbour', start: 0.5, duration: 2 }]]]),
 });
-const failure: Answer = { ok: false, details: NO_DETAILS, failure: { code: 'transcript_unavailable' } };
+const failure: CachedOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'transcript_unavailable' } };
 
 /** The bytes under which what is known of a video is stored. */
-async function storedBytes(answer: Answer): Promise<Buffer> {
-  await transcripts.keep('video', LANGUAGES, answer);
+async function storedBytes(outcome: CachedOutcome): Promise<Buffer> {
+  await transcripts.store('video', LANGUAGES, outcome);
   return (await cache.get<Buffer>(transcripts.key('video', LANGUAGES))) ?? Buffer.alloc(0);
 }
 
 /** Puts bytes, or anything else, where the answer of a video is looked for; the text is there. */
 async function answersFor(stored: unknown, text = success): Promise<unknown[]> {
-  await transcripts.keep('video', LANGUAGES, text);
+  await transcripts.store('video', LANGUAGES, text);
   await cache.del(transcripts.key('video', LANGUAGES));
   await cache.set(transcripts.key('video', LANGUAGES), stored, 60_000);
   return [await transcripts.get('video', LANGUAGES), ...(await transcripts.getMany(['video'], LANGUAGES))];
@@ -89,7 +89,7 @@ describe('a transcript that is far longer as JSON than as captions', () => {
   it('is a failure', () => {
     const text = '\u0001'.repeat(1_500_000);
     const transcript = new Map([['en', [{ text, start: 0, duration: 1 }]]]);
-    expect(asAnswer({ ok: true, details: NO_DETAILS, transcript })).toMatchObject({
+    expect(asCachedOutcome({ ok: true, details: NO_DETAILS, transcript })).toMatchObject({
       ok: false,
       failure: { code: 'upstream_failure' },
     });
@@ -99,18 +99,18 @@ describe('a transcript that is far longer as JSON than as captions', () => {
 describe('an answer in the cache', () => {
   it('comes back as it was kept, whatever it is', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), async (answer) => {
+      fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), async (outcome) => {
         await cache.clear();
-        await transcripts.keep('video', LANGUAGES, answer);
-        expect(await transcripts.get('video', LANGUAGES)).toEqual(answer);
-        expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([answer]);
+        await transcripts.store('video', LANGUAGES, outcome);
+        expect(await transcripts.get('video', LANGUAGES)).toEqual(outcome);
+        expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([outcome]);
       }),
     );
   });
 
   it('is that of its video in its languages in their order, and of no other', async () => {
-    await transcripts.keep('one', ['en', 'de'], success);
-    await transcripts.keep('two', ['en', 'de'], failure);
+    await transcripts.store('one', ['en', 'de'], success);
+    await transcripts.store('two', ['en', 'de'], failure);
     expect(await transcripts.getMany(['two', 'none', 'one'], ['en', 'de'])).toEqual([failure, undefined, success]);
     for (const languages of [[], ['en'], ['de', 'en']]) expect(await transcripts.get('one', languages)).toBeUndefined();
   });
@@ -119,11 +119,11 @@ describe('an answer in the cache', () => {
     const many = jest.spyOn(MemoryStore.prototype, 'getMany');
     const single = jest.spyOn(MemoryStore.prototype, 'get');
     try {
-      const answers = await transcripts.getMany(
+      const outcomes = await transcripts.getMany(
         Array.from({ length: 100 }, (_, index) => `video ${index}`),
         LANGUAGES,
       );
-      expect(answers).toEqual(Array(100).fill(undefined));
+      expect(outcomes).toEqual(Array(100).fill(undefined));
       expect([many.mock.calls.length, single.mock.calls.length]).toEqual([1, 0]);
       expect(await transcripts.getMany([], LANGUAGES)).toEqual([]);
       expect(many.mock.calls).toHaveLength(1);
@@ -136,9 +136,9 @@ describe('an answer in the cache', () => {
   it.each(VIDEO_FAILURE_CODES)(
     'is not kept for %s when asking again can help, and kept when it cannot',
     async (code) => {
-      await transcripts.keep('video', LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
-      const kept = (await transcripts.get('video', LANGUAGES)) !== undefined;
-      expect(kept).toBe(!VIDEO_FAILURES[code].retryable);
+      await transcripts.store('video', LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
+      const stored = (await transcripts.get('video', LANGUAGES)) !== undefined;
+      expect(stored).toBe(!VIDEO_FAILURES[code].retryable);
     },
   );
 
@@ -147,7 +147,7 @@ describe('an answer in the cache', () => {
     ['a failure', failure, environment.UNAVAILABLE_TTL_SECONDS],
   ])('lives as long as is set for %s', async (_kind, answer, ttlSeconds) => {
     const beforeMs = Date.now();
-    await transcripts.keep('video', LANGUAGES, answer);
+    await transcripts.store('video', LANGUAGES, answer);
     const afterMs = Date.now();
     const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;
     expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + ttlSeconds * 1_000);
@@ -211,7 +211,7 @@ describe('what is not an answer counts as missing:', () => {
 
   it("another video's answer, though its text is there too", async () => {
     for (const answer of [success, failure]) {
-      await transcripts.keep('other', LANGUAGES, answer);
+      await transcripts.store('other', LANGUAGES, answer);
       const stored = await cache.get<Buffer>(transcripts.key('other', LANGUAGES));
       expect(await transcripts.get('other', LANGUAGES)).toEqual(answer);
       expect(await answersFor(stored)).toEqual([undefined, undefined]);
@@ -219,7 +219,7 @@ describe('what is not an answer counts as missing:', () => {
   });
 
   it('one of many, beside which the others are found', async () => {
-    await transcripts.keep('good', LANGUAGES, success);
+    await transcripts.store('good', LANGUAGES, success);
     await cache.set(transcripts.key('bad', LANGUAGES), Buffer.from('{'), 60_000);
     expect(await transcripts.getMany(['bad', 'good'], LANGUAGES)).toEqual([undefined, success]);
   });
@@ -236,7 +236,7 @@ describe('the text of a transcript', () => {
     (await transcripts.texts([{ videoId: 'video', transcript }], LANGUAGES, form))[0];
 
   it('is deflated once, whoever asks for it how often and at the same time', async () => {
-    await transcripts.keep('video', LANGUAGES, success);
+    await transcripts.store('video', LANGUAGES, success);
     const first = await known();
     const texts = await Promise.all(Array.from({ length: 5 }, () => sentAs('deflated', first)));
     const again = await sentAs('deflated', await known());
@@ -253,7 +253,7 @@ describe('the text of a transcript', () => {
   it.each(['json', 'deflated'] as const)(
     'counts as missing when its %s is damaged at any byte or cut',
     async (form) => {
-      await transcripts.keep('video', LANGUAGES, success);
+      await transcripts.store('video', LANGUAGES, success);
       await sentAs('deflated', await known());
       const intact = await cache.get<Buffer>(key(form));
       if (!intact) throw new Error('The text is not stored.');
@@ -271,23 +271,23 @@ describe('the text of a transcript', () => {
   );
 
   it('deflated is not taken for that of another transcript', async () => {
-    await transcripts.keep('video', LANGUAGES, success);
+    await transcripts.store('video', LANGUAGES, success);
     await sentAs('deflated', await known());
-    const changed = asAnswer({ ok: true, details: NO_DETAILS, transcript: new Map([['en', []]]) });
-    await transcripts.keep('video', LANGUAGES, changed);
+    const changed = asCachedOutcome({ ok: true, details: NO_DETAILS, transcript: new Map([['en', []]]) });
+    await transcripts.store('video', LANGUAGES, changed);
     const text = await sentAs('deflated', await known());
     expect(inflateRawSync(text?.bytes ?? '', { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe('{"en":[]}');
   });
 
   it('is kept longer than what tells of it, so that what a call was promised is there when its turn comes', async () => {
-    await transcripts.keep('video', LANGUAGES, success);
+    await transcripts.store('video', LANGUAGES, success);
     const [told, kept] = [await cache.ttl(transcripts.key('video', LANGUAGES)), await cache.ttl(key('json'))];
     expect((kept ?? 0) - (told ?? 0)).toBeGreaterThan(environment.REQUEST_DEADLINE_SECONDS * 1_000);
   });
 
   it('that was forgotten is fetched again', async () => {
-    await transcripts.keep('video', LANGUAGES, success);
-    await transcripts.forget('video', LANGUAGES);
+    await transcripts.store('video', LANGUAGES, success);
+    await transcripts.evict('video', LANGUAGES);
     expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([undefined]);
   });
 });

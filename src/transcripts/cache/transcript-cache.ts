@@ -11,13 +11,13 @@ import {
   type VideoFailure,
   type VideoOutcome,
 } from '../../domain/transcript.js';
-import { StoredTexts } from './transcript-text-store.js';
-import { Bound, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './keyed-codec.js';
-import { TranscriptFigures } from '../transcript-metrics.js';
+import { TranscriptTextStore } from './transcript-text-store.js';
+import { KeyedCodec, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './keyed-codec.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
 import { textOf, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
 /** What is known of a video: its transcript as it is sent, or why it has none. */
-export type Answer =
+export type CachedOutcome =
   | { ok: true; details: VideoDetails; transcript: TranscriptText }
   | { ok: false; details: VideoDetails; failure: VideoFailure };
 
@@ -41,7 +41,7 @@ const detailsReader: Reader<VideoDetails> = record<VideoDetails>({
 const transcriptReader = record({ details: detailsReader, jsonBytes: finite, crc32: finite });
 const failureReader = record({ details: detailsReader, code: oneOf(VIDEO_FAILURE_CODES), message: nullable(text) });
 
-const answerReader: Reader<Answer> = (value) => {
+const outcomeReader: Reader<CachedOutcome> = (value) => {
   const found = transcriptReader(value);
   if (found) {
     const { details, jsonBytes, crc32 } = found;
@@ -62,15 +62,15 @@ const answerReader: Reader<Answer> = (value) => {
 @Injectable()
 export class TranscriptCache {
   private readonly logger = new Logger(TranscriptCache.name);
-  private readonly answers = new Bound(answerReader);
-  private readonly stored: StoredTexts;
+  private readonly outcomes = new KeyedCodec(outcomeReader);
+  private readonly stored: TranscriptTextStore;
   private readonly textsAreHere: boolean;
   private unreadableLoggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     @Inject(CACHE_MANAGER) private readonly cache: Cache,
     private readonly environment: Environment,
-    private readonly figures: TranscriptFigures,
+    private readonly metrics: TranscriptMetrics,
     private readonly shared: SharedCache,
   ) {
     this.textsAreHere = !shared.configured;
@@ -78,7 +78,7 @@ export class TranscriptCache {
     const copiesBytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024 * (1 - LOCAL_ENTRIES_SHARE);
     const unreadable = (): void => this.reportUnreadable();
     this.stored = this.textsAreHere
-      ? new StoredTexts(
+      ? new TranscriptTextStore(
           {
             read: (keys) => cache.mget<unknown>(keys),
             present: async (keys) => (await cache.mget<unknown>(keys)).map((value) => value !== undefined),
@@ -88,7 +88,7 @@ export class TranscriptCache {
           },
           0,
         )
-      : new StoredTexts(
+      : new TranscriptTextStore(
           {
             read: (keys) => shared.read(keys),
             present: (keys) => shared.present(keys),
@@ -105,7 +105,7 @@ export class TranscriptCache {
   }
 
   /** What is known of each video, in one round trip (two in another process); undefined where nothing is. */
-  async getMany(videoIds: readonly string[], languages: readonly string[]): Promise<(Answer | undefined)[]> {
+  async getMany(videoIds: readonly string[], languages: readonly string[]): Promise<(CachedOutcome | undefined)[]> {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
     if (!this.textsAreHere) return this.withTexts(keys, await this.cache.mget<unknown>(keys));
@@ -116,20 +116,20 @@ export class TranscriptCache {
       ...textKeys.map(({ deflated }) => deflated),
     ]);
     return keys.map((key, index) => {
-      const answer = this.answer(key, values[index]);
-      if (!answer?.ok) return answer;
+      const outcome = this.outcome(key, values[index]);
+      if (!outcome?.ok) return outcome;
       const texts = [values[keys.length + index], values[2 * keys.length + index]] as const;
-      const transcript = this.stored.found(answer.transcript, ...texts);
-      return transcript.json && { ...answer, transcript };
+      const transcript = this.stored.found(outcome.transcript, ...texts);
+      return transcript.json && { ...outcome, transcript };
     });
   }
 
   /** What is known of one video, its text with it. */
-  async get(videoId: string, languages: readonly string[]): Promise<Answer | undefined> {
-    const [answer] = await this.getMany([videoId], languages);
-    if (!answer?.ok || answer.transcript.json) return answer;
-    const [sent] = await this.texts([{ videoId, transcript: answer.transcript }], languages, 'json');
-    return sent && { ...answer, transcript: { ...answer.transcript, json: sent.bytes } };
+  async get(videoId: string, languages: readonly string[]): Promise<CachedOutcome | undefined> {
+    const [outcome] = await this.getMany([videoId], languages);
+    if (!outcome?.ok || outcome.transcript.json) return outcome;
+    const [sent] = await this.texts([{ videoId, transcript: outcome.transcript }], languages, 'json');
+    return sent && { ...outcome, transcript: { ...outcome.transcript, json: sent.bytes } };
   }
 
   /** The texts of transcripts that were found before, in one round trip; undefined where a text was lost since. */
@@ -145,26 +145,26 @@ export class TranscriptCache {
   }
 
   /** Remembers a transcript, or a failure that asking again would not change; anything else is not stored. */
-  async keep(videoId: string, languages: readonly string[], answer: Answer): Promise<void> {
+  async store(videoId: string, languages: readonly string[], outcome: CachedOutcome): Promise<void> {
     const key = this.key(videoId, languages);
-    if (!answer.ok) {
-      if (VIDEO_FAILURES[answer.failure.code].retryable) return;
-      const { code, message = null } = answer.failure;
-      const failure = this.answers.write(key, { details: answer.details, code, message });
+    if (!outcome.ok) {
+      if (VIDEO_FAILURES[outcome.failure.code].retryable) return;
+      const { code, message = null } = outcome.failure;
+      const failure = this.outcomes.write(key, { details: outcome.details, code, message });
       await this.write(key, failure, this.environment.UNAVAILABLE_TTL_SECONDS);
       return;
     }
-    const { json, jsonBytes, crc32 } = answer.transcript;
+    const { json, jsonBytes, crc32 } = outcome.transcript;
     if (!json) return;
-    const known = this.answers.write(key, { details: answer.details, jsonBytes, crc32 });
+    const known = this.outcomes.write(key, { details: outcome.details, jsonBytes, crc32 });
     const { TRANSCRIPT_TTL_SECONDS: ttlSeconds } = this.environment;
     // The text first: with an entry whose text was refused, other processes would count on a transcript that they lack.
-    if (await this.stored.keep(key, json, crc32)) await this.write(key, known, ttlSeconds);
+    if (await this.stored.store(key, json, crc32)) await this.write(key, known, ttlSeconds);
     else this.shared.setLocally(key, known, ttlSeconds);
   }
 
   /** Lets go of an answer whose text was lost, so that the next call fetches it. */
-  async forget(videoId: string, languages: readonly string[]): Promise<void> {
+  async evict(videoId: string, languages: readonly string[]): Promise<void> {
     await this.cache.del(this.key(videoId, languages));
   }
 
@@ -172,20 +172,20 @@ export class TranscriptCache {
    * What is known of each video whose text is there too. One whose text was evicted counts as unknown, so that it is
    * reserved for and fetched like any other.
    */
-  private async withTexts(keys: readonly string[], values: readonly unknown[]): Promise<(Answer | undefined)[]> {
-    const answers = keys.map((key, index) => this.answer(key, values[index]));
+  private async withTexts(keys: readonly string[], values: readonly unknown[]): Promise<(CachedOutcome | undefined)[]> {
+    const outcomes = keys.map((key, index) => this.outcome(key, values[index]));
     const wanted = keys.flatMap((key, index) => {
-      const answer = answers[index];
-      return answer?.ok ? [{ key, transcript: answer.transcript, index }] : [];
+      const outcome = outcomes[index];
+      return outcome?.ok ? [{ key, transcript: outcome.transcript, index }] : [];
     });
     const present = await this.stored.present(wanted);
-    for (const [position, { index }] of wanted.entries()) if (!present[position]) answers[index] = undefined;
-    return answers;
+    for (const [position, { index }] of wanted.entries()) if (!present[position]) outcomes[index] = undefined;
+    return outcomes;
   }
 
-  private answer(key: string | undefined, value: unknown): Answer | undefined {
+  private outcome(key: string | undefined, value: unknown): CachedOutcome | undefined {
     if (value === undefined || value === null) return undefined;
-    const answer = Buffer.isBuffer(value) ? this.answers.read(key, value) : undefined;
+    const answer = Buffer.isBuffer(value) ? this.outcomes.read(key, value) : undefined;
     if (!answer) this.reportUnreadable();
     return answer;
   }
@@ -198,7 +198,7 @@ export class TranscriptCache {
 
   /** After a change of the secret every entry is unreadable: logged now and then, counted each time. */
   private reportUnreadable(): void {
-    this.figures.cache.transcript.unreadable += 1;
+    this.metrics.cache.transcript.unreadable += 1;
     const nowMs = performance.now();
     if (nowMs - this.unreadableLoggedAtMs < UNREADABLE_LOG_INTERVAL_MS) return;
     this.unreadableLoggedAtMs = nowMs;
@@ -211,7 +211,7 @@ export class TranscriptCache {
 }
 
 /** The form in which an outcome of the platform is kept and sent. */
-export function asAnswer(outcome: VideoOutcome): Answer {
+export function asCachedOutcome(outcome: VideoOutcome): CachedOutcome {
   if (!outcome.ok) return outcome;
   const { details } = outcome;
   const transcript = textOf(outcome.transcript);

@@ -31,22 +31,22 @@ const OVERHEAD_BYTES = 600;
  * The texts of transcripts as the cache keeps them: the JSON, and the same deflated once somebody took it so. What was
  * damaged, cut or belongs to another text is not found.
  */
-export class StoredTexts {
+export class TranscriptTextStore {
   /** The texts in stored values that were held against their checksum: in memory a value stays the same Buffer. */
-  private readonly sound = new WeakMap<Buffer, { text: Buffer; checksum: number }>();
+  private readonly verified = new WeakMap<Buffer, { text: Buffer; checksum: number }>();
   private readonly deflating = new Map<string, Promise<Buffer>>();
 
   /** Copies of what was read last from another process; what is known of a video says whether one is still its text. */
-  private readonly near: LRUCache<string, Buffer> | undefined;
+  private readonly localCopies: LRUCache<string, Buffer> | undefined;
 
-  /** @param nearBytesMax room for copies in this process of texts that are kept in another; 0 for none */
+  /** @param localBytesMax room for copies in this process of texts that are kept in another; 0 for none */
   constructor(
     private readonly storage: TextStorage,
-    nearBytesMax: number,
+    localBytesMax: number,
   ) {
-    if (nearBytesMax === 0) return;
-    this.near = new LRUCache({
-      maxSize: nearBytesMax,
+    if (localBytesMax === 0) return;
+    this.localCopies = new LRUCache({
+      maxSize: localBytesMax,
       sizeCalculation: ({ byteLength }) => byteLength + OVERHEAD_BYTES,
     });
   }
@@ -64,7 +64,7 @@ export class StoredTexts {
 
   /** Whether each text is there in a form, without reading those that are in another process. */
   async present(wanted: readonly TextWanted[]): Promise<boolean[]> {
-    const found = new Map(wanted.map((one) => [one, FORMS.some((form) => this.readNear(one, form) !== undefined)]));
+    const found = new Map(wanted.map((one) => [one, FORMS.some((form) => this.readLocal(one, form) !== undefined)]));
     for (const form of FORMS) {
       const open = wanted.filter((one) => !found.get(one));
       if (open.length === 0) break;
@@ -91,8 +91,8 @@ export class StoredTexts {
   }
 
   /** Resolves to whether others can read it now. */
-  async keep(key: string, json: Buffer, checksum: number): Promise<boolean> {
-    this.sound.set(json, { text: json, checksum });
+  async store(key: string, json: Buffer, checksum: number): Promise<boolean> {
+    this.verified.set(json, { text: json, checksum });
     return this.write(this.keys(key).json, json);
   }
 
@@ -100,22 +100,22 @@ export class StoredTexts {
     wanted: readonly TextWanted[],
     form: TextForm,
   ): Promise<Map<TextWanted, Buffer | undefined>> {
-    const read = new Map(wanted.map((one) => [one, this.readNear(one, form)]));
-    const away = wanted.filter((one) => !read.get(one));
-    if (away.length === 0) return read;
-    const values = await this.storage.read(away.map(({ key }) => this.keys(key)[form]));
-    for (const [index, one] of away.entries()) {
+    const read = new Map(wanted.map((one) => [one, this.readLocal(one, form)]));
+    const missing = wanted.filter((one) => !read.get(one));
+    if (missing.length === 0) return read;
+    const values = await this.storage.read(missing.map(({ key }) => this.keys(key)[form]));
+    for (const [index, one] of missing.entries()) {
       const value = values[index];
       const text = this.asSent(one.transcript, form, value);
-      if (text && Buffer.isBuffer(value)) this.near?.set(this.keys(one.key)[form], value);
+      if (text && Buffer.isBuffer(value)) this.localCopies?.set(this.keys(one.key)[form], value);
       read.set(one, text);
     }
     return read;
   }
 
-  private readNear({ key, transcript }: TextWanted, form: TextForm): Buffer | undefined {
+  private readLocal({ key, transcript }: TextWanted, form: TextForm): Buffer | undefined {
     const textKey = this.keys(key)[form];
-    const stored = this.near?.get(textKey);
+    const stored = this.localCopies?.get(textKey);
     const text = stored && this.checked(transcript, form, stored);
     if (text) this.storage.touch(textKey, () => this.restore(textKey));
     return text;
@@ -123,12 +123,12 @@ export class StoredTexts {
 
   /** Stores again what was evicted from the storage although it is in use here. */
   private async restore(textKey: string): Promise<void> {
-    const stored = this.near?.peek(textKey);
+    const stored = this.localCopies?.peek(textKey);
     if (stored) await this.storage.write(textKey, stored);
   }
 
   private async write(key: string, bytes: Buffer): Promise<boolean> {
-    this.near?.set(key, bytes);
+    this.localCopies?.set(key, bytes);
     return this.storage.write(key, bytes);
   }
 
@@ -146,10 +146,10 @@ export class StoredTexts {
   }
 
   private intact(stored: Buffer, text: Buffer, checksum: number): Buffer | undefined {
-    const known = this.sound.get(stored);
+    const known = this.verified.get(stored);
     if (known) return known.checksum === checksum ? known.text : undefined;
     if (crc32(text) !== checksum) return undefined;
-    this.sound.set(stored, { text, checksum });
+    this.verified.set(stored, { text, checksum });
     return text;
   }
 
@@ -160,7 +160,7 @@ export class StoredTexts {
     const { jsonBytes, crc32: crc } = one.transcript;
     const json = await inflate(deflated, jsonBytes).catch(() => undefined);
     if (json?.length !== jsonBytes || crc32(json) !== crc) return undefined;
-    await this.keep(one.key, json, crc);
+    await this.store(one.key, json, crc);
     return json;
   }
 
@@ -171,19 +171,19 @@ export class StoredTexts {
     const work = `${one.key} ${one.transcript.crc32}`;
     const known = this.deflating.get(work);
     if (known) return known;
-    const made = this.deflateAndKeep(one, json).finally(() => this.deflating.delete(work));
+    const made = this.deflateAndStore(one, json).finally(() => this.deflating.delete(work));
     this.deflating.set(work, made);
     return made;
   }
 
-  private async deflateAndKeep({ key, transcript }: TextWanted, json: Buffer): Promise<Buffer> {
+  private async deflateAndStore({ key, transcript }: TextWanted, json: Buffer): Promise<Buffer> {
     const deflated = await deflate(json);
     const head = Buffer.alloc(DEFLATED_HEAD_BYTES);
     head.writeUInt32LE(transcript.crc32, 0);
     head.writeUInt32LE(crc32(deflated), 4);
     const stored = Buffer.concat([head, deflated]);
     const text = stored.subarray(DEFLATED_HEAD_BYTES);
-    this.sound.set(stored, { text, checksum: stored.readUInt32LE(4) });
+    this.verified.set(stored, { text, checksum: stored.readUInt32LE(4) });
     await this.write(this.keys(key).deflated, stored);
     return text;
   }

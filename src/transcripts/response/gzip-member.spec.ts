@@ -8,17 +8,17 @@ type Part = { literal: string } | { text: string };
 
 function member(parts: readonly Part[]): Buffer {
   const gzip = new GzipMember();
-  const pieces = [gzip.begin()];
+  const chunks = [gzip.begin()];
   for (const part of parts) {
     if ('literal' in part) {
-      pieces.push(gzip.literal(part.literal));
+      chunks.push(gzip.literal(part.literal));
       continue;
     }
     const json = Buffer.from(part.text);
     const bytes = deflateRawSync(json, { finishFlush: constants.Z_FULL_FLUSH });
-    pieces.push(gzip.text({ bytes, jsonBytes: json.length, crc32: crc32(json) }));
+    chunks.push(gzip.text({ bytes, jsonBytes: json.length, crc32: crc32(json) }));
   }
-  return Buffer.concat([...pieces, gzip.end()]);
+  return Buffer.concat([...chunks, gzip.end()]);
 }
 
 const text = fc.oneof(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Environment } from '../../config/environment.js';
 import { ServiceUnavailableError } from '../../domain/errors.js';
-import { HeldTexts, ResponseMemory } from './response-memory.js';
+import { BufferedTexts, ResponseMemory } from './response-memory.js';
 
 const MEGABYTE = 1024 * 1024;
 const memoryOf = (megabytes: number): ResponseMemory =>
@@ -10,7 +10,7 @@ const memoryOf = (megabytes: number): ResponseMemory =>
 describe('the memory for texts that wait', () => {
   it('counts a text once however many calls hold it, and until the last releases it', () => {
     const memory = memoryOf(1);
-    const [one, other] = [new HeldTexts(memory), new HeldTexts(memory)];
+    const [one, other] = [new BufferedTexts(memory), new BufferedTexts(memory)];
     const text = Buffer.alloc(1_000);
     one.hold(text, 'waiting');
     one.hold(text, 'waiting');
@@ -25,16 +25,16 @@ describe('the memory for texts that wait', () => {
 
   it('is given back by a call that nobody reads any more, whatever still arrives for it', () => {
     const memory = memoryOf(1);
-    const held = new HeldTexts(memory);
-    held.hold(Buffer.alloc(5), 'waiting');
-    held.hold(Buffer.alloc(6), 'waiting');
-    held.close();
-    held.hold(Buffer.alloc(7), 'waiting');
+    const buffered = new BufferedTexts(memory);
+    buffered.hold(Buffer.alloc(5), 'waiting');
+    buffered.hold(Buffer.alloc(6), 'waiting');
+    buffered.close();
+    buffered.hold(Buffer.alloc(7), 'waiting');
     expect(memory.heldBytes).toBe(0);
   });
 
   it('gives one call a sixteenth for what is fetched, whatever is on its way', () => {
-    const held = new HeldTexts(memoryOf(32));
+    const held = new BufferedTexts(memoryOf(32));
     held.hold(Buffer.alloc(3 * MEGABYTE), 'passing');
     held.hold(Buffer.alloc(2 * MEGABYTE - 1), 'waiting');
     expect(held.mayFetch).toBe(true);
@@ -44,7 +44,7 @@ describe('the memory for texts that wait', () => {
 
   it('refuses new calls and large texts when it is full, and lets calls that hold little go on', () => {
     const memory = memoryOf(32);
-    const [small, large] = [new HeldTexts(memory), new HeldTexts(memory)];
+    const [small, large] = [new BufferedTexts(memory), new BufferedTexts(memory)];
     const others = Buffer.alloc(32 * MEGABYTE);
     large.hold(Buffer.alloc(MEGABYTE), 'waiting');
     expect(() => memory.refuseWhenFull()).not.toThrow();

@@ -68,7 +68,7 @@ export class ResponseMemory {
 type TextState = 'waiting' | 'passing';
 
 /** The texts that one call holds for its reader. Only those that wait limit what it may fetch. */
-export class HeldTexts {
+export class BufferedTexts {
   private readonly texts = new Map<Buffer, TextState>();
   private readonly bytes = { waiting: 0, passing: 0 };
   private closed = false;

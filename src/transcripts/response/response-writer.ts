@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import { onResponseEnd, responseEnd } from '../../http/response-end.js';
 import type { SentText } from '../cache/transcript-text.js';
-import type { Piece } from './serialization.js';
+import type { Chunk } from './serialization.js';
 import { GzipMember } from './gzip-member.js';
 
 /** Pieces that are there at the same time go out in one write of about this size. */
@@ -13,18 +13,18 @@ const WRITE_BYTES = 512 * 1024;
  *
  * @param encoding `gzip` when the texts of the pieces are deflated
  */
-export async function writeBody(
+export async function writeResponse(
   response: Response,
-  pieces: AsyncIterable<Piece>,
+  chunks: AsyncIterable<Chunk>,
   encoding: 'gzip' | 'identity',
 ): Promise<void> {
   if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
   const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined);
   try {
-    for await (const piece of pieces) {
+    for await (const chunk of chunks) {
       if (writer.isFull) await writer.room();
       if (responseEnd(response).aborted) return;
-      for (const part of piece) writer.write(part);
+      for (const part of chunk) writer.write(part);
     }
     writer.end();
   } catch (error) {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent, type VideoMetadata } from '../transcript-events.js';
 import type { SentText } from '../cache/transcript-text.js';
-import { answerJson, answerLines } from './serialization.js';
+import { serializeJson, serializeNdjson } from './serialization.js';
 
 const text = fc.string({ unit: 'binary', maxLength: 20 });
 const number = fc.nat();
@@ -69,14 +69,17 @@ async function* asEvents(
   yield { type: 'summary', summary };
 }
 
-async function piecesOf(events: AsyncIterable<TranscriptsEvent>, write = answerJson): Promise<(string | SentText)[]> {
-  const pieces: (string | SentText)[] = [];
-  for await (const piece of write(events)) pieces.push(...piece);
-  return pieces;
+async function piecesOf(
+  events: AsyncIterable<TranscriptsEvent>,
+  write = serializeJson,
+): Promise<(string | SentText)[]> {
+  const chunks: (string | SentText)[] = [];
+  for await (const chunk of write(events)) chunks.push(...chunk);
+  return chunks;
 }
 
-const joined = (pieces: readonly (string | SentText)[]): string =>
-  Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece.bytes))).toString();
+const joined = (chunks: readonly (string | SentText)[]): string =>
+  Buffer.concat(chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk.bytes))).toString();
 
 /** What the entry must be for a reader. */
 function shown(entry: Entry): unknown {
@@ -108,7 +111,7 @@ describe('the answer as it is written', () => {
   it('is, as lines, an event a line with the same fields, each line JSON of its own', async () => {
     await fc.assert(
       fc.asyncProperty(anyChannel, fc.array(anyEntry, { maxLength: 6 }), async (channel, entries) => {
-        const body = joined(await piecesOf(asEvents(channel, entries), answerLines));
+        const body = joined(await piecesOf(asEvents(channel, entries), serializeNdjson));
         const summary = emptySummary();
         entries.forEach((entry) => count(summary, entry));
         const events = [
@@ -146,22 +149,22 @@ describe('the answer as it is written', () => {
     if (!metadata) throw new Error('There is no sample.');
     const entry: Entry = { videoId: 'video', ok: true, metadata, transcript, cached: true };
     const events = asEvents({ id: '', name: '', handle: null }, [entry]);
-    const pieces = await piecesOf(events);
-    expect(pieces.some((piece) => piece === transcript)).toBe(true);
-    expect(joined(pieces)).toContain('"transcript":{ "en" : [ ] },"cached":');
+    const chunks = await piecesOf(events);
+    expect(chunks.some((chunk) => chunk === transcript)).toBe(true);
+    expect(joined(chunks)).toContain('"transcript":{ "en" : [ ] },"cached":');
   });
 
   it('writes each entry when it is there, without waiting for the next', async () => {
     let release = (): void => undefined;
-    const held = new Promise<void>((resolve) => (release = resolve));
+    const buffered = new Promise<void>((resolve) => (release = resolve));
     const [first] = fc.sample(anyEntry, 1);
     async function* events(): AsyncGenerator<TranscriptsEvent> {
       yield { type: 'channel', channel: { id: 'UC', name: 'n', handle: null } };
       if (first) yield { type: 'result', entry: first };
-      await held;
+      await buffered;
       yield { type: 'summary', summary: emptySummary() };
     }
-    const pieces = answerJson(events());
+    const pieces = serializeJson(events());
     const [channel, entry] = [await pieces.next(), await pieces.next()];
     expect(channel.value).toEqual(['{"channel":{"id":"UC","name":"n","handle":null},"results":[']);
     expect(entry.done).toBe(false);

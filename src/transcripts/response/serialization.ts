@@ -2,10 +2,10 @@ import type { Entry, TranscriptsEvent, VideoMetadata } from '../transcript-event
 import type { SentText } from '../cache/transcript-text.js';
 
 /** What is written at a time: JSON, and the ready-made texts in it. */
-export type Piece = readonly (string | SentText)[];
+export type Chunk = readonly (string | SentText)[];
 
 /** The answer as JSON, in pieces that follow one another; the text of a transcript passes through as it is. */
-export async function* answerJson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Piece> {
+export async function* serializeJson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
   let separator = '';
   for await (const event of events) {
     switch (event.type) {
@@ -24,7 +24,7 @@ export async function* answerJson(events: AsyncIterable<TranscriptsEvent>): Asyn
 }
 
 /** The answer as lines of JSON, one an event, for a reader who shows progress. */
-export async function* answerLines(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Piece> {
+export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
   for await (const event of events) {
     switch (event.type) {
       case 'channel':
@@ -40,7 +40,7 @@ export async function* answerLines(events: AsyncIterable<TranscriptsEvent>): Asy
   }
 }
 
-function entryJson(before: string, entry: Entry, after: string): Piece {
+function entryJson(before: string, entry: Entry, after: string): Chunk {
   const head = `${before}{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${metadataJson(entry.metadata)},"transcript":`;
   return entry.ok
     ? [head, entry.transcript, `,"cached":${entry.cached}}${after}`]

@@ -21,7 +21,7 @@ class UsagePeriodSchema {
 }
 
 @ApiSchema({ name: 'Usage' })
-export class UsageSchema {
+export class UsageDto {
   @ApiProperty({ description: 'The id of the organization whose quota it is.', example: 'org_7Zk2mQ9xR4tB' })
   organization: string;
 

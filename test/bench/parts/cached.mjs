@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { goal, median, sharesOf } from '../figures.mjs';
 import { Connection, load } from '../http-reader.mjs';
-import { startService, startStandIn } from '../environment.mjs';
+import { startService, startFakeYoutube } from '../environment.mjs';
 import { callService, pathOf, smallLoad } from './call.mjs';
 
 const CONNECTIONS = 2;
@@ -12,23 +12,23 @@ const SLOW_READERS = 50;
 export async function cached(bench) {
   const size = { videos: bench.quick ? 20 : 100, cues: bench.quick ? 300 : 1_500 };
   const seconds = bench.quick ? 1 : 3;
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   try {
-    const speed = await measureSpeed(bench, standIn, size, seconds);
+    const speed = await measureSpeed(bench, fakeYoutube, size, seconds);
     const memory = [];
     for (let run = 0; run < Math.min(bench.runs, 3); run += 1) {
       bench.say(`cached: ${SLOW_READERS} slow readers, run ${run + 1}`);
-      memory.push(await measureSlowReaders(bench, standIn, size));
+      memory.push(await measureSlowReaders(bench, fakeYoutube, size));
     }
     return report(size, speed, memory);
   } finally {
-    await standIn.stop();
+    await fakeYoutube.stop();
   }
 }
 
 /** The service with a channel in its cache, and a bare server with the same bytes in its memory. */
-export async function startBoth(bench, standIn, size, environment = {}) {
-  const service = await startFilled(bench, standIn, size, environment);
+export async function startBoth(bench, fakeYoutube, size, environment = {}) {
+  const service = await startFilled(bench, fakeYoutube, size, environment);
   const bodyFile = join(bench.folder, 'body.json');
   await writeFile(bodyFile, service.body);
   const bare = await startService(
@@ -40,9 +40,9 @@ export async function startBoth(bench, standIn, size, environment = {}) {
 }
 
 /** A service that has answered a call once; `body` is what it answers from its cache. */
-export async function startFilled(bench, standIn, size, environment = {}) {
+export async function startFilled(bench, fakeYoutube, size, environment = {}) {
   const service = await startService(bench.folder, {
-    ...{ DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: standIn.url },
+    ...{ DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url },
     ...environment,
   });
   await callService(bench, service, size);
@@ -51,8 +51,8 @@ export async function startFilled(bench, standIn, size, environment = {}) {
   return { ...service, body };
 }
 
-async function measureSpeed(bench, standIn, size, seconds) {
-  const { service, bare } = await startBoth(bench, standIn, size);
+async function measureSpeed(bench, fakeYoutube, size, seconds) {
+  const { service, bare } = await startBoth(bench, fakeYoutube, size);
   try {
     const runs = [];
     for (let run = 0; run <= bench.runs; run += 1) {
@@ -100,8 +100,8 @@ export async function bothWays(bench, service, bare, size, seconds) {
 }
 
 /** How far memory rises while many read slowly, over what it was when nobody read. */
-async function measureSlowReaders(bench, standIn, size) {
-  const service = await startFilled(bench, standIn, size);
+async function measureSlowReaders(bench, fakeYoutube, size) {
+  const service = await startFilled(bench, fakeYoutube, size);
   try {
     await sleep(1_000);
     const { peakMb, rssAtStartMb } = await service.program.measure(() =>

@@ -1,6 +1,6 @@
 import { goal, medians, sharesOf, spread } from '../figures.mjs';
 import { Program } from '../processes.mjs';
-import { startService, startStandIn } from '../environment.mjs';
+import { startService, startFakeYoutube } from '../environment.mjs';
 import { callService } from './call.mjs';
 
 const LATENCY_MS = 50;
@@ -23,17 +23,17 @@ const PROGRAMS = [
 ];
 
 /** A program that collects a channel's transcripts: `collect(channel)` returns `{ ms, firstEntryMs? }`. */
-async function start(bench, { name, file, args = [], atOnce = Infinity }, standIn, environment = {}) {
+async function start(bench, { name, file, args = [], atOnce = Infinity }, fakeYoutube, environment = {}) {
   if (file === undefined) {
     const service = await startService(bench.folder, {
       DATABASE_URL: bench.databaseUrl,
-      YOUTUBE_BASE_URL: standIn.url,
+      YOUTUBE_BASE_URL: fakeYoutube.url,
       ...environment,
     });
     const collect = (channel) => callService(bench, service, channel);
     return { program: service.program, collect, stop: service.stop };
   }
-  const env = { ...process.env, NODE_ENV: 'production', STAND_IN_URL: standIn.url, REQUESTS_AT_ONCE: String(atOnce) };
+  const env = { ...process.env, NODE_ENV: 'production', FAKE_YOUTUBE_URL: fakeYoutube.url, REQUESTS_AT_ONCE: String(atOnce) };
   const program = new Program(name, [`bench/programs/${file}`, ...args], { env });
   await Promise.race([program.ready, program.ended.then(() => Promise.reject(new Error(`${name} did not start`)))]);
   const collect = async (channel) => {
@@ -47,20 +47,20 @@ async function start(bench, { name, file, args = [], atOnce = Infinity }, standI
 }
 
 /** One run of one program: a process of its own, warmed up, and each size once. */
-async function run(bench, program, standIn, sizes, latencyMs, environment) {
-  await standIn.setLatency(0);
-  const started = await start(bench, program, standIn, environment);
+async function run(bench, program, fakeYoutube, sizes, latencyMs, environment) {
+  await fakeYoutube.setLatency(0);
+  const started = await start(bench, program, fakeYoutube, environment);
   try {
     await started.collect(WARM_UP);
-    await standIn.setLatency(latencyMs);
+    await fakeYoutube.setLatency(latencyMs);
     const figures = new Map();
     for (const size of sizes) {
-      const before = await standIn.requestCount();
+      const before = await fakeYoutube.requestCount();
       const { value, cpuSeconds, rssAtStartMb, peakMb, loopP99Ms, loopMaxMs } = await started.program.measure(() =>
         started.collect(size),
       );
       if (value.cached > 0) throw new Error('A cold call found something in the cache');
-      const requests = (await standIn.requestCount()) - before;
+      const requests = (await fakeYoutube.requestCount()) - before;
       const { ms, firstEntryMs } = value;
       figures.set(size.videos, {
         seconds: ms / 1000,
@@ -78,9 +78,9 @@ async function run(bench, program, standIn, sizes, latencyMs, environment) {
  * How many requests follow one another before the first entry is sent: by how much it is later when each of them takes
  * longer.
  */
-async function roundTrips(bench, standIn, size) {
+async function roundTrips(bench, fakeYoutube, size) {
   const at = async (latencyMs) =>
-    (await run(bench, PROGRAMS[0], standIn, [size], latencyMs)).get(size.videos).firstEntryMs;
+    (await run(bench, PROGRAMS[0], fakeYoutube, [size], latencyMs)).get(size.videos).firstEntryMs;
   const [short, long] = [await at(LATENCY_MS), await at(LATENCY_MS + 200)];
   return (long - short) / 200;
 }
@@ -89,37 +89,37 @@ export async function cold(bench) {
   const cues = bench.quick ? 300 : 1_500;
   const sizes = (bench.quick ? [5, 20] : [25, 100]).map((videos) => ({ videos, cues }));
   const largest = sizes.at(-1);
-  const standIns = new Map();
+  const fakeYoutubes = new Map();
   const runs = new Map(PROGRAMS.map(({ name }) => [name, []]));
   try {
     for (const program of PROGRAMS) {
       const key = program.file ?? program.name;
-      if (!standIns.has(key)) standIns.set(key, await startStandIn());
-      await run(bench, program, standIns.get(key), sizes, 0);
+      if (!fakeYoutubes.has(key)) fakeYoutubes.set(key, await startFakeYoutube());
+      await run(bench, program, fakeYoutubes.get(key), sizes, 0);
     }
     for (let round = 0; round < bench.runs; round += 1) {
       for (const program of PROGRAMS) {
         if (round >= (program.runsMax ?? Infinity)) continue;
         bench.say(`cold: run ${round + 1} of ${program.name}`);
-        const standIn = standIns.get(program.file ?? program.name);
-        runs.get(program.name).push(await run(bench, program, standIn, sizes, LATENCY_MS));
+        const fakeYoutube = fakeYoutubes.get(program.file ?? program.name);
+        runs.get(program.name).push(await run(bench, program, fakeYoutube, sizes, LATENCY_MS));
       }
     }
-    const trips = await roundTrips(bench, standIns.get(SERVICE), largest);
-    const profile = await profileOf(bench, standIns.get(SERVICE), largest);
+    const trips = await roundTrips(bench, fakeYoutubes.get(SERVICE), largest);
+    const profile = await profileOf(bench, fakeYoutubes.get(SERVICE), largest);
     return report(sizes, runs, trips, profile);
   } finally {
-    for (const standIn of standIns.values()) await standIn.stop();
+    for (const fakeYoutube of fakeYoutubes.values()) await fakeYoutube.stop();
   }
 }
 
 /** Where the service's time goes in a cold call; measured apart, since being watched costs time. */
-async function profileOf(bench, standIn, size) {
-  await standIn.setLatency(0);
-  const started = await start(bench, PROGRAMS[0], standIn);
+async function profileOf(bench, fakeYoutube, size) {
+  await fakeYoutube.setLatency(0);
+  const started = await start(bench, PROGRAMS[0], fakeYoutube);
   try {
     await started.collect(WARM_UP);
-    await standIn.setLatency(LATENCY_MS);
+    await fakeYoutube.setLatency(LATENCY_MS);
     return sharesOf(await started.program.profile(() => started.collect(size)));
   } finally {
     await started.stop();

@@ -1,5 +1,5 @@
 import { goal, median } from '../figures.mjs';
-import { startStandIn } from '../environment.mjs';
+import { startFakeYoutube } from '../environment.mjs';
 import { LATENCY_MS, runCold, SERVICE_PROGRAM } from './cold.mjs';
 
 /** Whether a video costs the same among many, and a cue the same in a long video. */
@@ -7,15 +7,15 @@ export async function growth(bench) {
   const cues = bench.quick ? 300 : 1_500;
   const byVideos = (bench.quick ? [5, 20] : [10, 30, 100]).map((videos) => ({ videos, cues }));
   const byCues = (bench.quick ? [100, 1_000] : [100, 1_000, 10_000]).map((count) => ({ videos: 16, cues: count }));
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   try {
     const measured = new Map();
     for (const size of [...byVideos, ...byCues]) {
       const runs = [];
       for (let run = 0; run <= Math.min(bench.runs, 2); run += 1) {
         bench.say(`growth: ${size.videos} videos of ${size.cues} cues, run ${run}`);
-        // The first one lets the stand-in write its texts.
-        const figures = (await runCold(bench, SERVICE_PROGRAM, standIn, [size], run === 0 ? 0 : LATENCY_MS)).get(
+        // The first one lets the fake YouTube write its texts.
+        const figures = (await runCold(bench, SERVICE_PROGRAM, fakeYoutube, [size], run === 0 ? 0 : LATENCY_MS)).get(
           size.videos,
         );
         if (run > 0) runs.push(figures);
@@ -24,7 +24,7 @@ export async function growth(bench) {
     }
     return report(byVideos, byCues, measured);
   } finally {
-    await standIn.stop();
+    await fakeYoutube.stop();
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { goal, median, spread } from '../figures.mjs';
-import { startService, startStandIn } from '../environment.mjs';
+import { startService, startFakeYoutube } from '../environment.mjs';
 import { callService } from './call.mjs';
 import { LATENCY_MS, WARM_UP } from './cold.mjs';
 
@@ -11,34 +11,34 @@ const EVERY_MS = 1_000;
 /** Ten callers with a hundred videos each, and one who wants a single video now and then. Nothing is in the cache. */
 export async function mixed(bench) {
   const videos = bench.quick ? 20 : 100;
-  // Fewer cues than elsewhere: the stand-in keeps the texts of all ten channels within its memory.
+  // Fewer cues than elsewhere: the fake YouTube keeps the texts of all ten channels within its memory.
   const cues = bench.quick ? 100 : 1_000;
   const large = Array.from({ length: CALLERS }, (_, caller) => ({ videos, cues: cues + caller }));
   const one = (index) => ({ videos: 1, cues: cues + 100 + index });
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   try {
     const runs = [];
     for (let run = 0; run <= Math.min(bench.runs, 3); run += 1) {
-      // The first one lets the stand-in write its texts.
+      // The first one lets the fake YouTube write its texts.
       const latencyMs = run === 0 ? 0 : LATENCY_MS;
       bench.say(`mixed: run ${run}`);
-      const figures = await measure(bench, standIn, { large, one, latencyMs });
+      const figures = await measure(bench, fakeYoutube, { large, one, latencyMs });
       if (run > 0) runs.push(figures);
     }
     return report({ videos, cues }, runs);
   } finally {
-    await standIn.stop();
+    await fakeYoutube.stop();
   }
 }
 
-async function measure(bench, standIn, { large, one, latencyMs }) {
+async function measure(bench, fakeYoutube, { large, one, latencyMs }) {
   const service = await startService(bench.folder, {
-    ...{ DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: standIn.url, CACHE_MAX_MEGABYTES: '1024' },
+    ...{ DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url, CACHE_MAX_MEGABYTES: '1024' },
   });
   try {
-    await standIn.setLatency(0);
+    await fakeYoutube.setLatency(0);
     await callService(bench, service, WARM_UP);
-    await standIn.setLatency(latencyMs);
+    await fakeYoutube.setLatency(latencyMs);
     let asked = 0;
     const askOne = async () => (await callService(bench, service, one(asked++))).ms;
     const alone = [];

@@ -1,5 +1,5 @@
 import { medians, median } from '../figures.mjs';
-import { startRedis, startStandIn } from '../environment.mjs';
+import { startRedis, startFakeYoutube } from '../environment.mjs';
 import { bothWays, startBoth } from './cached.mjs';
 import { pathOf, smallLoad } from './call.mjs';
 import { LATENCY_MS, runCold, SERVICE_PROGRAM } from './cold.mjs';
@@ -12,29 +12,29 @@ export async function redis(bench) {
     return null;
   }
   const size = { videos: bench.quick ? 20 : 100, cues: bench.quick ? 300 : 1_500 };
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   const caches = { memory: { REDIS_URL: '' }, redis: { REDIS_URL: server.url } };
   try {
-    await runCold(bench, SERVICE_PROGRAM, standIn, [size], 0);
+    await runCold(bench, SERVICE_PROGRAM, fakeYoutube, [size], 0);
     const runs = { memory: [], redis: [] };
     for (let run = 0; run < Math.min(bench.runs, 3); run += 1) {
       for (const [name, environment] of Object.entries(caches)) {
         bench.say(`redis: ${name}, run ${run + 1}`);
         await server.flush();
-        runs[name].push(await measure(bench, standIn, size, environment));
+        runs[name].push(await measure(bench, fakeYoutube, size, environment));
       }
     }
     return report(size, medians(runs.memory), medians(runs.redis), runs);
   } finally {
-    await standIn.stop();
+    await fakeYoutube.stop();
     await server.stop();
   }
 }
 
-async function measure(bench, standIn, size, environment) {
-  const cold = (await runCold(bench, SERVICE_PROGRAM, standIn, [size], LATENCY_MS, environment)).get(size.videos);
-  await standIn.setLatency(0);
-  const { service, bare } = await startBoth(bench, standIn, size, environment);
+async function measure(bench, fakeYoutube, size, environment) {
+  const cold = (await runCold(bench, SERVICE_PROGRAM, fakeYoutube, [size], LATENCY_MS, environment)).get(size.videos);
+  await fakeYoutube.setLatency(0);
+  const { service, bare } = await startBoth(bench, fakeYoutube, size, environment);
   try {
     const seconds = bench.quick ? 1 : 2;
     const figures = await bothWays(bench, service, bare, size, seconds);

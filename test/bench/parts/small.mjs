@@ -1,17 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { goal, median, sharesOf } from '../figures.mjs';
-import { startService, startStandIn } from '../environment.mjs';
+import { startService, startFakeYoutube } from '../environment.mjs';
 import { startFilled } from './cached.mjs';
 import { pathOf, SMALL_CONNECTIONS, smallLoad } from './call.mjs';
 
 export async function small(bench) {
   const size = { videos: 100, cues: bench.quick ? 300 : 1_500, limit: 1 };
   const seconds = bench.quick ? 1 : 3;
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   try {
-    const service = await startFilled(bench, standIn, size);
-    const constant = await startConstant(bench, standIn, service.body);
+    const service = await startFilled(bench, fakeYoutube, size);
+    const constant = await startConstant(bench, fakeYoutube, service.body);
     const paths = {
       service: { port: service.port, path: pathOf(size), program: service.program },
       sameBytes: { port: constant.port, path: '/constant/same-bytes?limit=1', program: constant.program },
@@ -31,15 +31,15 @@ export async function small(bench) {
     await constant.stop();
     return report(service.body.length, runs, profile);
   } finally {
-    await standIn.stop();
+    await fakeYoutube.stop();
   }
 }
 
 /** The service with a route whose controller returns a constant, as long as `body`. */
-async function startConstant(bench, standIn, body) {
+async function startConstant(bench, fakeYoutube, body) {
   const bodyFile = join(bench.folder, 'small.json');
   await writeFile(bodyFile, body);
-  const env = { DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: standIn.url, BODY_FILE: bodyFile };
+  const env = { DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url, BODY_FILE: bodyFile };
   return startService(bench.folder, env, { name: 'constant', main: 'test/bench/programs/constant-controller.mjs' });
 }
 

@@ -3,12 +3,12 @@
  * answers how long it took and what it found, so that an empty success is not taken for a fast one.
  */
 
-const STAND_IN = process.env.STAND_IN_URL;
+const FAKE_YOUTUBE = process.env.FAKE_YOUTUBE_URL;
 const YOUTUBE = /^https:\/\/(?:www\.youtube\.com|youtube\.com|youtubei\.googleapis\.com)(?=\/)/;
 
-/** An address of the platform, at the stand-in. */
-export function atStandIn(url) {
-  return String(url).replace(YOUTUBE, STAND_IN);
+/** An address of the platform, at the fake YouTube. */
+export function atFakeYoutube(url) {
+  return String(url).replace(YOUTUBE, FAKE_YOUTUBE);
 }
 
 const atOnce = Number(process.env.REQUESTS_AT_ONCE ?? Infinity);
@@ -16,15 +16,15 @@ const waiting = [];
 let underWay = 0;
 
 /**
- * The global fetch, led to the stand-in, with so many requests at a time as the bench allows; takes what youtubei.js
+ * The global fetch, led to the fake YouTube, with so many requests at a time as the bench allows; takes what youtubei.js
  * hands over too, a Request and its body beside it.
  */
-export async function fetchAtStandIn(input, init = {}) {
+export async function fetchAtFakeYoutube(input, init = {}) {
   if (underWay >= atOnce) await new Promise((resolve) => waiting.push(resolve));
   else underWay += 1;
   try {
-    if (!(input instanceof Request)) return await fetch(atStandIn(input), init);
-    return await fetch(atStandIn(input.url), {
+    if (!(input instanceof Request)) return await fetch(atFakeYoutube(input), init);
+    return await fetch(atFakeYoutube(input.url), {
       method: input.method,
       headers: init.headers ?? input.headers,
       ...(init.body !== undefined && init.body !== null && { body: init.body }),
@@ -42,7 +42,7 @@ export function askAsWeb(path, payload) {
   const context = { client: { clientName: 'WEB', clientVersion: '2.20261101.00.00', hl: 'en', gl: 'US' } };
   const body = JSON.stringify({ ...payload, context });
   const headers = { 'content-type': 'application/json' };
-  return fetchAtStandIn(`https://www.youtube.com/youtubei/v1/${path}`, { method: 'POST', headers, body });
+  return fetchAtFakeYoutube(`https://www.youtube.com/youtubei/v1/${path}`, { method: 'POST', headers, body });
 }
 
 /** The newest uploads of a channel in two requests, for the libraries that list none. */

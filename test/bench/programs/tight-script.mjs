@@ -5,7 +5,7 @@
 import { Agent, request } from 'undici';
 import { gunzip } from 'node:zlib';
 import { promisify } from 'node:util';
-import { answerBench, atStandIn } from './collector.mjs';
+import { answerBench, atFakeYoutube } from './collector.mjs';
 
 const AT_ONCE = 16;
 const LIST_FIELDS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
@@ -18,7 +18,7 @@ const unpack = promisify(gunzip);
 
 async function text(url, options = {}) {
   const headers = { ...options.headers, 'accept-encoding': 'gzip' };
-  const response = await request(atStandIn(url), { dispatcher, ...options, headers });
+  const response = await request(atFakeYoutube(url), { dispatcher, ...options, headers });
   const bytes = Buffer.from(await response.body.arrayBuffer());
   if (response.statusCode !== 200) throw new Error(`${response.statusCode} from ${url}`);
   return (response.headers['content-encoding'] === 'gzip' ? await unpack(bytes) : bytes).toString();

@@ -1,14 +1,14 @@
 /*
- * youtube-caption-extractor, all at once. It asks as an iPhone first, which the stand-in does not know; its requests are
+ * youtube-caption-extractor, all at once. It asks as an iPhone first, which the fake YouTube does not know; its requests are
  * passed on as those of its second client, so that it pays for no refusal that the platform would not give it.
  */
 import { getSubtitles } from 'youtube-caption-extractor';
-import { answerBench, fetchAtStandIn, listUploads } from './collector.mjs';
+import { answerBench, fetchAtFakeYoutube, listUploads } from './collector.mjs';
 
 function fetchAsVr(url, init = {}) {
-  if (typeof init.body !== 'string') return fetchAtStandIn(url, init);
+  if (typeof init.body !== 'string') return fetchAtFakeYoutube(url, init);
   const headers = { ...init.headers, 'X-YouTube-Client-Name': '28' };
-  return fetchAtStandIn(url, {
+  return fetchAtFakeYoutube(url, {
     ...init,
     headers,
     body: init.body.replace('"clientName":"IOS"', '"clientName":"ANDROID_VR"'),

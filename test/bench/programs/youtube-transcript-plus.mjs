@@ -1,17 +1,17 @@
 /*
- * youtube-transcript-plus, all videos at once. It reads a key out of the watch page first, which the stand-in does not
+ * youtube-transcript-plus, all videos at once. It reads a key out of the watch page first, which the fake YouTube does not
  * have. The website's player answer takes its place: the page has that inside it, and as much again of other things.
  */
 import { fetchTranscript } from 'youtube-transcript-plus';
-import { answerBench, askAsWeb, fetchAtStandIn, listUploads } from './collector.mjs';
+import { answerBench, askAsWeb, fetchAtFakeYoutube, listUploads } from './collector.mjs';
 
-const toStandIn = ({ url, method = 'GET', headers, body }) => fetchAtStandIn(url, { method, headers, body });
+const toFakeYoutube = ({ url, method = 'GET', headers, body }) => fetchAtFakeYoutube(url, { method, headers, body });
 const config = {
-  playerFetch: toStandIn,
-  transcriptFetch: toStandIn,
+  playerFetch: toFakeYoutube,
+  transcriptFetch: toFakeYoutube,
   videoFetch: async ({ url }) => {
     const answer = await askAsWeb('player', { videoId: new URL(url).searchParams.get('v') });
-    const text = async () => `<script>{"INNERTUBE_API_KEY":"stand-in"}</script>${await answer.text()}`;
+    const text = async () => `<script>{"INNERTUBE_API_KEY":"fake-youtube"}</script>${await answer.text()}`;
     return { ok: answer.ok, status: answer.status, text };
   },
 };

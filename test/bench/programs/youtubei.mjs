@@ -1,11 +1,11 @@
 /* youtubei.js as its documentation shows it, one video after another or all at once (the argument). */
 import { Innertube, Log } from 'youtubei.js';
-import { answerBench, fetchAtStandIn } from './collector.mjs';
+import { answerBench, fetchAtFakeYoutube } from './collector.mjs';
 
 const allAtOnce = process.argv[2] === 'all';
 Log.setLevel(Log.Level.NONE);
 const youtube = await Innertube.create({
-  fetch: fetchAtStandIn,
+  fetch: fetchAtFakeYoutube,
   generate_session_locally: true,
   retrieve_player: false,
   retrieve_innertube_config: false,
@@ -15,7 +15,7 @@ async function transcript(videoId) {
   const info = await youtube.getBasicInfo(videoId, { client: 'VISIONOS' });
   const url = new URL(info.captions.caption_tracks[0].base_url);
   url.searchParams.set('fmt', 'json3');
-  const { events } = await (await fetchAtStandIn(url.href)).json();
+  const { events } = await (await fetchAtFakeYoutube(url.href)).json();
   return events
     .filter((event) => event.segs && event.aAppend !== 1)
     .map((event) => ({

@@ -6,7 +6,7 @@ import { barChart } from './charts.mjs';
 import { goalTable, markdownTable, profileTable, textTable } from './table.mjs';
 
 const LIMITS = `
-- All of it ran on one machine: the service, the stand-in, PostgreSQL, Redis and the load share its processors, so a
+- All of it ran on one machine: the service, the fake YouTube, PostgreSQL, Redis and the load share its processors, so a
   figure of its own says little and a ratio of two figures of the same run says more. Differences under a fifth can be noise.
 - Cold calls are limited by the platform's latency first: at 16 requests at a time, two requests a video, a hundred
   videos cannot take less than 13 times the latency after they are listed. What is beyond that is processor time.
@@ -19,7 +19,7 @@ const LIMITS = `
 - The best library at 16 requests at a time asks for no channel page, no feed and no Shorts, and stops at objects in memory;
   0.7 of its time is less than the tight script takes.
 - CPU and memory are those of the measured process alone: PostgreSQL's and Redis' are not in them.
-- The stand-in answers after a fixed time and from this machine. The platform is slower, farther and less even.
+- The fake YouTube answers after a fixed time and from this machine. The platform is slower, farther and less even.
 `;
 
 /** Prints a part as it was measured. */
@@ -48,7 +48,7 @@ export async function write(reports, runs) {
 Written by \`npm run bench\` (\`bench/\`), which measures the service beside what a user would write instead. Every figure is the
 median of ${runs} runs (fewer where a run is long), every ratio one of the same run.
 
-${await surroundings()}
+${await environment()}
 
 ## How to repeat it
 
@@ -60,7 +60,7 @@ npm run bench -- --quick               # whether it works; no figures to quote
 \`\`\`
 
 It needs nothing but Node and the registry; Redis is measured where \`redis-server\` or \`valkey-server\` is installed. The
-stand-in for YouTube answers everything; nothing leaves the machine.
+fake YouTube answers everything; nothing leaves the machine.
 
 ## What was aimed at
 
@@ -86,7 +86,7 @@ function sectionOf(report) {
   return [`## ${report.title}`, report.text, ...charts, ...tables, ...(report.notes ?? [])].join('\n\n');
 }
 
-async function surroundings() {
+async function environment() {
   const { dependencies } = JSON.parse(await readFile(join(BENCH, 'package.json'), 'utf8'));
   const beside = Object.entries(dependencies).map(([name, version]) => `${name} ${version}`);
   const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GB of memory`;

@@ -15,7 +15,7 @@ const postmasters = new Set<number>();
 // Whoever is told to end at once has no time to stop them: SIGQUIT ends a PostgreSQL with all its processes.
 process.on('exit', () => postmasters.forEach((pid) => signal(pid, 'SIGQUIT')));
 
-/** A PostgreSQL of the torture's own, at an address that stays when it is stopped, killed and started again. */
+/** A PostgreSQL of the chaos tests's own, at an address that stays when it is stopped, killed and started again. */
 export interface Database {
   /** Of a database that is always there. */
   readonly adminUrl: string;
@@ -54,7 +54,7 @@ class OwnDatabase implements Database {
   }
 
   async create(): Promise<string> {
-    const name = `torture_${randomBytes(6).toString('hex')}`;
+    const name = `chaos_${randomBytes(6).toString('hex')}`;
     await this.query(this.adminUrl, `CREATE DATABASE ${name}`);
     const url = new URL(this.adminUrl);
     url.pathname = `/${name}`;

@@ -1,7 +1,7 @@
 import { EventEmitter, getEventListeners } from 'node:events';
 import { Session } from 'node:inspector';
 
-// Loaded into a tortured service: tells over IPC what it holds, so that a leak can be seen from outside, sets its clock, and
+// Loaded into a service under test: tells over IPC what it holds, so that a leak can be seen from outside, sets its clock, and
 // lets the clock of its pauses and lives go forward, so that nobody has to wait for them.
 if (process.send) {
   let skippedMs = 0;
@@ -30,7 +30,7 @@ if (process.send) {
     const peakRss = process.resourceUsage().maxRSS * 1024;
     process.send({ probe, held, rss, peakRss, heapUsed, external });
   });
-  // The channel must not keep the service alive, and neither may it live without the torture.
+  // The channel must not keep the service alive, and neither may it live without the chaos tests.
   process.channel.unref();
   process.on('disconnect', () => process.exit(99));
 }
@@ -49,7 +49,7 @@ function setClock(offsetMs) {
   };
 }
 
-const COUNTERS = Symbol.for('torture.listeners');
+const COUNTERS = Symbol.for('chaos.listeners');
 
 /** Counts the event listeners of every live emitter and abort signal, which only the inspector can enumerate. */
 function countListeners() {
@@ -57,7 +57,7 @@ function countListeners() {
   session.connect();
   globalThis[COUNTERS] = { EventEmitter, countOfEmitters, countOfSignals };
   try {
-    const counters = `globalThis[Symbol.for('torture.listeners')]`;
+    const counters = `globalThis[Symbol.for('chaos.listeners')]`;
     const count = (prototype, counter) => {
       const { objectId } = post(session, 'Runtime.evaluate', { expression: prototype }).result;
       const { objects } = post(session, 'Runtime.queryObjects', { prototypeObjectId: objectId });

@@ -48,7 +48,7 @@ export class Program {
         spawn(command, [...args], {
           env: { PATH, HOME, ...options.environment },
           stdio: options.ipc ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
-          // Ctrl-C reaches the torture alone, which then stops its programs.
+          // Ctrl-C reaches the chaos tests alone, which then stops its programs.
           detached: true,
           ...(options.cwd !== undefined && { cwd: options.cwd }),
         }),

@@ -8,10 +8,10 @@ import { until } from './until.js';
 
 const run = promisify(execFile);
 
-export const ADMIN_TOKEN = 'torture-admin-token-f1c07d93be5a';
+export const ADMIN_TOKEN = 'chaos-admin-token-f1c07d93be5a';
 
 /** An answer over HTTP; `body` is the parsed JSON, undefined when it is none. `whole` says that it came to its end. */
-export interface Answer {
+export interface ServiceResponse {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
@@ -88,7 +88,7 @@ export class Service {
 
   /** Makes an organization and a key for it. */
   async customer(plan: 'free' | 'pro' = 'pro', monthlyLimit = 1_000_000): Promise<Customer> {
-    const { id } = (await this.admin('POST', '/organizations', { name: 'Torture', plan, monthlyLimit })) as Customer;
+    const { id } = (await this.admin('POST', '/organizations', { name: 'Chaos', plan, monthlyLimit })) as Customer;
     const { key } = (await this.admin('POST', `/organizations/${id}/keys`, {})) as Customer;
     return { id, key };
   }
@@ -97,13 +97,13 @@ export class Service {
   async admin(method: string, path: string, body?: object): Promise<unknown> {
     // A connection that is kept would be taken for one that the service holds on to.
     const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json', Connection: 'close' };
-    const answer = await fetch(`${this.url}/admin${path}`, {
+    const response = await fetch(`${this.url}/admin${path}`, {
       method,
       headers,
       ...(body && { body: JSON.stringify(body) }),
     });
-    if (!answer.ok) throw new Error(`${method} /admin${path} answers ${answer.status}: ${await answer.text()}`);
-    return answer.json();
+    if (!response.ok) throw new Error(`${method} /admin${path} answers ${response.status}: ${await response.text()}`);
+    return response.json();
   }
 
   /** Runs an admin command. @throws with what it said when it fails */
@@ -128,7 +128,7 @@ export class Service {
     path: string,
     key?: string,
     options: { timeoutMs?: number; headers?: Record<string, string> } = {},
-  ): Promise<Answer> {
+  ): Promise<ServiceResponse> {
     const headers = { ...(key !== undefined && { Authorization: `Bearer ${key}` }), ...options.headers };
     return send(this.url, 'GET', path, headers, options.timeoutMs);
   }
@@ -143,27 +143,27 @@ export class Service {
 
   /** What it holds, after its garbage was collected. */
   resources(): Promise<Resources> {
-    return this.ask({ probe: 'resources' }) as Promise<Resources>;
+    return this.request({ probe: 'resources' }) as Promise<Resources>;
   }
 
   listeners(): Promise<Listeners> {
-    return this.ask({ probe: 'listeners' }) as Promise<Listeners>;
+    return this.request({ probe: 'listeners' }) as Promise<Listeners>;
   }
 
   /** Lets its monotonic clock go forward: what rests, expires or waits by it does so at once. Timers are not touched. */
   async skip(ms: number): Promise<void> {
-    await this.ask({ probe: 'skip', ms });
+    await this.request({ probe: 'skip', ms });
   }
 
   /** One question at a time. */
-  private ask(question: object): Promise<unknown> {
+  private request(question: object): Promise<unknown> {
     const { child } = this.program;
     return new Promise((resolve, reject) => {
       const ended = (): void => reject(new Error('The service ended before it answered the probe.'));
       child.once('exit', ended);
-      child.once('message', (answer) => {
+      child.once('message', (response) => {
         child.off('exit', ended);
-        resolve(answer);
+        resolve(response);
       });
       child.send(question, (error) => error && reject(error));
     });
@@ -194,7 +194,7 @@ export function send(
   path: string,
   headers: Record<string, string> = {},
   timeoutMs = 120_000,
-): Promise<Answer> {
+): Promise<ServiceResponse> {
   const { hostname, port } = new URL(base);
   const startedAtMs = performance.now();
   return new Promise((resolve, reject) => {

@@ -54,7 +54,7 @@ export async function settledState(service: Service, name = 'the service'): Prom
     {
       what: `at rest, ${name}: \`usage --verify\` is exact for every organization`,
       seen: `${ledgers.size - inexact.length} of ${ledgers.size}${inexact.length > 0 ? `, not for ${inexact.slice(0, 3).join(', ')}` : ''}`,
-      kept: inexact.length === 0 && ledgers.size > 0,
+      held: inexact.length === 0 && ledgers.size > 0,
     },
     nothing(`at rest, ${name}: sockets beyond those kept to its database, Redis and the platform`, sockets),
     atMost(`at rest, ${name}: listeners on one event of one emitter`, most, LISTENERS_ON_ONE_MAX, `(${where})`),

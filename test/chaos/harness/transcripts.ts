@@ -1,13 +1,13 @@
-import type { Answer } from './service.js';
+import type { ServiceResponse } from './service.js';
 
 /** An entry of an answer; `end` is `ok` or the code of its failure. */
-export interface ToldEntry {
+export interface ReadEntry {
   videoId: string;
   end: string;
   cached: boolean;
 }
 
-export interface ToldSummary {
+export interface ReadSummary {
   total: number;
   succeeded: number;
   failed: number;
@@ -16,9 +16,9 @@ export interface ToldSummary {
 }
 
 /** What a call for transcripts was told, as JSON or as lines. */
-export interface Told {
-  entries: readonly ToldEntry[];
-  summary: ToldSummary;
+export interface ReadTranscripts {
+  entries: readonly ReadEntry[];
+  summary: ReadSummary;
 }
 
 /** The value at a path in JSON; undefined when it leads nowhere. */
@@ -30,24 +30,24 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
 }
 
 /** The code of an answer's error; `ok` when it has none. */
-export function codeOf(answer: Answer): string {
-  const code = at(answer.body, 'error', 'code');
-  return typeof code === 'string' ? code : answer.status === 200 ? 'ok' : `status ${answer.status}`;
+export function codeOf(response: ServiceResponse): string {
+  const code = at(response.body, 'error', 'code');
+  return typeof code === 'string' ? code : response.status === 200 ? 'ok' : `status ${response.status}`;
 }
 
 /** What an answer of 200 told; undefined when it is not whole. */
-export function readTold({ body, text, whole }: Answer): Told | undefined {
+export function readTranscripts({ body, text, whole }: ServiceResponse): ReadTranscripts | undefined {
   if (!whole) return undefined;
-  if (body !== undefined && at(body, 'type') === undefined) return told(at(body, 'results'), at(body, 'summary'));
+  if (body !== undefined && at(body, 'type') === undefined) return reported(at(body, 'results'), at(body, 'summary'));
   const lines = text
     .split('\n')
     .filter(Boolean)
     .map((line): unknown => JSON.parse(line));
   const results = lines.filter((line) => at(line, 'type') === 'result').map((line) => at(line, 'result'));
-  return told(results, at(lines.at(-1), 'summary'));
+  return reported(results, at(lines.at(-1), 'summary'));
 }
 
-function told(results: unknown, summary: unknown): Told | undefined {
+function reported(results: unknown, summary: unknown): ReadTranscripts | undefined {
   if (!Array.isArray(results)) return undefined;
   const number = (name: string): number => {
     const value = at(summary, name);
@@ -70,7 +70,7 @@ function told(results: unknown, summary: unknown): Told | undefined {
 }
 
 /** The identities of an answer that do not hold; none when all do. */
-export function brokenIdentities({ entries, summary }: Told): string[] {
+export function brokenIdentities({ entries, summary }: ReadTranscripts): string[] {
   const { total, succeeded, failed, cached, fetched } = summary;
   const good = entries.filter(({ end }) => end === 'ok');
   const checks: readonly [string, boolean][] = [

@@ -1,4 +1,4 @@
-import { startStandIn } from '../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { Chance } from '../harness/random.js';
 import { Redis } from '../harness/redis.js';
 import { Service, type Customer } from '../harness/service.js';
@@ -12,10 +12,10 @@ const ROUNDS_SHORT = 32;
 /** One with videos in every state, and one whose texts are more than the copies that the process keeps. */
 const CHANNELS = ['@harbourlight', '@bench-14x1000'];
 const LIMIT = 16;
-const SECRET = 'the-secret-of-the-service-under-torture';
+const SECRET = 'the-secret-of-the-service-under-chaos';
 const OTHER_SECRET = 'the-secret-of-somebody-who-forges-entries';
 
-interface AnswerBody {
+interface ResponseBody {
   channel: unknown;
   results: { videoId: string; ok: boolean; transcript: unknown; error?: { code: string } }[];
   summary: { total: number; fetched: number };
@@ -30,11 +30,11 @@ interface Seen {
 /** Entries of the shared cache that are damaged, of another form, or somebody else's. */
 export const cache: Part = async ({ folder, database, seed, short, say }) => {
   const redis = await Redis.start(folder);
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   const url = await database.create();
   const environment = {
     DATABASE_URL: url,
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     REDIS_URL: redis.url,
     CACHE_MAX_MEGABYTES: '1',
     CACHE_SECRET: SECRET,
@@ -66,12 +66,12 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
         {
           what: 'entries that were damaged were met and fetched anew',
           seen: `${cases.fetchedAnew} transcripts`,
-          kept: cases.fetchedAnew > rounds / 4,
+          held: cases.fetchedAnew > rounds / 4,
         },
         {
           what: 'unreadable entries are counted in /metrics, each one that a call had to read',
           seen: `${unreadable}, at least ${cases.unreadableMin}`,
-          kept: unreadable >= cases.unreadableMin && cases.unreadableMin > 0,
+          held: unreadable >= cases.unreadableMin && cases.unreadableMin > 0,
         },
         equal('charged, as the answers said', book.used, cases.fetched),
         equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
@@ -82,7 +82,7 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
   } finally {
     bytes.destroy();
     await service.stop('SIGKILL').catch(() => undefined);
-    await standIn.close();
+    await fakeYoutube.close();
     await redis.stop('SIGKILL');
   }
 };
@@ -108,10 +108,10 @@ class Cases {
   /** Asks for everything once, in both forms, while nothing is wrong. */
   async learn(): Promise<void> {
     for (const channel of CHANNELS) {
-      const body = await this.ask(channel, false);
+      const body = await this.request(channel, false);
       if (!body) throw new Error(this.wrong[0]);
       this.first.set(channel, compared(body));
-      await this.ask(channel, true);
+      await this.request(channel, true);
     }
   }
 
@@ -143,7 +143,7 @@ class Cases {
       ).length;
     }
     const before = this.fetched;
-    const body = await this.ask(channel, gzip);
+    const body = await this.request(channel, gzip);
     if (body && compared(body) !== this.first.get(channel)) {
       this.wrong.push(
         `${poison.name} (${[...touched].join(', ')}): ${difference(compared(body), this.first.get(channel) ?? '')}`,
@@ -154,7 +154,7 @@ class Cases {
     this.fetchedAnew += this.fetched - before;
     this.rounds += 1;
     // Both forms again, so that the next round finds them.
-    await this.ask(channel, !gzip);
+    await this.request(channel, !gzip);
   }
 
   async unreadable(): Promise<number> {
@@ -162,7 +162,7 @@ class Cases {
     return [...metrics].reduce((sum, [name, value]) => sum + (name.startsWith('ct_cache_unreadable') ? value : 0), 0);
   }
 
-  private async ask(channel: string, gzip: boolean): Promise<AnswerBody | undefined> {
+  private async request(channel: string, gzip: boolean): Promise<ResponseBody | undefined> {
     const response = await fetch(`${this.service.url}/channels/${channel}/transcripts?limit=${LIMIT}`, {
       headers: {
         Authorization: `Bearer ${this.customer.key}`,
@@ -178,7 +178,7 @@ class Cases {
       this.wrong.push(`${response.status} for ${channel}: ${response.text.slice(0, 200)}`);
       return undefined;
     }
-    const body = JSON.parse(response.text) as AnswerBody;
+    const body = JSON.parse(response.text) as ResponseBody;
     this.fetched += body.summary.fetched;
     return body;
   }
@@ -208,7 +208,7 @@ function kindOf(key: string): Kind | undefined {
 }
 
 /** What has to be the same in every answer. */
-function compared({ channel, results }: AnswerBody): string {
+function compared({ channel, results }: ResponseBody): string {
   return JSON.stringify([
     channel,
     results.map(({ videoId, ok, transcript, error }) => ({ videoId, ok, transcript, code: error?.code })),

@@ -1,7 +1,7 @@
 import { readdir, readlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type Socket } from 'node:net';
-import { startStandIn } from '../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { Chance } from '../harness/random.js';
 import { ADMIN_TOKEN, Service, type Customer } from '../harness/service.js';
 import { callers } from '../harness/sockets.js';
@@ -22,10 +22,10 @@ const FEED_MS = 20;
 /** Requests pipelined on connections that are reset at any moment, and readers of every route that take nothing. */
 export const connections: Part = async ({ folder, database, short, seed, say }) => {
   const chance = new Chance(seed);
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   const service = await Service.start(folder, {
     DATABASE_URL: await database.create(),
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
     CALLS_PER_KEY: '10',
     CALLS_PER_PROCESS: '200',
@@ -60,7 +60,7 @@ export const connections: Part = async ({ folder, database, short, seed, say }) 
     };
   } finally {
     await service.stop('SIGKILL').catch(() => undefined);
-    await standIn.close();
+    await fakeYoutube.close();
   }
 };
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startStandIn, type StandIn } from '../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { PgBouncer } from '../../database/pgbouncer.js';
 import { type Database, startDatabase } from '../harness/database.js';
 import { ledgerOf } from '../harness/ledger.js';
-import { type Answer, type Customer, Service } from '../harness/service.js';
+import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
-import { brokenIdentities, codeOf, readTold } from '../harness/transcripts.js';
+import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
 import { until } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { databaseFaults, type DatabaseFault } from './database/faults.js';
@@ -25,7 +25,7 @@ const POOLED_PHASES = ['before', 'while reserving', 'while settling'];
 interface CellEnd {
   fault: string;
   phase: string;
-  told: string;
+  reported: string;
   /** From the fault, or the call when that came later, to the end of the call. */
   endedMs: number;
   refused: boolean;
@@ -34,15 +34,15 @@ interface CellEnd {
 }
 
 /** The database in every kind of trouble, at every moment of a call. */
-export const database: Part = async (torture) => {
-  const own = await startDatabase(torture.folder, 'postgres-in-trouble', ['fsync=off', 'max_connections=40']);
-  const standIn = await startStandIn({ seed: torture.seed });
+export const database: Part = async (chaosRun) => {
+  const own = await startDatabase(chaosRun.folder, 'postgres-in-trouble', ['fsync=off', 'max_connections=40']);
+  const fakeYoutube = await startFakeYoutube({ seed: chaosRun.seed });
   const services: Service[] = [];
   let bouncer: PgBouncer | undefined;
   const start = async (databaseUrl: string): Promise<Service> => {
-    const service = await Service.start(torture.folder, {
+    const service = await Service.start(chaosRun.folder, {
       DATABASE_URL: databaseUrl,
-      YOUTUBE_BASE_URL: standIn.url,
+      YOUTUBE_BASE_URL: fakeYoutube.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
     });
     services.push(service);
@@ -52,35 +52,35 @@ export const database: Part = async (torture) => {
     const [url, pooledUrl] = [await own.create(), await own.create()];
     bouncer = await PgBouncer.start(own.adminUrl, { default_pool_size: 15 });
     const [direct, pooled] = [await start(url), await start(bouncer.url(pooledUrl))];
-    const trouble = new Trouble(own, standIn, direct, await direct.customer(), url);
-    const behind = new Trouble(own, standIn, pooled, await pooled.customer(), pooledUrl);
-    return await trouble.run(behind, torture.short, torture.seed, torture.say);
+    const fault = new FaultKind(own, fakeYoutube, direct, await direct.customer(), url);
+    const behind = new FaultKind(own, fakeYoutube, pooled, await pooled.customer(), pooledUrl);
+    return await fault.run(behind, chaosRun.short, chaosRun.seed, chaosRun.say);
   } finally {
     await own.thaw();
     for (const service of services) await service.stop();
     await bouncer?.stop();
-    await standIn.close();
+    await fakeYoutube.close();
     await own.stop();
   }
 };
 
-class Trouble {
+class FaultKind {
   private calls = 0;
   private fetched = 0;
 
   constructor(
     private readonly database: Database,
-    private readonly standIn: StandIn,
+    private readonly fakeYoutube: FakeYoutube,
     private readonly service: Service,
     private readonly customer: Customer,
     /** Of the database, whatever the service reaches it by. */
     private readonly url: string,
   ) {}
 
-  async run(behind: Trouble, short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
+  async run(behind: FaultKind, short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
     const ends = await this.cells(() => true, short, say);
     const choices = { seed, ms: short ? STORM_SHORT_MS : STORM_MS, videos: VIDEOS };
-    const end = await storm(this.database, this.standIn, this.service, this.customer, choices);
+    const end = await storm(this.database, this.fakeYoutube, this.service, this.customer, choices);
     this.fetched += end.fetched;
     await this.recovered();
     const sayBehind = (line: string): void => say(`${line}, behind PgBouncer`);
@@ -95,7 +95,7 @@ class Trouble {
     say: (line: string) => void,
   ): Promise<CellEnd[]> {
     const faults = databaseFaults(this.database, this.url, this.customer.id);
-    const phases = phasesOf(this.database, this.url, this.standIn, this.customer.id).filter(isTried);
+    const phases = phasesOf(this.database, this.url, this.fakeYoutube, this.customer.id).filter(isTried);
     const cells = faults.flatMap((fault) => phases.map((phase) => ({ fault, phase })));
     const chosen = short ? cells.filter((_cell, index) => index % (phases.length + 1) === 0) : cells;
     await this.recovered();
@@ -109,11 +109,11 @@ class Trouble {
 
   /** One call, with a fault at a moment of it; then the fault is over, and the accounts are looked at. */
   private async cell(fault: DatabaseFault, phase: Phase): Promise<CellEnd> {
-    this.standIn.reset();
+    this.fakeYoutube.reset();
     const stand = await phase.prepare();
     const wrong: string[] = [];
     let startedAtMs = performance.now();
-    const make = (): Promise<Answer> => {
+    const make = (): Promise<ServiceResponse> => {
       startedAtMs = performance.now();
       return this.call();
     };
@@ -122,27 +122,27 @@ class Trouble {
     await stand.arrived();
     const struckAtMs = performance.now();
     await fault.strike();
-    const answering = Promise.resolve(running ?? make());
+    const responding = Promise.resolve(running ?? make());
     // What waits for a lock is let go when the fault has come, as is what the platform holds.
     await stand.release();
-    const [answer] = await Promise.all([answering, sleep(fault.lastsMs)]);
-    const endedMs = startedAtMs + answer.ms - Math.max(startedAtMs, struckAtMs);
-    const asked = this.standIn.requests.count({ kind: 'timedtext' });
+    const [response] = await Promise.all([responding, sleep(fault.lastsMs)]);
+    const endedMs = startedAtMs + response.ms - Math.max(startedAtMs, struckAtMs);
+    const requested = this.fakeYoutube.requests.count({ kind: 'timedtext' });
     await fault.heal();
     const healedAtMs = performance.now();
-    const told = readTold(answer);
-    if (told && answer.status === 200) {
-      this.fetched += told.summary.fetched;
-      wrong.push(...brokenIdentities(told));
-      if (told.summary.fetched !== VIDEOS) wrong.push(`fetched ${told.summary.fetched} of ${VIDEOS}`);
+    const reported = readTranscripts(response);
+    if (reported && response.status === 200) {
+      this.fetched += reported.summary.fetched;
+      wrong.push(...brokenIdentities(reported));
+      if (reported.summary.fetched !== VIDEOS) wrong.push(`fetched ${reported.summary.fetched} of ${VIDEOS}`);
       if (fault.isOutage && phase.refusable) wrong.push('answered although the database was away');
     } else {
-      if (answer.status !== 503 || codeOf(answer) !== 'service_unavailable') {
-        wrong.push(`answered ${answer.status} ${codeOf(answer)}${answer.whole ? '' : ', cut short'}`);
+      if (response.status !== 503 || codeOf(response) !== 'service_unavailable') {
+        wrong.push(`answered ${response.status} ${codeOf(response)}${response.whole ? '' : ', cut short'}`);
       }
-      if (answer.headers['retry-after'] === undefined) wrong.push('refused without Retry-After');
+      if (response.headers['retry-after'] === undefined) wrong.push('refused without Retry-After');
       if (!phase.refusable) wrong.push('refused after it was granted');
-      if (asked > 0) wrong.push(`${asked} texts were fetched without a reservation`);
+      if (requested > 0) wrong.push(`${requested} texts were fetched without a reservation`);
     }
     await this.recovered();
     const recoveredMs = performance.now() - healedAtMs;
@@ -150,16 +150,16 @@ class Trouble {
     return {
       fault: fault.name,
       phase: phase.name,
-      told: answer.status === 200 ? 'whole' : String(answer.status),
+      reported: response.status === 200 ? 'whole' : String(response.status),
       endedMs,
-      refused: answer.status !== 200,
+      refused: response.status !== 200,
       recoveredMs,
       wrong: wrong.map((what) => `${fault.name} ${phase.name}: ${what}`),
     };
   }
 
   /** Each for a channel that nobody asked for before. */
-  private call(): Promise<Answer> {
+  private call(): Promise<ServiceResponse> {
     this.calls += 1;
     return this.service.get(`/channels/@bench-${VIDEOS}x${this.calls}/transcripts`, this.customer.key, {
       timeoutMs: 60_000,
@@ -168,9 +168,9 @@ class Trouble {
 
   private async recovered(): Promise<void> {
     await until('The service answers again', async () => {
-      const told = readTold(await this.call());
-      this.fetched += told?.summary.fetched ?? 0;
-      return told?.summary.fetched === VIDEOS;
+      const reported = readTranscripts(await this.call());
+      this.fetched += reported?.summary.fetched ?? 0;
+      return reported?.summary.fetched === VIDEOS;
     });
   }
 
@@ -201,7 +201,7 @@ class Trouble {
     };
   }
 
-  private async report(ends: readonly CellEnd[], stormed: StormEnd, behind: Trouble): Promise<PartReport> {
+  private async report(ends: readonly CellEnd[], stormed: StormEnd, behind: FaultKind): Promise<PartReport> {
     const ended = await Promise.all([this, behind].map((one) => one.accountsAtTheEnd()));
     const metrics = await Promise.all([this, behind].map(({ service }) => service.metrics()));
     const settled = [
@@ -215,7 +215,7 @@ class Trouble {
     const shown = (fault: string, phase: string): string => {
       const end = ends.find((one) => one.fault === fault && one.phase === phase);
       if (!end) return '';
-      return end.endedMs > 0 ? `${end.told}, ${(end.endedMs / 1000).toFixed(1)} s` : end.told;
+      return end.endedMs > 0 ? `${end.reported}, ${(end.endedMs / 1000).toFixed(1)} s` : end.reported;
     };
     return {
       title: 'The database in every kind of trouble',
@@ -246,7 +246,12 @@ class Trouble {
         ),
         nothing('In the storm too every call is 503 or answered in full', stormed.wrong),
         equal('In the storm calls were answered and refused', stormed.fetched > 0 && stormed.refused > 0, true),
-        atMost('In the storm no text is asked for that was not reserved for', stormed.asked, stormed.reserved, 'texts'),
+        atMost(
+          'In the storm no text is asked for that was not reserved for',
+          stormed.requested,
+          stormed.reserved,
+          'texts',
+        ),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
         equal(
           'At the end, by usage --verify: nothing waits for its lease',

@@ -1,19 +1,19 @@
-import { startStandIn } from '../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { Chance } from '../harness/random.js';
 import { Service, type Resources } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { farEnds } from '../harness/sockets.js';
 import { atOnce, until } from '../harness/until.js';
-import { atMost, equal, nothing, type Part, type Promised, type Torture } from '../chaos-run.js';
+import { atMost, equal, nothing, type Part, type Promised, type ChaosRun } from '../chaos-run.js';
 import { ApiDocument } from './fuzz/api-document.js';
 import type { Known } from './fuzz/by-document.js';
 import { makeCredentials, METRICS_TOKEN, type Credentials } from './fuzz/credentials.js';
 import { exchange, type Exchange } from './fuzz/exchange.js';
-import { Gunner } from './fuzz/load-driver.js';
-import { Judge, unprefixed } from './fuzz/response-checks.js';
+import { LoadDriver } from './fuzz/load-driver.js';
+import { ResponseCheck, unprefixed } from './fuzz/response-checks.js';
 import { Canary } from './fuzz/canary.js';
-import type { Shot } from './fuzz/fuzz-request.js';
-import { Tally } from './fuzz/tally.js';
+import type { FuzzRequest } from './fuzz/fuzz-request.js';
+import { StatusCounts } from './fuzz/tally.js';
 
 const REQUESTS = 12_000;
 const REQUESTS_SHORT = 1_500;
@@ -25,14 +25,14 @@ const HEAP_GROWTH_MB_MAX = 32;
 const LOOK_MS = 500;
 
 /** Any request there is, from what the OpenAPI document describes to bytes that are no HTTP. */
-export const fuzz: Part = async (torture) => {
-  const { folder, database, seed } = torture;
-  const standIn = await startStandIn();
+export const fuzz: Part = async (chaosRun) => {
+  const { folder, database, seed } = chaosRun;
+  const fakeYoutube = await startFakeYoutube();
   const canary = await Canary.start();
   const url = await database.create();
   const service = await Service.start(folder, {
     DATABASE_URL: url,
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
     METRICS_TOKEN,
     TRUST_PROXY: 'loopback',
@@ -44,32 +44,32 @@ export const fuzz: Part = async (torture) => {
     const known: Known = { organizations: [], keys: [] };
     const port = Number(new URL(service.url).port);
     const chance = new Chance(seed);
-    const gunner = new Gunner(document, chance, `127.0.0.1:${port}`, canary.address, credentials, known);
+    const loadDriver = new LoadDriver(document, chance, `127.0.0.1:${port}`, canary.address, credentials, known);
     const field: Field = {
-      torture,
+      chaosRun,
       service,
-      gunner,
-      judge: new Judge(document, credentials.secrets),
-      tally: new Tally(),
+      loadDriver,
+      check: new ResponseCheck(document, credentials.secrets),
+      counts: new StatusCounts(),
       known,
       port,
     };
     const seen = await fire(field);
-    const kinds = [...new Set(standIn.requests.list.map(({ kind }) => kind))];
+    const kinds = [...new Set(fakeYoutube.requests.list.map(({ kind }) => kind))];
     const { hostname, port: databasePort } = new URL(url);
-    const allowed = new Set([`${hostname}:${databasePort}`, new URL(standIn.url).host]);
+    const allowed = new Set([`${hostname}:${databasePort}`, new URL(fakeYoutube.url).host]);
     return {
       title: 'Any request',
       text:
-        `${seen.shots} connections, ${field.judge.judged} answers: requests drawn from the OpenAPI document and beside it, hostile addresses, ` +
+        `${seen.fuzzRequests} connections, ${field.check.checked} answers: requests drawn from the OpenAPI document and beside it, hostile addresses, ` +
         'headers and methods, framings that two servers could read differently, and bytes that are no HTTP, with keys of ' +
         `${credentials.all.length} kinds. Each answer was held against the schema of its status in the document.`,
       columns: ['sent', 'connections', 'answers', '2xx and 3xx', '4xx', '5xx', 'closed without', 'slowest, ms'],
-      rows: field.tally.rows(),
+      rows: field.counts.rows(),
       promised: [
-        equal('every connection that was meant was made', seen.shots, shotsOf(torture)),
-        ...field.tally.promised(torture.short),
-        ...ofAnswers(field.judge, seen),
+        equal('every connection that was meant was made', seen.fuzzRequests, fuzzRequestsOf(chaosRun)),
+        ...field.counts.promised(chaosRun.short),
+        ...ofResponses(field.check, seen),
         nothing(
           'an answer of a whole request takes at most its deadline and a second, and no connection is left hanging',
           seen.hanging,
@@ -88,22 +88,22 @@ export const fuzz: Part = async (torture) => {
   } finally {
     await service.stop('SIGKILL').catch(() => undefined);
     canary.close();
-    await standIn.close();
+    await fakeYoutube.close();
   }
 };
 
 interface Field {
-  torture: Torture;
+  chaosRun: ChaosRun;
   service: Service;
-  gunner: Gunner;
-  judge: Judge;
-  tally: Tally;
+  loadDriver: LoadDriver;
+  check: ResponseCheck;
+  counts: StatusCounts;
   known: Known;
   port: number;
 }
 
 interface Seen {
-  shots: number;
+  fuzzRequests: number;
   hanging: string[];
   miscounted: string[];
   faults: string[];
@@ -111,50 +111,50 @@ interface Seen {
   warm: Resources;
 }
 
-function shotsOf({ short }: Torture): number {
+function fuzzRequestsOf({ short }: ChaosRun): number {
   return short ? REQUESTS_SHORT : REQUESTS;
 }
 
 async function fire(field: Field): Promise<Seen> {
-  const { torture, service, gunner, port } = field;
+  const { chaosRun, service, loadDriver, port } = field;
   const pid = service.program.child.pid ?? 0;
   const ends = new Set<string>();
   const looking = setInterval(() => {
     void farEnds(pid, port).then((seen) => seen?.forEach((end) => ends.add(end)));
   }, LOOK_MS);
-  const found = { shots: 0, hanging: [], miscounted: [], faults: [] } as Omit<Seen, 'ends' | 'warm'>;
+  const found = { fuzzRequests: 0, hanging: [], miscounted: [], faults: [] } as Omit<Seen, 'ends' | 'warm'>;
   const salvo = (count: number): Promise<void> =>
     atOnce(Array.from({ length: count }), AT_ONCE, async () => {
-      const shot = gunner.next();
-      note(field, found, shot, await exchange(port, shot, (DEADLINE_SECONDS + 1) * 1000));
-      if (++found.shots % 3_000 === 0) torture.say(`${found.shots} connections`);
+      const fuzzRequest = loadDriver.next();
+      note(field, found, fuzzRequest, await exchange(port, fuzzRequest, (DEADLINE_SECONDS + 1) * 1000));
+      if (++found.fuzzRequests % 3_000 === 0) chaosRun.say(`${found.fuzzRequests} connections`);
     });
   try {
-    const first = Math.floor(shotsOf(torture) * WARM_UP_SHARE);
+    const first = Math.floor(fuzzRequestsOf(chaosRun) * WARM_UP_SHARE);
     await salvo(first);
     await idle(service);
     const warm = await service.resources();
-    await salvo(shotsOf(torture) - first);
+    await salvo(fuzzRequestsOf(chaosRun) - first);
     return { ...found, ends, warm };
   } finally {
     clearInterval(looking);
   }
 }
 
-function note(field: Field, seen: Omit<Seen, 'ends' | 'warm'>, shot: Shot, came: Exchange): void {
-  const { judge, tally, known } = field;
-  const about = `${shot.kind}: ${JSON.stringify(shot.bytes.subarray(0, 300).toString('latin1'))}`;
-  tally.count(shot, came);
+function note(field: Field, seen: Omit<Seen, 'ends' | 'warm'>, fuzzRequest: FuzzRequest, came: Exchange): void {
+  const { check, counts, known } = field;
+  const about = `${fuzzRequest.kind}: ${JSON.stringify(fuzzRequest.bytes.subarray(0, 300).toString('latin1'))}`;
+  counts.count(fuzzRequest, came);
   if (came.hanging) seen.hanging.push(`${came.hanging} to ${about}`);
   if (came.fault) seen.faults.push(`${came.fault} to ${about}`);
-  const due = shot.answersMin;
-  const one = shot.whole && due > 0;
-  if (came.answers.length < due || (one && came.answers.length > due))
-    seen.miscounted.push(`${came.answers.length} to ${about}`);
-  for (const [index, answer] of came.answers.entries()) {
-    judge.judge(shot, answer, index);
-    if (answer.status !== 201) continue;
-    const { id = '' } = JSON.parse(answer.body.toString()) as { id?: string };
+  const due = fuzzRequest.responsesMin;
+  const one = fuzzRequest.whole && due > 0;
+  if (came.responses.length < due || (one && came.responses.length > due))
+    seen.miscounted.push(`${came.responses.length} to ${about}`);
+  for (const [index, response] of came.responses.entries()) {
+    check.check(fuzzRequest, response, index);
+    if (response.status !== 201) continue;
+    const { id = '' } = JSON.parse(response.body.toString()) as { id?: string };
     if (id.startsWith('org_')) known.organizations.push(id);
     if (id.startsWith('key_')) known.keys.push(id);
   }
@@ -168,9 +168,9 @@ async function idle(service: Service): Promise<void> {
   });
 }
 
-function ofAnswers({ findings, judged }: Judge, { shots }: Seen): Promised[] {
+function ofResponses({ findings, checked }: ResponseCheck, { fuzzRequests }: Seen): Promised[] {
   return [
-    { what: 'nearly every connection had an answer', seen: `${judged} answers`, kept: judged > shots * 0.95 },
+    { what: 'nearly every connection had an answer', seen: `${checked} answers`, held: checked > fuzzRequests * 0.95 },
     nothing('answers with 500 or above, or with a status that the document does not name', findings.status),
     nothing('bodies that break the schema of their status', findings.schema),
     nothing('answers without an X-Request-Id of plain characters', findings['request id']),
@@ -181,13 +181,13 @@ function ofAnswers({ findings, judged }: Judge, { shots }: Seen): Promised[] {
 }
 
 async function afterwards(
-  { torture, service, judge }: Field,
+  { chaosRun, service, check }: Field,
   credentials: Credentials,
   seen: Seen,
 ): Promise<Promised[]> {
   await idle(service);
   const { customers, secrets } = credentials;
-  const fetched = (...names: string[]): number => names.reduce((sum, name) => sum + (judge.fetched.get(name) ?? 0), 0);
+  const fetched = (...names: string[]): number => names.reduce((sum, name) => sum + (check.fetched.get(name) ?? 0), 0);
   const proNames = credentials.all.map(({ name }) => name).filter((name) => name !== 'exhausted');
   const books = {
     pro: await service.verified(customers.pro.id),
@@ -195,7 +195,7 @@ async function afterwards(
     exhausted: await service.verified(customers.exhausted.id),
     leaver: await service.verified(customers.leaver.id),
   };
-  torture.say('the books are read');
+  chaosRun.say('the books are read');
   let after = await service.resources();
   const more = (): string[] =>
     Object.entries(after.held).flatMap(([name, count]) =>

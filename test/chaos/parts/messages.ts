@@ -1,4 +1,4 @@
-import { startStandIn } from '../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { Chance } from '../harness/random.js';
 import { Service, type Customer, type Resources } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
@@ -38,29 +38,29 @@ const READERS_MB_MAX = 64;
 const READERS_SECONDS_MAX = 50;
 
 /** Messages over TCP and NATS from callers who mean harm, with the memory watched. */
-export const messages: Part = async (torture) => {
-  const standIn = await startStandIn();
-  const service = await Service.start(torture.folder, {
-    DATABASE_URL: await torture.database.create(),
-    YOUTUBE_BASE_URL: standIn.url,
+export const messages: Part = async (chaosRun) => {
+  const fakeYoutube = await startFakeYoutube();
+  const service = await Service.start(chaosRun.folder, {
+    DATABASE_URL: await chaosRun.database.create(),
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     MESSAGE_TRANSPORT: 'tcp',
     MESSAGE_HOST: '127.0.0.1',
     MESSAGE_PORT: '0',
   });
   try {
     const port = Number(/"url":"tcp:\/\/127\.0\.0\.1:(\d+)"/.exec(await service.log())?.[1]);
-    const field = new Field(service, await service.customer(), port, torture.short, new Chance(torture.seed));
+    const field = new Field(service, await service.customer(), port, chaosRun.short, new Chance(chaosRun.seed));
     await field.manyMessages();
-    torture.say('many messages on one connection');
+    chaosRun.say('many messages on one connection');
     await field.hostileFrames();
-    torture.say('hostile frames');
+    chaosRun.say('hostile frames');
     await field.unfinishedFrames();
-    torture.say('unfinished frames');
+    chaosRun.say('unfinished frames');
     await field.stalledReaders();
-    torture.say('readers who take nothing');
+    chaosRun.say('readers who take nothing');
     const settled = await settledState(service);
     const ended = equal('it ends with 0', await service.stop(), { code: 0, signal: null });
-    const flood = await natsFlood(torture, standIn.url);
+    const flood = await natsFlood(chaosRun, fakeYoutube.url);
     return {
       title: 'Messages that mean harm',
       text:
@@ -72,7 +72,7 @@ export const messages: Part = async (torture) => {
     };
   } finally {
     await service.stop('SIGKILL').catch(() => undefined);
-    await standIn.close();
+    await fakeYoutube.close();
   }
 };
 
@@ -99,19 +99,19 @@ class Field {
       { apiKey: key, id: '!' },
     ];
     let sent = 0;
-    const ask = async (): Promise<void> => {
+    const request = async (): Promise<void> => {
       const message = sent % 200 === 0 ? { apiKey: key, id: '@emptyslip' } : data[sent % data.length];
       sent += 1;
-      const end = await caller.ask(message ?? {});
+      const end = await caller.request(message ?? {});
       ends.set(end, (ends.get(end) ?? 0) + 1);
     };
     const count = this.short ? REFUSED_SHORT : REFUSED;
     const first = Math.floor(count * WARM_UP_SHARE);
-    await atOnce(Array.from({ length: first }), AT_ONCE, ask);
+    await atOnce(Array.from({ length: first }), AT_ONCE, request);
     const before = { ...(await this.look()), listeners: (await this.service.listeners()).total };
-    await atOnce(Array.from({ length: count - first }), AT_ONCE, ask);
+    await atOnce(Array.from({ length: count - first }), AT_ONCE, request);
     const after = { ...(await this.look()), listeners: (await this.service.listeners()).total };
-    const answered = [...ends.values()].reduce((sum, one) => sum + one, 0);
+    const responded = [...ends.values()].reduce((sum, one) => sum + one, 0);
     const kinds = [...ends.keys()].sort();
     this.rows.push([
       'on one connection',
@@ -120,7 +120,7 @@ class Field {
       `${after.logKilobytes - before.logKilobytes} KB`,
     ]);
     this.promised.push(
-      equal('many messages: all answered', answered, count),
+      equal('many messages: all answered', responded, count),
       equal(
         'many messages: how they ended',
         kinds.filter(
@@ -152,25 +152,25 @@ class Field {
     const before = await this.look();
     const wrong: string[] = [];
     let closed = 0;
-    const shots = kinds.flatMap(([name, make]) =>
+    const fuzzRequests = kinds.flatMap(([name, make]) =>
       Array.from({ length: each }, () => ({ name, bytes: make(this.chance) })),
     );
-    await atOnce(shots, 20, async ({ name, bytes }) => {
+    await atOnce(fuzzRequests, 20, async ({ name, bytes }) => {
       const caller = new Caller(this.port).read().send(bytes);
-      const answer = caller.ask({});
-      await until('It is closed or answers', () => settledIn(answer), 10_000).catch(() =>
+      const response = caller.request({});
+      await until('It is closed or answers', () => settledIn(response), 10_000).catch(() =>
         wrong.push(`${name}: neither`),
       );
-      const end = await Promise.race([answer, Promise.resolve('neither')]);
+      const end = await Promise.race([response, Promise.resolve('neither')]);
       if (end === 'closed') closed += 1;
       else if (end !== 'unauthorized' && end !== 'rate_limited') wrong.push(`${name}: ${end}`);
       caller.socket.destroy();
     });
-    const well = await this.ask();
+    const well = await this.request();
     const after = await this.look();
     this.rows.push([
       `hostile frames of ${kinds.length} kinds`,
-      shots.length,
+      fuzzRequests.length,
       `${closed} connections closed`,
       `${after.logKilobytes - before.logKilobytes} KB`,
     ]);
@@ -197,7 +197,7 @@ class Field {
     const startedAtMs = performance.now();
     // The kernel has taken all, and the service has read or refused all.
     await until('All have been sent', () => guests.every(({ closed, socket }) => closed || socket.bytesWritten > 0));
-    const well = await this.ask();
+    const well = await this.request();
     const during = await this.look();
     const held = await this.connected();
     if (!this.short) {
@@ -236,17 +236,17 @@ class Field {
   async stalledReaders(): Promise<void> {
     const message = { apiKey: this.customer.key, id: BIG, limit: 60 };
     const fetching = new Caller(this.port).read();
-    const fetched = await fetching.ask(message);
+    const fetched = await fetching.request(message);
     fetching.socket.destroy();
     const before = await this.look();
     const readers = Array.from({ length: this.short ? READERS_SHORT : READERS }, () => new Caller(this.port));
     for (const reader of readers) {
-      void reader.ask(message);
+      void reader.request(message);
       reader.send('60000#');
     }
     const sending = setInterval(() => readers.forEach((reader) => reader.send('x')), 1_000);
     const startedAtMs = performance.now();
-    const well = await this.ask();
+    const well = await this.request();
     const during = await this.look();
     if (!this.short) {
       await until(
@@ -287,10 +287,10 @@ class Field {
   }
 
   /** A message of a caller who behaves. */
-  private async ask(): Promise<string> {
+  private async request(): Promise<string> {
     const caller = new Caller(this.port).read();
     try {
-      return await caller.ask({ apiKey: this.customer.key, id: '@emptyslip' });
+      return await caller.request({ apiKey: this.customer.key, id: '@emptyslip' });
     } finally {
       caller.socket.destroy();
     }

@@ -7,16 +7,16 @@ import { readers } from './process/readers.js';
 import { stops } from './process/stops.js';
 
 /** The process killed, stopped, on a bad disk, under a clock that jumps, and beset by slow connections. */
-export const process: Part = async (torture) => {
+export const process: Part = async (chaosRun) => {
   // Side by side, since most of each is waiting for a start or a limit.
-  const [killed, beset] = await Promise.all([crashes(torture), connections(torture)]);
-  torture.say('stops, disks and clocks');
+  const [killed, beset] = await Promise.all([crashes(chaosRun), connections(chaosRun)]);
+  chaosRun.say('stops, disks and clocks');
   const [stopped, rest] = await Promise.all([
-    stops(torture),
-    disk(torture).then(async (onDisk) => [onDisk, await clock(torture)]),
+    stops(chaosRun),
+    disk(chaosRun).then(async (onDisk) => [onDisk, await clock(chaosRun)]),
   ]);
   // Alone, because its memory is measured.
-  const unread = await readers(torture);
+  const unread = await readers(chaosRun);
   const all = [killed, stopped, ...rest, beset, unread];
   return {
     title: 'The process',

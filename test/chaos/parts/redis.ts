@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startStandIn, type StandIn } from '../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { ledgerOf } from '../harness/ledger.js';
 import { Redis } from '../harness/redis.js';
-import { type Answer, type Customer, Service } from '../harness/service.js';
+import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
-import { brokenIdentities, codeOf, readTold } from '../harness/transcripts.js';
+import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
 import { until } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport, type Promised } from '../chaos-run.js';
 import { evict, type LossEnd, loseInMidCall } from './redis/eviction.js';
@@ -29,43 +29,43 @@ interface FaultEnd {
 }
 
 /** The shared cache in every kind of trouble. */
-export const redis: Part = async (torture) => {
-  const folder = join(torture.folder, 'redis');
+export const redis: Part = async (chaosRun) => {
+  const folder = join(chaosRun.folder, 'redis');
   await mkdir(folder);
   const own = await Redis.start(folder);
-  const standIn = await startStandIn({ seed: torture.seed });
+  const fakeYoutube = await startFakeYoutube({ seed: chaosRun.seed });
   const services: Service[] = [];
   try {
     const environment = {
-      DATABASE_URL: await torture.database.create(),
-      YOUTUBE_BASE_URL: standIn.url,
+      DATABASE_URL: await chaosRun.database.create(),
+      YOUTUBE_BASE_URL: fakeYoutube.url,
       REDIS_URL: own.url,
       RATE_LIMIT_PER_MINUTE: '10000',
       CALLS_PER_KEY: '100',
       // Next to no copies of their own, so that texts come from Redis.
       CACHE_MAX_MEGABYTES: '1',
     };
-    const one = await Service.start(torture.folder, environment);
+    const one = await Service.start(chaosRun.folder, environment);
     services.push(one);
-    const other = await Service.start(torture.folder, environment);
+    const other = await Service.start(chaosRun.folder, environment);
     services.push(other);
-    return await new Trouble(own, standIn, [one, other], await one.customer()).run(torture.short, torture.say);
+    return await new FaultKind(own, fakeYoutube, [one, other], await one.customer()).run(chaosRun.short, chaosRun.say);
   } finally {
     own.signal('SIGCONT');
     await Promise.all(services.map((service) => service.stop()));
-    await standIn.close();
+    await fakeYoutube.close();
     await own.stop();
   }
 };
 
-class Trouble {
+class FaultKind {
   private channels = 0;
   private fetched = 0;
   private calls = 0;
 
   constructor(
     private readonly redis: Redis,
-    private readonly standIn: StandIn,
+    private readonly fakeYoutube: FakeYoutube,
     private readonly services: readonly [Service, Service],
     private readonly customer: Customer,
   ) {}
@@ -90,10 +90,10 @@ class Trouble {
     const known = this.channel();
     await this.counted(this.get(this.services[0], known), []);
     const wrong: string[] = [];
-    const hold = this.standIn.hold({ kind: 'timedtext' });
+    const hold = this.fakeYoutube.hold({ kind: 'timedtext' });
     const inMidCall = this.services.map((service) => this.get(service, this.channel()));
     const midCallAtMs = performance.now();
-    await Promise.all([hold.arrived, this.standIn.requests.until((log) => log.count({ kind: 'timedtext' }) > 0)]);
+    await Promise.all([hold.arrived, this.fakeYoutube.requests.until((log) => log.count({ kind: 'timedtext' }) > 0)]);
     await fault.strike();
     const heldMs = performance.now() - midCallAtMs;
     hold.release();
@@ -109,8 +109,8 @@ class Trouble {
     await sleep(fault.lastsMs);
     // Once the absence is known nobody waits for it any more.
     const later = this.services.map((service) => this.counted(this.get(service, known), wrong));
-    const answers = await Promise.all(later);
-    slowest.push(...answers.map(({ ms }) => ms));
+    const responses = await Promise.all(later);
+    slowest.push(...responses.map(({ ms }) => ms));
     await fault.heal();
     const healedAtMs = performance.now();
     await this.back();
@@ -125,9 +125,9 @@ class Trouble {
       calls: inMidCall.length + during.length + later.length + 1,
       slowestMs: Math.max(...slowest),
       backMs,
-      cachedMeanwhile: answers.reduce((sum, answer) => sum + (readTold(answer)?.summary.cached ?? 0), 0),
-      billedTwice: answers.flatMap((answer) => {
-        const fetched = readTold(answer)?.summary.fetched ?? 0;
+      cachedMeanwhile: responses.reduce((sum, response) => sum + (readTranscripts(response)?.summary.cached ?? 0), 0),
+      billedTwice: responses.flatMap((answer) => {
+        const fetched = readTranscripts(answer)?.summary.fetched ?? 0;
         return fault.evicts || fetched === 0 ? [] : [`${fault.name}: ${fetched} of ${VIDEOS}`];
       }),
       wrong: wrong.map((what) => `${fault.name}: ${what}`),
@@ -142,8 +142,8 @@ class Trouble {
       async () => {
         const channel = this.channel();
         await this.counted(this.get(one, channel), []);
-        const told = readTold(await this.counted(this.get(other, channel), []));
-        return told?.summary.cached === VIDEOS;
+        const reported = readTranscripts(await this.counted(this.get(other, channel), []));
+        return reported?.summary.cached === VIDEOS;
       },
       BACK_MS * 2,
       100,
@@ -154,7 +154,7 @@ class Trouble {
   private async loss(lose: (videoIds: readonly string[]) => Promise<void>): Promise<LossEnd> {
     this.channels += 1;
     this.calls += 2;
-    const end = await loseInMidCall(this.redis, this.standIn, this.services, this.customer, this.channels, lose);
+    const end = await loseInMidCall(this.redis, this.fakeYoutube, this.services, this.customer, this.channels, lose);
     this.fetched += end.fetched;
     return end;
   }
@@ -183,22 +183,22 @@ class Trouble {
     return `/channels/@bench-${VIDEOS}x${this.channels}/transcripts`;
   }
 
-  private get(service: Service, path: string): Promise<Answer> {
+  private get(service: Service, path: string): Promise<ServiceResponse> {
     this.calls += 1;
     return service.get(path, this.customer.key, { timeoutMs: 60_000 });
   }
 
   /** Counts what a call is charged; every call is answered in full, whatever the cache does. */
-  private async counted(call: Promise<Answer>, wrong: string[]): Promise<Answer> {
+  private async counted(call: Promise<ServiceResponse>, wrong: string[]): Promise<ServiceResponse> {
     const answer = await call;
-    const told = readTold(answer);
-    if (answer.status !== 200 || !told) {
+    const reported = readTranscripts(answer);
+    if (answer.status !== 200 || !reported) {
       wrong.push(`answered ${answer.status} ${codeOf(answer)}${answer.whole ? '' : ', cut short'}`);
       return answer;
     }
-    this.fetched += told.summary.fetched;
-    wrong.push(...brokenIdentities(told));
-    if (told.summary.succeeded !== VIDEOS) wrong.push(`${told.summary.succeeded} of ${VIDEOS} succeeded`);
+    this.fetched += reported.summary.fetched;
+    wrong.push(...brokenIdentities(reported));
+    if (reported.summary.succeeded !== VIDEOS) wrong.push(`${reported.summary.succeeded} of ${VIDEOS} succeeded`);
     return answer;
   }
 

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FAULT_KINDS } from '../../fake-youtube/faults/fault-registry.js';
-import { startStandIn, type StandIn } from '../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import type { Database } from '../harness/database.js';
 import { ledgerOf } from '../harness/ledger.js';
 import { Redis } from '../harness/redis.js';
@@ -26,16 +26,16 @@ const POOLED =
   "SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'channel-transcripts'";
 
 /** Everything at once for minutes: two processes on one database and one Redis, and a platform that fails at every fifth request. */
-export const soak: Part = async (torture) => {
-  const folder = join(torture.folder, 'soak');
+export const soak: Part = async (chaosRun) => {
+  const folder = join(chaosRun.folder, 'soak');
   await mkdir(folder);
   const redis = await Redis.start(folder);
-  const standIn = await startStandIn({ seed: torture.seed });
+  const fakeYoutube = await startFakeYoutube({ seed: chaosRun.seed });
   const services: Service[] = [];
   try {
     const environment = {
-      DATABASE_URL: await torture.database.create(),
-      YOUTUBE_BASE_URL: standIn.url,
+      DATABASE_URL: await chaosRun.database.create(),
+      YOUTUBE_BASE_URL: fakeYoutube.url,
       REDIS_URL: redis.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
       UPSTREAM_TIMEOUT_SECONDS: '1',
@@ -45,29 +45,29 @@ export const soak: Part = async (torture) => {
       UPLOADS_TTL_SECONDS: '5',
       CACHE_MAX_MEGABYTES: '8',
     };
-    for (let index = 0; index < 2; index += 1) services.push(await Service.start(torture.folder, environment));
+    for (let index = 0; index < 2; index += 1) services.push(await Service.start(chaosRun.folder, environment));
     const [one] = services;
     if (!one) throw new Error('A service was started.');
-    return await new Soak(torture.database, standIn, services, one, await one.customer()).run(
-      torture.short,
-      torture.seed,
-      torture.say,
+    return await new Soak(chaosRun.database, fakeYoutube, services, one, await one.customer()).run(
+      chaosRun.short,
+      chaosRun.seed,
+      chaosRun.say,
     );
   } finally {
     await Promise.all(services.map((service) => service.stop()));
-    await standIn.close();
+    await fakeYoutube.close();
     await redis.stop();
   }
 };
 
 class Soak {
   private readonly samples: Sample[] = [];
-  private asked = 0;
+  private requested = 0;
   private struck = 0;
 
   constructor(
     private readonly database: Database,
-    private readonly standIn: StandIn,
+    private readonly fakeYoutube: FakeYoutube,
     private readonly services: readonly Service[],
     private readonly one: Service,
     private readonly customer: Customer,
@@ -79,7 +79,7 @@ class Soak {
     const load = new Load(this.services, this.customer, DEADLINE_SECONDS, seed);
     // The first that matches decides, so each gets its share of what the ones before it left.
     const share = FAULT_RATE / FAULT_KINDS.length;
-    this.standIn.setFaults(
+    this.fakeYoutube.setFaults(
       ...FAULT_KINDS.map((kind, index) => ({
         kind,
         rate: share / (1 - index * share),
@@ -91,7 +91,7 @@ class Soak {
     const sampled = this.sample(short ? SAMPLE_SHORT_MS : SAMPLE_MS, startedAtMs, sampling.signal, say);
     await running.finally(() => sampling.abort());
     await sampled;
-    this.standIn.setFaults();
+    this.fakeYoutube.setFaults();
     this.note();
     return this.report(load, startedAtMs, loadMs);
   }
@@ -119,12 +119,12 @@ class Soak {
     }
   }
 
-  /** The log of the stand-in is bounded, so it is counted as it goes. */
+  /** The log of the fake YouTube is bounded, so it is counted as it goes. */
   private note(): void {
-    const { list } = this.standIn.requests;
-    this.asked += list.length;
+    const { list } = this.fakeYoutube.requests;
+    this.requested += list.length;
     this.struck += list.filter(({ fault }) => fault !== null).length;
-    this.standIn.requests.clear();
+    this.fakeYoutube.requests.clear();
   }
 
   private async report(load: Load, startedAtMs: number, loadMs: number): Promise<PartReport> {
@@ -136,7 +136,7 @@ class Soak {
     );
     const verified = await this.one.verified(this.customer.id);
     const known = load.ends.reduce((sum, { fetched }) => sum + (fetched ?? 0), 0);
-    const left = load.ends.filter(({ fetched }) => fetched === undefined).length;
+    const remaining = load.ends.filter(({ fetched }) => fetched === undefined).length;
     const metrics = await Promise.all(this.services.map((service) => service.metrics()));
     const metric = (name: string): number => metrics.reduce((sum, each) => sum + (each.get(name) ?? Number.NaN), 0);
     const seconds = loadMs / 1000;
@@ -150,8 +150,8 @@ class Soak {
       title: `${Math.round(seconds)} seconds of everything at once`,
       text:
         `${CALLERS} callers on two processes with one database and one Redis: ${load.ends.length} calls, ` +
-        `${this.asked} requests to the platform, ${this.struck} of them hit by one of ${FAULT_KINDS.length} faults. ` +
-        `${left} readers left early. Memory is read after a collection of garbage.`,
+        `${this.requested} requests to the platform, ${this.struck} of them hit by one of ${FAULT_KINDS.length} faults. ` +
+        `${remaining} readers left early. Memory is read after a collection of garbage.`,
       columns: ['caller', 'calls', 'answered 200', 'median, ms', '95th of 100, ms'],
       rows: habits.map((habit) => {
         const ends = load.ends.filter((end) => end.habit === habit);
@@ -168,7 +168,7 @@ class Soak {
         equal('Calls of every sort were made', habits.length, new Set(HABITS).size),
         atMost(
           'Requests to the platform that were to be hit, missed by',
-          Math.abs(100 * FAULT_RATE - (100 * this.struck) / this.asked),
+          Math.abs(100 * FAULT_RATE - (100 * this.struck) / this.requested),
           5,
           'points of 20',
         ),

@@ -3,10 +3,10 @@ import { atOnce } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { startCanary } from './upstream/canary.js';
 import { allCells, type Cell, fewCells } from './upstream/cells.js';
-import { type CellEnd, DEADLINE_SECONDS, Lane, type LaneEnd } from './upstream/client-loop.js';
+import { type CellEnd, DEADLINE_SECONDS, Worker, type WorkerResult } from './upstream/client-loop.js';
 
-const LANES = 6;
-const LANES_SHORT = 2;
+const WORKERS = 6;
+const WORKERS_SHORT = 2;
 /** Shorter than the deadline of a call, so that there is time to try again, and longer. */
 const TIMEOUTS_SECONDS: readonly number[] = [1, 10];
 /** Of what is told, on a machine that is busy otherwise; nothing of it is wrong, as its time was over. */
@@ -19,32 +19,32 @@ const LATE_SHARE_MAX = 0.02;
 const MEGABYTES_MAX = 200 + 16 * 3 * 17;
 
 /** Every fault of the platform on every kind of request. */
-export const upstream: Part = async (torture) => {
-  const { short, seed, say } = torture;
+export const upstream: Part = async (chaosRun) => {
+  const { short, seed, say } = chaosRun;
   const cells = short ? fewCells(seed) : allCells(seed);
   const canary = await startCanary();
-  const starts = Array.from({ length: short ? LANES_SHORT : LANES }, (_, index) =>
-    Lane.start(torture, seed + index, TIMEOUTS_SECONDS[index % TIMEOUTS_SECONDS.length] ?? 1),
+  const starts = Array.from({ length: short ? WORKERS_SHORT : WORKERS }, (_, index) =>
+    Worker.start(chaosRun, seed + index, TIMEOUTS_SECONDS[index % TIMEOUTS_SECONDS.length] ?? 1),
   );
   const started = await Promise.allSettled(starts);
-  const lanes = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const workers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   try {
     const failed = started.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
     const ends: CellEnd[] = [];
-    const free = [...lanes];
-    await atOnce([...cells.entries()], lanes.length, async ([index, cell]) => {
-      const lane = free.pop();
-      if (!lane) throw new Error('There is a lane for each that runs.');
+    const free = [...workers];
+    await atOnce([...cells.entries()], workers.length, async ([index, cell]) => {
+      const worker = free.pop();
+      if (!worker) throw new Error('There is a lane for each that runs.');
       const location = canary.locations[index % canary.locations.length] ?? '';
-      ends.push(await lane.run(cell, location, seed + index));
-      free.push(lane);
+      ends.push(await worker.run(cell, location, seed + index));
+      free.push(worker);
       if (ends.length % 50 === 0) say(`${ends.length} of ${cells.length}`);
     });
-    const left = await Promise.all(lanes.map((lane) => lane.finish()));
-    return report(cells, ends, left, canary.contacts());
+    const remaining = await Promise.all(workers.map((lane) => lane.finish()));
+    return report(cells, ends, remaining, canary.contacts());
   } finally {
-    await Promise.all(lanes.map((lane) => lane.stop()));
+    await Promise.all(workers.map((lane) => lane.stop()));
     await canary.close();
   }
 };
@@ -52,12 +52,12 @@ export const upstream: Part = async (torture) => {
 function report(
   cells: readonly Cell[],
   ends: readonly CellEnd[],
-  left: readonly LaneEnd[],
+  remaining: readonly WorkerResult[],
   contacts: number,
 ): PartReport {
   const sum = (of: (end: CellEnd) => number): number => ends.reduce((total, end) => total + of(end), 0);
-  const sums = (of: (end: LaneEnd) => number): number => left.reduce((total, end) => total + of(end), 0);
-  const told = sum(({ entries }) => entries) + sum(({ refused }) => refused);
+  const sums = (of: (end: WorkerResult) => number): number => remaining.reduce((total, end) => total + of(end), 0);
+  const reported = sum(({ entries }) => entries) + sum(({ refused }) => refused);
   const unstruck = ends.filter(({ cell, struck }) => struck === 0 && cell.some(({ rate }) => rate === 1));
   const singles = ends.flatMap(({ cell: [one, other], struck }) => (one && !other ? [{ ...one, struck }] : []));
   const spared = FAULT_KINDS.flatMap((kind) =>
@@ -73,11 +73,12 @@ function report(
       `${cells.length} times a few calls side by side: each of ${FAULT_KINDS.length} faults on 5 %, 50 % and all of each kind of ` +
       'request, and any two of them together. Between, the clock of the service is put forward by more than a day, so that ' +
       `nothing is remembered or rested from. ${sum(({ calls }) => calls)} calls with ${sum(({ entries }) => entries)} entries, ` +
-      `${sums(({ asked }) => asked)} requests to the platform, ${sum(({ struck }) => struck)} of them hit.`,
+      `${sums(({ requested }) => requested)} requests to the platform, ${sum(({ struck }) => struck)} of them hit.`,
     columns: ['fault', 'times', 'requests hit', 'calls refused', 'entries', 'with a transcript', 'slowest call, s'],
     rows: FAULT_KINDS.map((kind) => {
-      const of = ends.filter(({ cell }) => cell.some((trouble) => trouble.kind === kind));
-      const count = (figure: (end: CellEnd) => number): number => of.reduce((total, end) => total + figure(end), 0);
+      const of = ends.filter(({ cell }) => cell.some((fault) => fault.kind === kind));
+      const count = (measurement: (end: CellEnd) => number): number =>
+        of.reduce((total, end) => total + measurement(end), 0);
       return [
         kind,
         of.length,
@@ -107,13 +108,13 @@ function report(
       ),
       atMost(
         'Told as out of time although nothing was slow on purpose',
-        (100 * sum(({ late }) => late)) / told,
+        (100 * sum(({ late }) => late)) / reported,
         100 * LATE_SHARE_MAX,
         '%',
       ),
       atMost(
         'The most memory of a service, with bodies without end',
-        Math.max(...left.map(({ peakMegabytes }) => peakMegabytes)),
+        Math.max(...remaining.map(({ peakMegabytes }) => peakMegabytes)),
         MEGABYTES_MAX,
         'MB',
       ),
@@ -124,7 +125,7 @@ function report(
       ),
       nothing(
         'The usage can be recomputed',
-        left.flatMap(({ exact }) => (exact ? [] : ['not exact'])),
+        remaining.flatMap(({ exact }) => (exact ? [] : ['not exact'])),
       ),
       equal(
         'Nothing is left reserved',
@@ -133,13 +134,13 @@ function report(
       ),
       nothing(
         'No socket, timer or handle is left',
-        left.flatMap(({ leaks }) => leaks),
+        remaining.flatMap(({ leaks }) => leaks),
       ),
       nothing(
         'No fault in the log',
-        left.flatMap(({ bugs }) => bugs),
+        remaining.flatMap(({ bugs }) => bugs),
       ),
-      ...left.flatMap(({ settled }) => settled),
+      ...remaining.flatMap(({ settled }) => settled),
       equal('Nobody followed a redirect to an address of this network', contacts, 0),
     ],
   };

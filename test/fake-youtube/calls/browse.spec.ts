@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { askInnerTube, type Told, valueAt, valuesOf } from '../requests.js';
+import { postInnertube, type Reply, valueAt, valuesOf } from '../requests.js';
 import type { Json } from '../json.js';
-import { type StandIn, startStandIn } from '../fake-youtube.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube.js';
 import { PLAYLIST_SHAPES, type PlaylistShape } from './playlist-page.js';
 
 const SECTIONS = 'contents.twoColumnBrowseResultsRenderer.tabs[0].tabRenderer.content.sectionListRenderer.contents';
 const MAIN = 'VLUUharbourlight__________';
 const LONG = 'VLUUfogsignalradio________';
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 beforeAll(async () => {
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
 });
-beforeEach(() => standIn.reset());
-afterAll(() => standIn.close());
+beforeEach(() => fakeYoutube.reset());
+afterAll(() => fakeYoutube.close());
 
-const browse = (body: object, query = ''): Promise<Told> => askInnerTube(standIn.url, `browse${query}`, body);
+const browse = (body: object, query = ''): Promise<Reply> => postInnertube(fakeYoutube.url, `browse${query}`, body);
 
 /** The list of a page and the token of the next one, read from where the platform puts them in each shape. */
 const READERS: Record<PlaylistShape, (page: Json, first: boolean) => { ids: Json[]; token: Json }> = {
@@ -42,7 +42,7 @@ const READERS: Record<PlaylistShape, (page: Json, first: boolean) => { ids: Json
 };
 
 async function pagesOf(browseId: string, shape: PlaylistShape): Promise<Json[][]> {
-  standIn.set({ playlistShape: shape });
+  fakeYoutube.set({ playlistShape: shape });
   const first = READERS[shape]((await browse({ browseId })).json, true);
   const pages = [first.ids];
   for (let token = first.token; typeof token === 'string';) {
@@ -63,7 +63,7 @@ describe('a list of uploads', () => {
   });
 
   it.each(PLAYLIST_SHAPES)('has another token below it that leads to other channels: %s', async (playlistShape) => {
-    standIn.set({ playlistShape });
+    fakeYoutube.set({ playlistShape });
     const { json } = await browse({ browseId: LONG });
     const decoy = valueAt(
       json,
@@ -74,7 +74,7 @@ describe('a list of uploads', () => {
   });
 
   it('tells in the old shape what there is to know of an upload', async () => {
-    standIn.set({ playlistShape: 'old' });
+    fakeYoutube.set({ playlistShape: 'old' });
     const items = valuesOf((await browse({ browseId: MAIN })).json, 'playlistVideoRenderer');
     const byId = (id: string): Json => items.find((item) => valueAt(item, 'videoId') === id);
     expect(byId('hl-dinghy__')).toMatchObject({

@@ -1,4 +1,4 @@
-import { type Answer, invalidArgument, jsonAnswer } from '../fake-response.js';
+import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
 import { CHANNELS, channelById } from '../catalogue/catalogue.js';
 import type { Channel, Video } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
@@ -20,29 +20,29 @@ const CONTENT_OF_LIST: Record<string, (video: Video) => boolean> = {
 };
 
 /** `POST /youtubei/v1/browse`: a channel's page, one of its lists of uploads, or the next page of a list. */
-export function browse(incoming: Incoming, shape: PlaylistShape): Answer {
+export function browse(incoming: Incoming, shape: PlaylistShape): FakeResponse {
   const continuation = stringAt(incoming.body, 'continuation');
   if (continuation !== undefined) return nextPage(continuation, shape);
   const browseId = stringAt(incoming.body, 'browseId') ?? '';
   return browseId.startsWith('VL') ? firstPage(browseId.slice(2), shape) : channelPage(browseId);
 }
 
-function firstPage(listId: string, shape: PlaylistShape): Answer {
+function firstPage(listId: string, shape: PlaylistShape): FakeResponse {
   const list = listOf(listId);
   const key = `list:${listId}:0:${shape}`;
-  if (list === undefined) return jsonAnswer(() => alert(listId, 'This playlist type is unviewable.'), key);
-  if (list === null) return jsonAnswer(() => alert(listId, 'The playlist does not exist.'), key);
-  return jsonAnswer(() => written(pageOf(list, listId, 0), shape), key);
+  if (list === undefined) return jsonResponse(() => alert(listId, 'This playlist type is unviewable.'), key);
+  if (list === null) return jsonResponse(() => alert(listId, 'The playlist does not exist.'), key);
+  return jsonResponse(() => written(pageOf(list, listId, 0), shape), key);
 }
 
-function nextPage(token: string, shape: PlaylistShape): Answer {
+function nextPage(token: string, shape: PlaylistShape): FakeResponse {
   const [kind, listId = '', offset = ''] = Buffer.from(token, 'base64url').toString().split(':');
   const list = listOf(listId);
   if (kind !== 'list' && kind !== 'recommended') return invalidArgument();
   if (!list || !/^[0-9]+$/.test(offset)) return invalidArgument();
   // Whoever follows the token for recommendations gets other channels' videos, as on the platform.
   const page = kind === 'list' ? pageOf(list, listId, Number(offset)) : recommendations(list.channel);
-  return jsonAnswer(() => written(page, shape), `${token}:${shape}`);
+  return jsonResponse(() => written(page, shape), `${token}:${shape}`);
 }
 
 function written(page: ListPage, shape: PlaylistShape): JsonObject {

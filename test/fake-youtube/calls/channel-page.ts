@@ -1,4 +1,4 @@
-import { type Answer, invalidArgument, jsonAnswer } from '../fake-response.js';
+import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
 import { channelById } from '../catalogue/catalogue.js';
 import type { Channel } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
@@ -7,15 +7,18 @@ import { responseContext, visitorDataOf } from './response-context.js';
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 
 /** `POST /youtubei/v1/browse` of a channel's own ID: who it is, or an alert, with status 200, that it is gone. */
-export function channelPage(browseId: string): Answer {
+export function channelPage(browseId: string): FakeResponse {
   if (!CHANNEL_ID.test(browseId)) return invalidArgument();
   const channel = channelById(browseId);
   const key = `channel:${browseId}`;
-  if (!channel) return jsonAnswer(() => gone(browseId, 'This channel does not exist.'), key);
+  if (!channel) return jsonResponse(() => deleted(browseId, 'This channel does not exist.'), key);
   if (channel.state === 'terminated') {
-    return jsonAnswer(() => gone(browseId, 'This account has been terminated for breaking the platform’s rules.'), key);
+    return jsonResponse(
+      () => deleted(browseId, 'This account has been terminated for breaking the platform’s rules.'),
+      key,
+    );
   }
-  return jsonAnswer(() => (channel.state === 'age-gated' ? ageGate(channel) : page(channel)), key);
+  return jsonResponse(() => (channel.state === 'age-gated' ? ageGate(channel) : page(channel)), key);
 }
 
 /** The path of the channel on the site, percent-encoded; by ID for the few that have no handle. */
@@ -92,7 +95,7 @@ function ageGate(channel: Channel): JsonObject {
   };
 }
 
-function gone(channelId: string, text: string): JsonObject {
+function deleted(channelId: string, text: string): JsonObject {
   return {
     ...context(channelId),
     header: { c4TabbedHeaderRenderer: { channelId, avatar: avatar() } },
@@ -105,5 +108,5 @@ function context(channelId: string): JsonObject {
 }
 
 function avatar(): JsonObject {
-  return { thumbnails: [{ url: 'https://yt3.googleusercontent.com/stand-in=s100-c-k', width: 100, height: 100 }] };
+  return { thumbnails: [{ url: 'https://yt3.googleusercontent.com/fake-youtube=s100-c-k', width: 100, height: 100 }] };
 }

@@ -1,4 +1,4 @@
-import { type Answer, htmlNotFound, textAnswer } from '../fake-response.js';
+import { type FakeResponse, htmlNotFound, textResponse } from '../fake-response.js';
 import { escapeXml } from '../caption-formats/escape.js';
 import { channelById } from '../catalogue/catalogue.js';
 import type { Channel, Video } from '../catalogue/model.js';
@@ -8,10 +8,10 @@ const ENTRIES_MAX = 15;
 const NOT_IN_FEED: readonly string[] = ['private', 'deleted', 'members-only'];
 
 /** `GET /feeds/videos.xml?channel_id=…`: the newest 15 public uploads with their exact dates. */
-export function feed(incoming: Incoming): Answer {
+export function feed(incoming: Incoming): FakeResponse {
   const channel = channelById(incoming.url.searchParams.get('channel_id') ?? '');
   if (!channel || channel.state === 'terminated') return htmlNotFound();
-  return textAnswer(200, 'text/xml; charset=UTF-8', () => atom(channel), `feed:${channel.id}`);
+  return textResponse(200, 'text/xml; charset=UTF-8', () => atom(channel), `feed:${channel.id}`);
 }
 
 function atom(channel: Channel): string {

@@ -39,7 +39,7 @@ function videoRenderer(page: ListPage, video: Video, index: number): JsonObject 
     thumbnail: { thumbnails: thumbnails(video.id) },
     title: { runs: [{ text: title }], accessibility: { accessibilityData: { label: title } } },
     index: { simpleText: String(index + 1) },
-    ...(!isGone(video) && { shortBylineText: byline(page) }),
+    ...(!isDeleted(video) && { shortBylineText: byline(page) }),
     ...(hasLength(video) && {
       lengthText: {
         accessibility: { accessibilityData: { label: spokenDuration(video.durationSeconds) } },
@@ -49,11 +49,11 @@ function videoRenderer(page: ListPage, video: Video, index: number): JsonObject 
     }),
     navigationEndpoint: watchEndpoint(video.id, page.listId, index),
     ...badges(video),
-    isPlayable: !isGone(video),
+    isPlayable: !isDeleted(video),
     menu: menu(video.id),
     thumbnailOverlays: [overlay(video)],
     ...(video.state === 'upcoming' && { upcomingEventData: upcomingEvent() }),
-    ...(!isGone(video) && { videoInfo: videoInfo(video) }),
+    ...(!isDeleted(video) && { videoInfo: videoInfo(video) }),
   };
 }
 
@@ -62,12 +62,12 @@ function titleOf(video: Video): string {
   return video.state === 'deleted' ? '[Deleted video]' : video.title;
 }
 
-function isGone(video: Video): boolean {
+function isDeleted(video: Video): boolean {
   return video.state === 'private' || video.state === 'deleted';
 }
 
 function hasLength(video: Video): boolean {
-  return !isGone(video) && video.state !== 'live' && video.state !== 'upcoming';
+  return !isDeleted(video) && video.state !== 'live' && video.state !== 'upcoming';
 }
 
 function byline({ channel }: ListPage): JsonObject {

@@ -1,33 +1,33 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ask, askInnerTube, textAt, type Told, valueAt } from '../requests.js';
+import { request, postInnertube, textAt, type Reply, valueAt } from '../requests.js';
 import type { Client } from '../catalogue/model.js';
 import type { Json } from '../json.js';
-import { type StandIn, startStandIn } from '../fake-youtube.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube.js';
 
 const TRACKS = 'captions.playerCaptionsTracklistRenderer.captionTracks';
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 beforeAll(async () => {
-  standIn = await startStandIn();
+  fakeYoutube = await startFakeYoutube();
 });
-beforeEach(() => standIn.reset());
-afterAll(() => standIn.close());
+beforeEach(() => fakeYoutube.reset());
+afterAll(() => fakeYoutube.close());
 
-const player = (videoId: string, client: Client = 'VISIONOS', query = ''): Promise<Told> =>
-  askInnerTube(standIn.url, `player${query}`, { videoId, contentCheckOk: true, racyCheckOk: true }, client);
+const player = (videoId: string, client: Client = 'VISIONOS', query = ''): Promise<Reply> =>
+  postInnertube(fakeYoutube.url, `player${query}`, { videoId, contentCheckOk: true, racyCheckOk: true }, client);
 
-const reel = (videoId: string): Promise<Told> =>
-  askInnerTube(
-    standIn.url,
+const reel = (videoId: string): Promise<Reply> =>
+  postInnertube(
+    fakeYoutube.url,
     'reel/reel_item_watch',
     { playerRequest: { videoId }, disablePlayerResponse: false },
     'ANDROID',
   );
 
-/** The platform's addresses, turned to the stand-in as the service does it. */
+/** The platform's addresses, turned to the fake YouTube as the service does it. */
 const captionUrls = (json: Json): string[] => {
   const tracks = valueAt(json, TRACKS) as readonly Json[];
-  return tracks.map((track) => textAt(track, 'baseUrl').replace('https://www.youtube.com', standIn.url));
+  return tracks.map((track) => textAt(track, 'baseUrl').replace('https://www.youtube.com', fakeYoutube.url));
 };
 
 describe('a player answer', () => {
@@ -95,7 +95,7 @@ describe('a player answer', () => {
   it('is cut by $fields, unless the client ignores it', async () => {
     const fields = '?$fields=playabilityStatus/status';
     expect((await player('hl-dinghy__', 'VISIONOS', fields)).json).toEqual({ playabilityStatus: { status: 'OK' } });
-    standIn.set({ fieldsIgnored: ['VISIONOS'] });
+    fakeYoutube.set({ fieldsIgnored: ['VISIONOS'] });
     expect((await player('hl-dinghy__', 'VISIONOS', fields)).text.length).toBeGreaterThan(50_000);
   });
 
@@ -116,7 +116,7 @@ describe('a caption URL', () => {
     ['&fmt=srv3', 'text/xml; charset=UTF-8', '<?xml version="1.0" encoding="utf-8" ?><timedtext format="3">'],
   ])('answers in the format asked for: %j', async (format, contentType, start) => {
     const [url] = captionUrls((await player('hl-foghorn_')).json);
-    const { headers, text } = await ask(`${url}${format}`);
+    const { headers, text } = await request(`${url}${format}`);
     expect(headers.get('content-type')).toBe(contentType);
     expect(text.startsWith(start)).toBe(true);
     expect(text).toContain('港の灯台へようこそ');
@@ -125,10 +125,10 @@ describe('a caption URL', () => {
   it('says per client that it needs a token, and then answers with nothing', async () => {
     const [refused = ''] = captionUrls((await player('hl-planks__', 'VISIONOS')).json);
     expect(refused).toContain('exp=xpe');
-    expect(await ask(refused)).toMatchObject({ status: 200, text: '' });
+    expect(await request(refused)).toMatchObject({ status: 200, text: '' });
     const [given = ''] = captionUrls((await player('hl-planks__', 'ANDROID')).json);
     expect(given).not.toContain('exp=');
-    expect((await ask(given)).text).toContain('holes that somebody has closed');
+    expect((await request(given)).text).toContain('holes that somebody has closed');
     expect(captionUrls((await player('hl-dinghy__', 'WEB')).json).every((url) => url.includes('exp=xpe'))).toBe(true);
   });
 
@@ -139,18 +139,18 @@ describe('a caption URL', () => {
     ]);
     const [silent = ''] = captionUrls((await player('hl-void____', 'ANDROID_VR')).json);
     expect(silent).not.toContain('exp=');
-    expect(await ask(silent)).toMatchObject({ status: 200, text: '' });
+    expect(await request(silent)).toMatchObject({ status: 200, text: '' });
   });
 
   it('is refused when a signed part of it was changed', async () => {
     const [url = ''] = captionUrls((await player('hl-dinghy__')).json);
-    expect((await ask(url.replace('hl-dinghy__', 'hl-island__'))).status).toBe(404);
+    expect((await request(url.replace('hl-dinghy__', 'hl-island__'))).status).toBe(404);
   });
 });
 
 describe('the feed', () => {
   it('dates the newest 15 public uploads exactly', async () => {
-    const { headers, text } = await ask(`${standIn.url}/feeds/videos.xml?channel_id=UCharbourlight__________`);
+    const { headers, text } = await request(`${fakeYoutube.url}/feeds/videos.xml?channel_id=UCharbourlight__________`);
     expect(headers.get('content-type')).toBe('text/xml; charset=UTF-8');
     const ids = [...text.matchAll(/<yt:videoId>([^<]+)</g)].map(([, id]) => id);
     expect(ids).toHaveLength(15);
@@ -159,7 +159,7 @@ describe('the feed', () => {
   });
 
   it('is not there for a channel that is not', async () => {
-    expect((await ask(`${standIn.url}/feeds/videos.xml?channel_id=UCsunkentrawler_________`)).status).toBe(404);
+    expect((await request(`${fakeYoutube.url}/feeds/videos.xml?channel_id=UCsunkentrawler_________`)).status).toBe(404);
   });
 });
 
@@ -167,7 +167,7 @@ describe('resolving an address', () => {
   it.each(['@harbourlight', 'c/HarbourLightWorkshop', 'user/harbourlightboats', 'HarbourLightWorkshop'])(
     'finds %s',
     async (path) => {
-      const { json } = await askInnerTube(standIn.url, 'navigation/resolve_url', {
+      const { json } = await postInnertube(fakeYoutube.url, 'navigation/resolve_url', {
         url: `https://www.youtube.com/${path}`,
       });
       expect(valueAt(json, 'endpoint.browseEndpoint.browseId')).toBe('UCharbourlight__________');
@@ -176,14 +176,14 @@ describe('resolving an address', () => {
   );
 
   it.each(['@港の灯台', '@%E6%B8%AF%E3%81%AE%E7%81%AF%E5%8F%B0'])('finds a Unicode handle: %s', async (path) => {
-    const { json } = await askInnerTube(standIn.url, 'navigation/resolve_url', {
+    const { json } = await postInnertube(fakeYoutube.url, 'navigation/resolve_url', {
       url: `https://www.youtube.com/${path}`,
     });
     expect(valueAt(json, 'endpoint.browseEndpoint.browseId')).toBe('UCminatonotoudai________');
   });
 
   it('answers 404 for what nobody has', async () => {
-    const { status, json } = await askInnerTube(standIn.url, 'navigation/resolve_url', {
+    const { status, json } = await postInnertube(fakeYoutube.url, 'navigation/resolve_url', {
       url: 'https://www.youtube.com/@nobody',
     });
     expect(status).toBe(404);
@@ -192,14 +192,14 @@ describe('resolving an address', () => {
 
   it('leads to no channel from the address of a video or of another site', async () => {
     for (const url of ['https://www.youtube.com/watch?v=hl-dinghy__', 'https://example.com/@harbourlight']) {
-      const { json } = await askInnerTube(standIn.url, 'navigation/resolve_url', { url });
+      const { json } = await postInnertube(fakeYoutube.url, 'navigation/resolve_url', { url });
       expect(valueAt(json, 'endpoint.browseEndpoint')).toBeUndefined();
     }
   });
 
   it('issues a new visitor each time, a long one to the apps', async () => {
     const issued = async (client: Client): Promise<string> =>
-      textAt((await askInnerTube(standIn.url, 'visitor_id', {}, client)).json, 'responseContext.visitorData');
+      textAt((await postInnertube(fakeYoutube.url, 'visitor_id', {}, client)).json, 'responseContext.visitorData');
     const [one, two, web] = [await issued('VISIONOS'), await issued('VISIONOS'), await issued('WEB')];
     expect(one).not.toBe(two);
     expect(one.length).toBeGreaterThan(550);

@@ -1,4 +1,4 @@
-import { type Answer, invalidArgument, jsonAnswer } from '../fake-response.js';
+import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
 import { videoById } from '../catalogue/catalogue.js';
 import type { Channel, Client, Track, Video } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
@@ -19,20 +19,20 @@ const TRANSLATIONS = {
 };
 
 /** `POST /youtubei/v1/player`: whether the video can be watched, what it is, and its caption tracks. */
-export function player(incoming: Incoming): Answer {
+export function player(incoming: Incoming): FakeResponse {
   const { client, videoId } = incoming;
   if (client === null || videoId === null) return invalidArgument();
-  return jsonAnswer(() => playerResponse(videoId, client), cacheKey('player', videoId, client));
+  return jsonResponse(() => playerResponse(videoId, client), cacheKey('player', videoId, client));
 }
 
 /** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; nothing at all for a video that is gone. */
-export function reel(incoming: Incoming): Answer {
+export function reel(incoming: Incoming): FakeResponse {
   const { client, videoId } = incoming;
   if (client === null || videoId === null) return invalidArgument();
   const state = videoById(videoId)?.video.state;
-  if (state === undefined || state === 'deleted') return jsonAnswer(() => ({}));
+  if (state === undefined || state === 'deleted') return jsonResponse(() => ({}));
   const written = (): JsonObject => ({ playerResponse: playerResponse(videoId, client) });
-  return jsonAnswer(written, cacheKey('reel', videoId, client));
+  return jsonResponse(written, cacheKey('reel', videoId, client));
 }
 
 /** Caption URLs change by the hour, and with them the answer. */

@@ -1,4 +1,4 @@
-import { type Answer, invalidArgument, jsonAnswer, notFound } from '../fake-response.js';
+import { type FakeResponse, invalidArgument, jsonResponse, notFound } from '../fake-response.js';
 import { channelByPath } from '../catalogue/catalogue.js';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
@@ -7,21 +7,21 @@ import { responseContext, visitorDataOf } from './response-context.js';
 const VIDEO_PATH = /^\/(?:watch$|shorts\/|live\/)/;
 
 /** `POST /youtubei/v1/navigation/resolve_url`: where an address of the platform's site leads. */
-export function resolveUrl(incoming: Incoming, visitorSeed: string): Answer {
+export function resolveUrl(incoming: Incoming, visitorSeed: string): FakeResponse {
   const text = stringAt(incoming.body, 'url');
   if (text === undefined || !URL.canParse(text)) return invalidArgument();
   const url = new URL(text);
   const context = responseContext(incoming.client, visitorDataOf(incoming.client, visitorSeed));
   if (!/^(?:www\.|m\.)?youtube\.com$/.test(url.hostname)) {
-    return jsonAnswer(() => ({ responseContext: context, endpoint: { urlEndpoint: { url: text } } }));
+    return jsonResponse(() => ({ responseContext: context, endpoint: { urlEndpoint: { url: text } } }));
   }
   if (VIDEO_PATH.test(url.pathname)) {
     const videoId = url.searchParams.get('v') ?? url.pathname.split('/')[2] ?? '';
-    return jsonAnswer(() => ({ responseContext: context, endpoint: { watchEndpoint: { videoId } } }));
+    return jsonResponse(() => ({ responseContext: context, endpoint: { watchEndpoint: { videoId } } }));
   }
   const channel = channelByPath(decoded(url.pathname));
   if (!channel) return notFound();
-  return jsonAnswer(() => ({
+  return jsonResponse(() => ({
     responseContext: context,
     endpoint: {
       commandMetadata: {
@@ -39,9 +39,9 @@ export function resolveUrl(incoming: Incoming, visitorSeed: string): Answer {
 }
 
 /** `POST /youtubei/v1/visitor_id`: a new visitor's identity. */
-export function visitorId(incoming: Incoming, visitorSeed: string): Answer {
+export function visitorId(incoming: Incoming, visitorSeed: string): FakeResponse {
   const visitorData = visitorDataOf(incoming.client, visitorSeed);
-  return jsonAnswer(() => ({ responseContext: responseContext(incoming.client, visitorData) }));
+  return jsonResponse(() => ({ responseContext: responseContext(incoming.client, visitorData) }));
 }
 
 function decoded(path: string): string {

@@ -17,7 +17,7 @@ function format(videoId: string, index: number): JsonObject {
   const signature = createHash('sha512').update(`${videoId} ${index}`).digest('hex');
   return {
     itag: 133 + index,
-    url: `https://stand-in.googlevideo.com/videoplayback?id=${videoId}&itag=${133 + index}&ip=0.0.0.0&sig=${signature}&lsig=${signature}`,
+    url: `https://fake-youtube.googlevideo.com/videoplayback?id=${videoId}&itag=${133 + index}&ip=0.0.0.0&sig=${signature}&lsig=${signature}`,
     mimeType: 'video/mp4; codecs="avc1.4d401f"',
     bitrate: 120_000 + index * 7_000,
     width: 640,
@@ -32,6 +32,6 @@ function format(videoId: string, index: number): JsonObject {
     projectionType: 'RECTANGULAR',
     averageBitrate: 110_000 + index * 6_000,
     approxDurationMs: '721040',
-    signatureCipher: `s=${signature}${signature}&sp=sig&url=https%3A%2F%2Fstand-in.googlevideo.com%2Fvideoplayback%3Fitag%3D${index}`,
+    signatureCipher: `s=${signature}${signature}&sp=sig&url=https%3A%2F%2Ffake-youtube.googlevideo.com%2Fvideoplayback%3Fitag%3D${index}`,
   };
 }

@@ -1,4 +1,4 @@
-import { type Answer, htmlNotFound, textAnswer } from '../fake-response.js';
+import { type FakeResponse, htmlNotFound, textResponse } from '../fake-response.js';
 import { json3 } from '../caption-formats/json3.js';
 import { legacyXml } from '../caption-formats/legacy-xml.js';
 import { srv3 } from '../caption-formats/srv3.js';
@@ -9,7 +9,7 @@ import { isSigned, needsToken } from './caption-url.js';
 const XML = 'text/xml; charset=UTF-8';
 
 /** `GET /api/timedtext`: the text of a track; 200 without a byte when a PO token is needed and missing. */
-export function timedtext(incoming: Incoming): Answer {
+export function timedtext(incoming: Incoming): FakeResponse {
   const query = incoming.url.searchParams;
   const videoId = query.get('v') ?? '';
   const found = videoById(videoId);
@@ -19,11 +19,11 @@ export function timedtext(incoming: Incoming): Answer {
   );
   if (!track || !incoming.client || !isSigned(query)) return htmlNotFound();
   if (needsToken(track, incoming.client) && !query.has('pot'))
-    return textAnswer(200, 'text/html; charset=UTF-8', () => '');
+    return textResponse(200, 'text/html; charset=UTF-8', () => '');
 
   const format = query.get('fmt') ?? '';
   const key = `timedtext:${videoId}:${track.languageCode}:${generated}:${format}`;
-  if (format === 'json3') return textAnswer(200, 'application/json; charset=UTF-8', () => json3(track), key);
-  if (format === 'srv3') return textAnswer(200, XML, () => srv3(track), key);
-  return textAnswer(200, XML, () => legacyXml(track), key);
+  if (format === 'json3') return textResponse(200, 'application/json; charset=UTF-8', () => json3(track), key);
+  if (format === 'srv3') return textResponse(200, XML, () => srv3(track), key);
+  return textResponse(200, XML, () => legacyXml(track), key);
 }

@@ -1,4 +1,4 @@
-/** The InnerTube clients that the stand-in tells apart. */
+/** The InnerTube clients that the fake YouTube tells apart. */
 export const CLIENTS = ['WEB', 'VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
 export type Client = (typeof CLIENTS)[number];
 

@@ -36,13 +36,13 @@ export function subtitled(lines: readonly Line[], startMs = 240): Cue[] {
 
 /** The same lines as recognised speech: lower case, without punctuation, each overlapping the next. */
 export function recognised(lines: readonly string[], startMs = 80): Cue[] {
-  return subtitled(lines.map(asHeard), startMs).map((cue) => ({
+  return subtitled(lines.map(generatedText), startMs).map((cue) => ({
     ...cue,
     durationMs: (cue.durationMs ?? LINE_MS_MIN) + ROLL_UP_OVERLAP_MS,
   }));
 }
 
-function asHeard(line: string): string {
+function generatedText(line: string): string {
   return line
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{M}\p{N}'’ -]/gu, '')

@@ -5,7 +5,7 @@ import { botCheckResponse } from '../calls/playability.js';
 import { hostileCaptions } from '../caption-formats/hostile.js';
 import type { Incoming } from '../incoming-request.js';
 import { send, sendText } from '../send.js';
-import type { WrittenAnswer } from '../rendered-bodies.js';
+import type { RenderedBody } from '../rendered-bodies.js';
 import type { Fault } from './fault-registry.js';
 import { CAPTCHA_PAGE, CONSENT_PAGE } from './pages.js';
 
@@ -23,7 +23,7 @@ const HUGE_CHUNK = Buffer.alloc(65_536, ' ');
 export async function actOut(
   fault: Fault,
   incoming: Incoming,
-  answer: WrittenAnswer,
+  answer: RenderedBody,
   response: ServerResponse,
   closed: AbortSignal,
 ): Promise<void> {
@@ -68,7 +68,7 @@ export async function actOut(
     case 'huge':
       return flood(answer, response);
     case 'redirect':
-      response.setHeader('Location', fault.location ?? '/stand-in/elsewhere');
+      response.setHeader('Location', fault.location ?? '/fake-youtube/elsewhere');
       return sendText(response, 302, HTML, '');
     case 'hostile-captions':
       return sendText(response, 200, answer.contentType, hostileCaptions(incoming.url.searchParams.get('fmt') ?? ''));
@@ -80,11 +80,11 @@ function botCheckText(incoming: Incoming): string {
   return JSON.stringify(incoming.kind === 'reel' ? { playerResponse: check } : check);
 }
 
-function plain(answer: WrittenAnswer): Buffer {
+function plain(answer: RenderedBody): Buffer {
   return answer.encoding === 'gzip' ? gunzipSync(answer.bytes) : answer.bytes;
 }
 
-function asIs(answer: WrittenAnswer): WrittenAnswer {
+function asIs(answer: RenderedBody): RenderedBody {
   return { ...answer, encoding: 'identity' };
 }
 
@@ -93,20 +93,20 @@ function half(bytes: Buffer): Buffer {
 }
 
 /** Announces the whole body, sends half of it, and breaks the connection. */
-function cut(answer: WrittenAnswer, response: ServerResponse): void {
+function cut(answer: RenderedBody, response: ServerResponse): void {
   const bytes = plain(answer);
   response.writeHead(answer.status, { 'Content-Type': answer.contentType, 'Content-Length': bytes.length + 1 });
   response.write(half(bytes), () => response.socket?.resetAndDestroy());
 }
 
 /** Announces the whole body, sends half of it, and closes its own side in good order, as if that were all. */
-function halfClose(answer: WrittenAnswer, response: ServerResponse): void {
+function halfClose(answer: RenderedBody, response: ServerResponse): void {
   const bytes = plain(answer);
   response.writeHead(answer.status, { 'Content-Type': answer.contentType, 'Content-Length': bytes.length + 1 });
   response.write(half(bytes), () => response.socket?.end());
 }
 
-async function drip(answer: WrittenAnswer, response: ServerResponse, closed: AbortSignal): Promise<void> {
+async function drip(answer: RenderedBody, response: ServerResponse, closed: AbortSignal): Promise<void> {
   const bytes = plain(answer);
   response.writeHead(answer.status, { 'Content-Type': answer.contentType, 'Content-Length': bytes.length });
   for (const byte of bytes) {
@@ -117,7 +117,7 @@ async function drip(answer: WrittenAnswer, response: ServerResponse, closed: Abo
 }
 
 /** A body without end, sent as fast as it is read. */
-function flood(answer: WrittenAnswer, response: ServerResponse): void {
+function flood(answer: RenderedBody, response: ServerResponse): void {
   response.writeHead(answer.status, { 'Content-Type': answer.contentType });
   const pour = (): void => {
     while (!response.destroyed && response.write(HUGE_CHUNK));

@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ask, askInnerTube, type Told, valueAt } from '../requests.js';
-import { type StandIn, startStandIn } from '../fake-youtube.js';
+import { request, postInnertube, type Reply, valueAt } from '../requests.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube.js';
 import type { FaultKind } from './fault-registry.js';
 
-let standIn: StandIn;
+let fakeYoutube: FakeYoutube;
 beforeAll(async () => {
-  standIn = await startStandIn({ seed: 7 });
+  fakeYoutube = await startFakeYoutube({ seed: 7 });
 });
-beforeEach(() => standIn.reset());
-afterAll(() => standIn.close());
+beforeEach(() => fakeYoutube.reset());
+afterAll(() => fakeYoutube.close());
 
-const player = (videoId = 'tw-bread___'): Promise<Told> => askInnerTube(standIn.url, 'player', { videoId }, 'VISIONOS');
-const feedUrl = (): string => `${standIn.url}/feeds/videos.xml?channel_id=UCtidewater_____________`;
+const player = (videoId = 'tw-bread___'): Promise<Reply> =>
+  postInnertube(fakeYoutube.url, 'player', { videoId }, 'VISIONOS');
+const feedUrl = (): string => `${fakeYoutube.url}/feeds/videos.xml?channel_id=UCtidewater_____________`;
 
 describe('a fault', () => {
   it.each<[FaultKind, object]>([
@@ -24,14 +25,14 @@ describe('a fault', () => {
     ['wrong-charset', { status: 200, json: null, text: expect.stringContaining('\0') }],
     ['not-json', { status: 200, json: null }],
     ['redirect', { status: 302 }],
-  ])('answers as its name says: %s', async (kind, told) => {
-    standIn.setFaults({ kind });
-    expect(await player()).toMatchObject(told);
-    expect(standIn.requests.list[0]?.fault).toBe(kind);
+  ])('answers as its name says: %s', async (kind, reply) => {
+    fakeYoutube.setFaults({ kind });
+    expect(await player()).toMatchObject(reply);
+    expect(fakeYoutube.requests.list[0]?.fault).toBe(kind);
   });
 
   it('says how long to wait, and where to go instead', async () => {
-    standIn.setFaults(
+    fakeYoutube.setFaults(
       { kind: '429-retry-after', retryAfterSeconds: 3, times: 1 },
       { kind: 'redirect', location: '/x', times: 1 },
     );
@@ -40,40 +41,42 @@ describe('a fault', () => {
   });
 
   it.each<FaultKind>(['reset', 'cut', 'half-closed'])('breaks the connection: %s', async (kind) => {
-    standIn.setFaults({ kind });
+    fakeYoutube.setFaults({ kind });
     await expect(player()).rejects.toThrow();
-    await standIn.requests.until(({ inFlight }) => inFlight === 0);
-    expect(standIn.requests.aborted).toBe(0);
+    await fakeYoutube.requests.until(({ inFlight }) => inFlight === 0);
+    expect(fakeYoutube.requests.aborted).toBe(0);
   });
 
   it('asks only player calls whether they are a robot', async () => {
-    standIn.setFaults({ kind: 'bot-check' });
+    fakeYoutube.setFaults({ kind: 'bot-check' });
     const { json } = await player();
     expect(valueAt(json, 'playabilityStatus.reason')).toBe('Sign in to confirm you’re not a bot');
     expect(json).not.toHaveProperty('videoDetails');
-    expect((await ask(feedUrl())).text).toContain('<feed');
+    expect((await request(feedUrl())).text).toContain('<feed');
   });
 
   it('answers with hostile captions in the format that is asked for, and only where captions are asked for', async () => {
-    standIn.setFaults({ kind: 'hostile-captions' });
+    fakeYoutube.setFaults({ kind: 'hostile-captions' });
     const [, url] = /"baseUrl":"[^"]*(\/api\/timedtext[^"]*?)(?:\\u0026fmt=|&fmt=|")/.exec((await player()).text) ?? [];
-    const [legacy, json3] = await Promise.all(['', '&fmt=json3'].map((format) => ask(`${standIn.url}${url}${format}`)));
+    const [legacy, json3] = await Promise.all(
+      ['', '&fmt=json3'].map((format) => request(`${fakeYoutube.url}${url}${format}`)),
+    );
     expect(legacy?.text).toMatch(/^<transcript><text start="0" dur="1">&lt;i a= {50000}<\/text>.*<\/transcript>$/s);
     expect(valueAt(json3?.json, 'events.0.segs.0.utf8')).toMatch(/^<i a= +$/);
   });
 
   it.each<FaultKind>(['hang', 'slow-drip', 'huge'])('never comes to an end: %s', async (kind) => {
-    standIn.setFaults({ kind });
+    fakeYoutube.setFaults({ kind });
     const caller = new AbortController();
-    const given = ask(feedUrl(), { signal: caller.signal });
-    await standIn.requests.until(({ total }) => total === 1);
+    const given = request(feedUrl(), { signal: caller.signal });
+    await fakeYoutube.requests.until(({ total }) => total === 1);
     caller.abort();
     await expect(given).rejects.toThrow();
-    await standIn.requests.until(({ aborted }) => aborted === 1);
+    await fakeYoutube.requests.until(({ aborted }) => aborted === 1);
   });
 
   it('pours more than anybody should read: huge', async () => {
-    standIn.setFaults({ kind: 'huge' });
+    fakeYoutube.setFaults({ kind: 'huge' });
     const caller = new AbortController();
     const response = await fetch(feedUrl(), { signal: caller.signal });
     let bytes = 0;
@@ -86,7 +89,11 @@ describe('a fault', () => {
   });
 
   it('hits the requests it is meant for, and no more often than it may', async () => {
-    standIn.setFaults({ kind: '500', match: { kind: 'player', client: 'VISIONOS', videoId: 'tw-bread___' }, times: 2 });
+    fakeYoutube.setFaults({
+      kind: '500',
+      match: { kind: 'player', client: 'VISIONOS', videoId: 'tw-bread___' },
+      times: 2,
+    });
     const statuses = [];
     for (const videoId of ['tw-tea_____', 'tw-bread___', 'tw-bread___', 'tw-bread___'])
       statuses.push((await player(videoId)).status);
@@ -95,9 +102,9 @@ describe('a fault', () => {
 
   it('hits about as many as its rate says, the same ones each time', async () => {
     const hits = async (): Promise<number[]> => {
-      standIn.setFaults({ kind: '429', match: { path: /^\/feeds/ }, rate: 0.3 });
+      fakeYoutube.setFaults({ kind: '429', match: { path: /^\/feeds/ }, rate: 0.3 });
       const hit = [];
-      for (let index = 0; index < 200; index += 1) if ((await ask(feedUrl())).status === 429) hit.push(index);
+      for (let index = 0; index < 200; index += 1) if ((await request(feedUrl())).status === 429) hit.push(index);
       return hit;
     };
     const first = await hits();
@@ -107,78 +114,81 @@ describe('a fault', () => {
   });
 
   it('sends to the consent page whoever has no cookie', async () => {
-    standIn.set({ consentRequired: true });
-    expect((await ask(feedUrl())).text).toContain('consent.youtube.com');
-    expect((await ask(feedUrl(), { headers: { Cookie: 'SOCS=CAE=' } })).text).toContain('<feed');
+    fakeYoutube.set({ consentRequired: true });
+    expect((await request(feedUrl())).text).toContain('consent.youtube.com');
+    expect((await request(feedUrl(), { headers: { Cookie: 'SOCS=CAE=' } })).text).toContain('<feed');
   });
 });
 
 describe('a hold', () => {
   it('stops requests in flight until it is released', async () => {
-    const hold = standIn.hold({ kind: 'player' }, 2);
-    let answers = 0;
+    const hold = fakeYoutube.hold({ kind: 'player' }, 2);
+    let responses = 0;
     const both = ['tw-bread___', 'tw-tea_____'].map(async (videoId) => {
       await player(videoId);
-      answers += 1;
+      responses += 1;
     });
     await hold.arrived;
-    expect((await ask(feedUrl())).status).toBe(200);
-    expect(answers).toBe(0);
-    expect(standIn.requests.inFlight).toBe(2);
+    expect((await request(feedUrl())).status).toBe(200);
+    expect(responses).toBe(0);
+    expect(fakeYoutube.requests.inFlight).toBe(2);
     hold.release();
     await Promise.all(both);
-    expect(standIn.requests.inFlightMax).toBe(3);
+    expect(fakeYoutube.requests.inFlightMax).toBe(3);
   });
 
   it('lets a test see that work was given up', async () => {
-    const hold = standIn.hold({ kind: 'feed' });
+    const hold = fakeYoutube.hold({ kind: 'feed' });
     const caller = new AbortController();
-    const given = ask(feedUrl(), { signal: caller.signal });
+    const given = request(feedUrl(), { signal: caller.signal });
     await hold.arrived;
     caller.abort();
     await expect(given).rejects.toThrow();
-    await standIn.requests.until(({ aborted, inFlight }) => aborted === 1 && inFlight === 0);
-    expect(standIn.requests.list[0]).toMatchObject({ kind: 'feed', status: null, aborted: true });
+    await fakeYoutube.requests.until(({ aborted, inFlight }) => aborted === 1 && inFlight === 0);
+    expect(fakeYoutube.requests.list[0]).toMatchObject({ kind: 'feed', status: null, aborted: true });
   });
 
   it('spends no fault on a request that was given up', async () => {
-    standIn.setFaults({ kind: '500', times: 1 });
-    const hold = standIn.hold({});
+    fakeYoutube.setFaults({ kind: '500', times: 1 });
+    const hold = fakeYoutube.hold({});
     const caller = new AbortController();
-    const given = ask(feedUrl(), { signal: caller.signal });
+    const given = request(feedUrl(), { signal: caller.signal });
     await hold.arrived;
     caller.abort();
     await expect(given).rejects.toThrow();
-    await standIn.requests.until(({ aborted }) => aborted === 1);
+    await fakeYoutube.requests.until(({ aborted }) => aborted === 1);
     hold.release();
     expect((await player()).status).toBe(500);
   });
 
   it('ends with a reset', async () => {
-    const hold = standIn.hold({});
+    const hold = fakeYoutube.hold({});
     const given = player();
     await hold.arrived;
-    standIn.reset();
+    fakeYoutube.reset();
     expect((await given).status).toBe(200);
   });
 });
 
 describe('the controls over HTTP', () => {
-  const change = (body: string): Promise<Told> => ask(`${standIn.url}/stand-in/faults`, { method: 'POST', body });
+  const change = (body: string): Promise<Reply> =>
+    request(`${fakeYoutube.url}/fake-youtube/faults`, { method: 'POST', body });
 
   it('set faults and settings, count requests, and reset', async () => {
     await change('{"faults":[{"kind":"500","match":{"kind":["player"],"client":"VISIONOS"}}],"playlistShape":"old"}');
     expect((await player()).status).toBe(500);
-    const { json } = await ask(`${standIn.url}/stand-in/requests`);
+    const { json } = await request(`${fakeYoutube.url}/fake-youtube/requests`);
     expect(json).toMatchObject({ total: 1, kind: { player: 1 }, client: { VISIONOS: 1 } });
     expect(valueAt(json, 'videoId')).toEqual({ 'tw-bread___': 1 });
-    await ask(`${standIn.url}/stand-in/reset`, { method: 'POST' });
+    await request(`${fakeYoutube.url}/fake-youtube/reset`, { method: 'POST' });
     expect((await player()).status).toBe(200);
   });
 
   it('show the counts as a page to a browser', async () => {
     await player();
-    const { headers, text } = await ask(`${standIn.url}/stand-in/requests`, { headers: { Accept: 'text/html' } });
+    const { headers, text } = await request(`${fakeYoutube.url}/fake-youtube/requests`, {
+      headers: { Accept: 'text/html' },
+    });
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(text).toContain('<td>player</td><td>1</td>');
   });
@@ -197,9 +207,9 @@ describe('the controls over HTTP', () => {
   });
 });
 
-describe('the stand-in', () => {
+describe('the fake YouTube', () => {
   it('takes its time over every answer', async () => {
-    standIn.set({ latencyMs: 60 });
+    fakeYoutube.set({ latencyMs: 60 });
     const startedAtMs = performance.now();
     await player();
     // Node's timers may fire up to a millisecond early.
@@ -208,20 +218,20 @@ describe('the stand-in', () => {
 
   it('compresses for those who accept it', async () => {
     const list = { browseId: 'VLUUfogsignalradio________' };
-    expect((await askInnerTube(standIn.url, 'browse', list)).headers.get('content-encoding')).toBe('gzip');
-    const plain = await ask(feedUrl(), { headers: { 'Accept-Encoding': 'identity' } });
+    expect((await postInnertube(fakeYoutube.url, 'browse', list)).headers.get('content-encoding')).toBe('gzip');
+    const plain = await request(feedUrl(), { headers: { 'Accept-Encoding': 'identity' } });
     expect(plain.headers.get('content-encoding')).toBeNull();
   });
 
   it('closes at once, with requests hanging', async () => {
-    const own = await startStandIn({ faults: [{ kind: 'hang' }] });
-    const given = ask(`${own.url}/feeds/videos.xml`);
+    const own = await startFakeYoutube({ faults: [{ kind: 'hang' }] });
+    const given = request(`${own.url}/feeds/videos.xml`);
     await own.requests.until(({ total }) => total === 1);
     const [hung] = await Promise.allSettled([given, own.close()]);
     expect(hung.status).toBe('rejected');
   });
 
   it('refuses a port that is taken', async () => {
-    await expect(startStandIn({ port: Number(new URL(standIn.url).port) })).rejects.toThrow('EADDRINUSE');
+    await expect(startFakeYoutube({ port: Number(new URL(fakeYoutube.url).port) })).rejects.toThrow('EADDRINUSE');
   });
 });

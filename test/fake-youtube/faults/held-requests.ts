@@ -40,12 +40,12 @@ export class Holds {
 
   /** Waits for the holds that match to be released, or for the connection to be gone. */
   async pass(incoming: Incoming, closed: AbortSignal): Promise<void> {
-    const gone = new Promise<void>((resolve) => closed.addEventListener('abort', () => resolve(), { once: true }));
+    const deleted = new Promise<void>((resolve) => closed.addEventListener('abort', () => resolve(), { once: true }));
     for (const hold of [...this.open]) {
       if (!matches(hold.match, incoming)) continue;
       hold.arrivals += 1;
       hold.onArrival(hold.arrivals);
-      await Promise.race([hold.released, gone]);
+      await Promise.race([hold.released, deleted]);
     }
   }
 

@@ -1,11 +1,11 @@
 /** What an address that asks too much gets to see, with any status. */
 export const CAPTCHA_PAGE = `<!DOCTYPE html>
 <html>
-  <head><title>Stand-in</title></head>
+  <head><title>Fake YouTube</title></head>
   <body>
     <p>There have been a great many requests from your network. Show that you are a person.</p>
     <form action="/das_captcha?fw=1" method="POST">
-      <div class="g-recaptcha" data-sitekey="stand-in"></div>
+      <div class="g-recaptcha" data-sitekey="fake-youtube"></div>
       <input type="submit" value="Submit">
     </form>
   </body>

@@ -5,11 +5,11 @@ import type { Settings } from '../settings.js';
 import { type Fault, FAULT_KINDS } from './fault-registry.js';
 import { MATCHABLE_KINDS, type RequestMatch } from './match.js';
 
-/** What somebody asked the stand-in to do cannot be understood; the message says why in one line. */
+/** What somebody asked the fake YouTube to do cannot be understood; the message says why in one line. */
 export class UnreadableError extends Error {}
 
 /**
- * Reads the body of `POST /stand-in/faults`.
+ * Reads the body of `POST /fake-youtube/faults`.
  *
  * @throws UnreadableError
  */

@@ -12,7 +12,7 @@ const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
 const NAME_MESSAGE = 'name must be a text.';
 
 /** Unlike IsOptional, takes null for a value. */
-function MayBeLeftOut(): PropertyDecorator {
+function Optional(): PropertyDecorator {
   return ValidateIf((_body, value) => value !== undefined);
 }
 
@@ -40,7 +40,7 @@ function MonthlyLimit(): PropertyDecorator {
       description: "Transcripts a month, in place of the plan's; null follows the plan.",
       example: 20000,
     }),
-    MayBeLeftOut(),
+    Optional(),
     WholeNumber(0, MONTHLY_LIMIT_MAX, true),
   );
 }
@@ -62,7 +62,7 @@ export class NewOrganizationBody {
 /** The body that changes an organization; what is left out stays as it is. */
 export class OrganizationChangeBody {
   @ApiPropertyOptional({ enum: PLANS, description: 'The plan it is put on.', example: 'pro' })
-  @MayBeLeftOut()
+  @Optional()
   @IsIn(PLANS, { message: PLAN_MESSAGE })
   plan?: string;
 
@@ -79,7 +79,7 @@ export class NewKeyBody {
     default: 'default',
     example: 'server',
   })
-  @MayBeLeftOut()
+  @Optional()
   @IsString({ message: NAME_MESSAGE })
   name?: string;
 
@@ -90,7 +90,7 @@ export class NewKeyBody {
     description: 'When it ends; never by default.',
     example: 90,
   })
-  @MayBeLeftOut()
+  @Optional()
   @WholeNumber(1, DAYS_MAX)
   expiresInDays?: number;
 }
@@ -104,7 +104,7 @@ export class RotationBody {
     description: 'How long the old key lives on; 0 ends it at once.',
     example: 24,
   })
-  @MayBeLeftOut()
+  @Optional()
   @WholeNumber(0, GRACE_HOURS_MAX)
   graceHours: number = GRACE_HOURS_DEFAULT;
 }
@@ -122,7 +122,7 @@ export class PageQuery {
   limit: number = COUNT_DEFAULT;
 
   @ApiPropertyOptional({ type: 'string', description: 'The `next` of the page before; none for the first page.' })
-  @MayBeLeftOut()
+  @Optional()
   @IsString({ message: 'after must be given once, as the "next" of a page.' })
   after?: string;
 }
@@ -135,7 +135,7 @@ export class VerifyQuery {
     description: 'Recompute every month from its settled calls.',
     example: 'true',
   })
-  @MayBeLeftOut()
+  @Optional()
   @IsIn(['true', 'false'], { message: 'verify must be given once, as true or false.' })
   verify?: string;
 }

@@ -1,13 +1,13 @@
 import { ApiExtraModels, ApiProperty, ApiSchema, getSchemaPath } from '@nestjs/swagger';
 
 @ApiSchema({ name: 'Live' })
-export class LiveSchema {
+export class LiveDto {
   @ApiProperty({ enum: ['ok'], description: 'Always `ok`.', example: 'ok' })
   status: 'ok';
 }
 
 @ApiSchema({ name: 'Dependency' })
-export class DependencySchema {
+export class DependencyDto {
   @ApiProperty({
     enum: ['up', 'down'],
     description: 'Whether it can be used: the database answers, the cache accepts writes.',
@@ -20,8 +20,8 @@ export class DependencySchema {
 }
 
 @ApiSchema({ name: 'Ready' })
-@ApiExtraModels(DependencySchema)
-export class ReadySchema {
+@ApiExtraModels(DependencyDto)
+export class ReadyDto {
   @ApiProperty({
     enum: ['ok', 'degraded', 'unavailable'],
     description: 'What the dependencies come to.',
@@ -34,9 +34,9 @@ export class ReadySchema {
 
   @ApiProperty({
     type: 'object',
-    additionalProperties: { $ref: getSchemaPath(DependencySchema) },
+    additionalProperties: { $ref: getSchemaPath(DependencyDto) },
     description: 'Each dependency by name.',
     example: { database: { status: 'up', critical: true }, cache: { status: 'up', critical: false } },
   })
-  dependencies: Record<string, DependencySchema>;
+  dependencies: Record<string, DependencyDto>;
 }

@@ -55,8 +55,8 @@ export function plainText(text: string): string {
  * for a megabyte of spaces in a tag.
  */
 function withoutMarkup(text: string): string {
-  let kept = '';
-  let keptTo = 0;
+  let stored = '';
+  let storedTo = 0;
   let end = -1;
   let open = text.indexOf('<');
   while (open !== -1) {
@@ -64,12 +64,12 @@ function withoutMarkup(text: string): string {
     if (end < open) end = text.indexOf('>', open + 1);
     if (end === -1) break;
     if ((nextOpen === -1 || end < nextOpen) && isMarkup(text, open + 1, end)) {
-      kept += text.slice(keptTo, open);
-      keptTo = end + 1;
+      stored += text.slice(storedTo, open);
+      storedTo = end + 1;
     }
     open = nextOpen;
   }
-  return kept + text.slice(keptTo);
+  return stored + text.slice(storedTo);
 }
 
 // Only what captions are marked up with, so that "<3" and "<laughs>" stay.

@@ -98,7 +98,7 @@ describe('FairLimiter', () => {
         const waitingByKey = [{}, {}, {}, {}];
         const jobs: {
           end: ReturnType<typeof pending>;
-          leave: AbortController;
+          abort: AbortController;
           started: boolean;
           settled: Promise<unknown>;
         }[] = [];
@@ -108,12 +108,12 @@ describe('FairLimiter', () => {
           if (step.do === 'come') {
             const job = {
               end: pending(),
-              leave: new AbortController(),
+              abort: new AbortController(),
               started: false,
               settled: Promise.resolve<unknown>(null),
             };
             job.settled = limiter
-              .run(waitingByKey[step.lane] ?? {}, job.leave.signal, async () => {
+              .run(waitingByKey[step.lane] ?? {}, job.abort.signal, async () => {
                 job.started = true;
                 mostRunning = Math.max(mostRunning, ++running);
                 await job.end.task().finally(() => (running -= 1));
@@ -124,7 +124,7 @@ describe('FairLimiter', () => {
             const job = jobs[step.which % Math.max(1, jobs.length)];
             if (step.do === 'end') job?.end.resolve();
             else if (step.do === 'fail') job?.end.reject(new Error('failed'));
-            else job?.leave.abort(new Error('left'));
+            else job?.abort.abort(new Error('left'));
             job?.end.task().catch(() => null);
           }
           await turns();
@@ -135,7 +135,7 @@ describe('FairLimiter', () => {
         for (const job of jobs) job.end.resolve();
         await Promise.all(jobs.map((job) => job.settled));
         expect(mostRunning).toBeLessThanOrEqual(max);
-        expect(jobs.every((job) => job.started || job.leave.signal.aborted)).toBe(true);
+        expect(jobs.every((job) => job.started || job.abort.signal.aborted)).toBe(true);
         expect([limiter.running, limiter.queued]).toEqual([0, 0]);
       }),
     );

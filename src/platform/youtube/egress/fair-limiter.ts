@@ -49,17 +49,17 @@ export class FairLimiter {
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      const leave = () => {
+      const abort = () => {
         this.remove(fairnessKey, waiting);
         reject(signal.reason as Error);
       };
       const waiting: Waiting = {
         start: () => {
-          signal.removeEventListener('abort', leave);
+          signal.removeEventListener('abort', abort);
           resolve();
         },
       };
-      signal.addEventListener('abort', leave, { once: true });
+      signal.addEventListener('abort', abort, { once: true });
       const others = this.waitingByKey.get(fairnessKey);
       if (others) others.push(waiting);
       else this.waitingByKey.set(fairnessKey, [waiting]);

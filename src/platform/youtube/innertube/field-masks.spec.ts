@@ -58,9 +58,9 @@ function parseMask(text: string): Mask {
 function project(value: unknown, mask: Mask): unknown {
   if (mask.size === 0 || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((element) => project(element, mask));
-  const kept = Object.entries(value).filter(([key]) => mask.has(key));
+  const stored = Object.entries(value).filter(([key]) => mask.has(key));
   return Object.fromEntries(
-    kept.map(([key, inner]) => [key, project(inner, mask.get(key) ?? new Map<string, Mask>())]),
+    stored.map(([key, inner]) => [key, project(inner, mask.get(key) ?? new Map<string, Mask>())]),
   );
 }
 

@@ -73,16 +73,16 @@ export class FieldMaskSupport {
   async query<R>(
     key: string,
     query: (masked: boolean) => Promise<R>,
-    judge: (response: R, masked: boolean) => MaskVerdict,
+    verdictOf: (response: R, masked: boolean) => MaskVerdict,
   ): Promise<R> {
     if (this.unsupported.has(key)) return query(false);
     const masked = await query(true);
-    const verdict = judge(masked, true);
+    const verdict = verdictOf(masked, true);
     if (verdict === 'proof') this.proved.add(key);
     if (verdict === 'ignored') this.markUnsupported(key);
     if (verdict !== 'doubtful') return masked;
     const complete = await query(false);
-    if (['proof', 'fine'].includes(judge(complete, false))) this.markUnsupported(key);
+    if (['proof', 'fine'].includes(verdictOf(complete, false))) this.markUnsupported(key);
     return complete;
   }
 

@@ -54,13 +54,13 @@ export class InnertubeClient implements OnApplicationShutdown {
    * signal is aborted.
    *
    * @param parse throws `UnreadableError` for what it does not expect
-   * @param judge says whether a parsed masked response proves the mask or raises a doubt about it
+   * @param verdictOf says whether a parsed masked response proves the mask or raises a doubt about it
    */
   async query<T>(
     call: InnertubeCall,
     parse: (response: unknown) => T,
     scope: RequestScope,
-    judge: (value: T, maskProved: boolean) => MaskVerdict = () => 'fine',
+    verdictOf: (value: T, maskProved: boolean) => MaskVerdict = () => 'fine',
   ): Promise<ParsedResponse<T>> {
     if (call.fields === null) return parseWith(parse, await this.post(call, scope));
     const key = `${call.kind} ${call.client}`;
@@ -70,7 +70,7 @@ export class InnertubeClient implements OnApplicationShutdown {
     };
     const { parsed } = await this.fieldMasks.query(key, query, ({ parsed, complete }, masked) => {
       if (masked && complete) return 'ignored';
-      if (parsed.kind === 'parsed') return judge(parsed.value, this.fieldMasks.isProved(key));
+      if (parsed.kind === 'parsed') return verdictOf(parsed.value, this.fieldMasks.isProved(key));
       // A mask that is not understood is answered with 400; one that cuts too much gives a response that cannot be read.
       const mayBeTheMask = parsed.kind === 'unparsable' || (parsed.kind === 'http-error' && parsed.status === 400);
       return mayBeTheMask ? 'doubtful' : 'failed';

@@ -76,10 +76,10 @@ export class VisitorDataCache {
 function unlessAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', leave, { once: true });
+    const abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
     void value.then((result) => {
-      signal.removeEventListener('abort', leave);
+      signal.removeEventListener('abort', abort);
       resolve(result);
     });
   });

@@ -71,7 +71,7 @@ export const POISONS: readonly Poison[] = [
   replacing('cut within its signature', any, ({ value }, chance) => value.subarray(1 + chance.below(15))),
   // Genuinely signed, as by a fault of another version: what is read behind the signature.
   signed('other JSON', any, (_value, chance) => Buffer.from(chance.pick(OTHER_JSON))),
-  signed('a field of another type', (entry) => !isText(entry), spoilt),
+  signed('a field of another type', (entry) => !isText(entry), corrupted),
   signed('its value cut', any, (value, chance) => value.subarray(0, chance.below(value.length))),
   signed("Keyv's envelope", any, (value) => Buffer.from(JSON.stringify({ value: value.toString(), expires: 4e12 }))),
   signed('base64', any, (value) => Buffer.from(`:base64:${value.toString('base64')}`)),
@@ -153,9 +153,9 @@ function signed(name: string, fits: Poison['fits'], change: (value: Buffer, chan
 }
 
 /** Takes a field of the entry away, or puts one of another type into its place. */
-function spoilt(stored: Buffer, chance: Chance): Buffer {
+function corrupted(stored: Buffer, chance: Chance): Buffer {
   const { key, value } = JSON.parse(stored.toString()) as { key: string; value: unknown };
-  const write = (spoiltValue: unknown): Buffer => Buffer.from(JSON.stringify({ key, value: spoiltValue }));
+  const write = (corruptedValue: unknown): Buffer => Buffer.from(JSON.stringify({ key, value: corruptedValue }));
   if (typeof value !== 'object' || value === null) return write([value]);
   const required: [string, unknown][] = Object.entries(value).filter(([name]) => name !== 'message');
   const [name, field] = chance.pick(required);

@@ -35,8 +35,9 @@ export function databaseFaults(database: Database, url: string, organizationId: 
   const holder = new RowHolder(url, organizationId);
   const others = new Crowd(adminUrl);
   const nothing = (): Promise<void> => Promise.resolve();
+  // By its database: a session that PgBouncer opened ahead of its use has no application name yet.
   const terminate = (): Promise<unknown> =>
-    database.query(adminUrl, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${SERVICE}`);
+    database.query(adminUrl, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
   const freeze = (): Promise<void> => database.freeze();
   const thaw = (): Promise<void> => database.thaw();
   const faults: readonly (Omit<DatabaseFault, 'lastsMs'> & { lastsMs?: number })[] = [
@@ -88,7 +89,7 @@ export function databaseFaults(database: Database, url: string, organizationId: 
         await others.drive(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${SERVICE}`);
         await others.take();
       },
-      heal: () => others.leave(),
+      heal: () => others.disconnect(),
     },
     {
       name: 'connections cut',
@@ -163,7 +164,7 @@ class Crowd {
     await this.clients[0]?.query(statement);
   }
 
-  async leave(): Promise<void> {
+  async disconnect(): Promise<void> {
     await Promise.all(this.clients.map((client) => client.end().catch(() => undefined)));
     this.clients = [];
   }

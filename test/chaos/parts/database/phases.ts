@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { StandIn } from '../../../fake-youtube/fake-youtube.js';
+import type { FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import type { Database } from '../../harness/database.js';
 import { until } from '../../harness/until.js';
 
@@ -23,7 +23,7 @@ export interface Stand {
 const NOWHERE: Stand = { arrived: () => Promise.resolve(), release: () => Promise.resolve() };
 
 /** The moments of a call at which its database is looked for, and those between. */
-export function phasesOf(database: Database, url: string, standIn: StandIn, organizationId: string): Phase[] {
+export function phasesOf(database: Database, url: string, fakeYoutube: FakeYoutube, organizationId: string): Phase[] {
   const locked = (statement: string) => (): Promise<Stand> => lock(database, url, statement);
   const organization = `SELECT 1 FROM organizations WHERE id = '${organizationId}' FOR UPDATE`;
   return [
@@ -38,7 +38,7 @@ export function phasesOf(database: Database, url: string, standIn: StandIn, orga
       name: 'while fetching',
       refusable: false,
       prepare: () => {
-        const hold = standIn.hold({ kind: 'timedtext' });
+        const hold = fakeYoutube.hold({ kind: 'timedtext' });
         return Promise.resolve({ arrived: () => hold.arrived, release: () => Promise.resolve(hold.release()) });
       },
     },
@@ -46,7 +46,7 @@ export function phasesOf(database: Database, url: string, standIn: StandIn, orga
       name: 'while settling',
       refusable: false,
       prepare: () => {
-        const hold = standIn.hold({ kind: 'timedtext' });
+        const hold = fakeYoutube.hold({ kind: 'timedtext' });
         let held: Stand | undefined;
         return Promise.resolve({
           arrived: async () => {

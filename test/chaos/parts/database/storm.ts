@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seededRandom } from '../../../fake-youtube/catalogue/random.js';
-import type { StandIn } from '../../../fake-youtube/fake-youtube.js';
+import type { FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import type { Database } from '../../harness/database.js';
 import type { Customer, Service } from '../../harness/service.js';
-import { brokenIdentities, codeOf, readTold } from '../../harness/transcripts.js';
+import { brokenIdentities, codeOf, readTranscripts } from '../../harness/transcripts.js';
 
 const CALLERS = 6;
 const PAUSE_MS = 120;
@@ -20,7 +20,7 @@ export interface StormEnd {
   blows: number;
   fetched: number;
   /** Texts that the platform was asked for. */
-  asked: number;
+  requested: number;
   /** Counts that were reserved for them. */
   reserved: number;
   wrong: string[];
@@ -34,29 +34,29 @@ export interface StormEnd {
  */
 export async function storm(
   database: Database,
-  standIn: StandIn,
+  fakeYoutube: FakeYoutube,
   service: Service,
   customer: Customer,
   choices: { seed: number; ms: number; videos: number },
 ): Promise<StormEnd> {
   const { videos, ms } = choices;
   const random = seededRandom(choices.seed);
-  const end: StormEnd = { calls: 0, refused: 0, blows: 0, fetched: 0, asked: 0, reserved: 0, wrong: [] };
+  const end: StormEnd = { calls: 0, refused: 0, blows: 0, fetched: 0, requested: 0, reserved: 0, wrong: [] };
   const endsAtMs = performance.now() + ms;
   const before = await reservedEver(database, service);
-  standIn.reset();
+  fakeYoutube.reset();
   const caller = async (): Promise<void> => {
     while (performance.now() < endsAtMs) {
       end.calls += 1;
       const path = `/channels/@bench-${videos}x${5_000 + end.calls}/transcripts`;
-      const answer = await service.get(path, customer.key, { timeoutMs: 60_000 });
-      const told = readTold(answer);
-      if (answer.status === 200 && told) {
-        end.fetched += told.summary.fetched;
-        end.wrong.push(...brokenIdentities(told));
-        if (told.summary.fetched !== videos) end.wrong.push(`fetched ${told.summary.fetched} of ${videos}`);
-      } else if (answer.status === 503 && codeOf(answer) === 'service_unavailable') end.refused += 1;
-      else end.wrong.push(`answered ${answer.status} ${codeOf(answer)}${answer.whole ? '' : ', cut short'}`);
+      const response = await service.get(path, customer.key, { timeoutMs: 60_000 });
+      const reported = readTranscripts(response);
+      if (response.status === 200 && reported) {
+        end.fetched += reported.summary.fetched;
+        end.wrong.push(...brokenIdentities(reported));
+        if (reported.summary.fetched !== videos) end.wrong.push(`fetched ${reported.summary.fetched} of ${videos}`);
+      } else if (response.status === 503 && codeOf(response) === 'service_unavailable') end.refused += 1;
+      else end.wrong.push(`answered ${response.status} ${codeOf(response)}${response.whole ? '' : ', cut short'}`);
     }
   };
   const blows = async (): Promise<void> => {
@@ -67,7 +67,7 @@ export async function storm(
     }
   };
   await Promise.all([blows(), ...Array.from({ length: CALLERS }, caller)]);
-  end.asked = standIn.requests.count({ kind: 'timedtext' });
+  end.requested = fakeYoutube.requests.count({ kind: 'timedtext' });
   end.reserved = (await reservedEver(database, service)) - before;
   return end;
 }

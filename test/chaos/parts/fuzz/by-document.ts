@@ -159,7 +159,7 @@ export class ByDocument {
     const text = JSON.stringify(valid);
     const draw: [number, () => string | Buffer][] = [
       [12, () => text],
-      [4, () => JSON.stringify(this.spoilt(valid))],
+      [4, () => JSON.stringify(this.corrupted(valid))],
       [1, () => text.slice(0, chance.below(text.length))],
       [1, () => JSON.stringify(chance.pick(NASTY_VALUES))],
       [
@@ -197,7 +197,7 @@ export class ByDocument {
     return `{${JSON.stringify(chance.pick(names))}:${open.repeat(levels)}1${close.repeat(levels)}}`;
   }
 
-  private spoilt(valid: unknown): unknown {
+  private corrupted(valid: unknown): unknown {
     const { chance } = this;
     if (typeof valid !== 'object' || valid === null) return chance.pick(NASTY_VALUES);
     const entries = Object.entries(valid).flatMap(([name, value]): [string, unknown][] =>

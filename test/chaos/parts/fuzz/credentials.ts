@@ -2,7 +2,7 @@ import { generateKey } from '../../../../src/organizations/api-key.js';
 import { ADMIN_TOKEN, type Customer, type Service } from '../../harness/service.js';
 import type { Database } from '../../harness/database.js';
 
-export const METRICS_TOKEN = 'torture-metrics-token-9876543210';
+export const METRICS_TOKEN = 'chaos-metrics-token-9876543210';
 
 /** What can be behind a gate; all else is open to everybody. */
 export type Area = 'channels' | 'usage' | 'admin' | 'metrics';
@@ -20,7 +20,7 @@ export interface Credentials {
   pro: Credential;
   admin: Credential;
   /** Of a customer who never waits for an answer. */
-  leaver: Credential;
+  disconnecting: Credential;
   /** Who may be charged. */
   customers: Readonly<Record<'pro' | 'free' | 'exhausted' | 'leaver', Customer>>;
   /** Nothing of these may ever come back. */
@@ -32,7 +32,7 @@ export async function makeCredentials(service: Service, database: Database, url:
   const pro = await service.customer('pro');
   const free = await service.customer('free');
   const exhausted = await service.customer('pro', 0);
-  const leaver = await service.customer('pro');
+  const disconnecting = await service.customer('pro');
   const issue = async (): Promise<{ id: string; key: string }> =>
     (await service.admin('POST', `/organizations/${pro.id}/keys`, {})) as { id: string; key: string };
   const [revoked, expired, old] = [await issue(), await issue(), await issue()];
@@ -82,13 +82,13 @@ export async function makeCredentials(service: Service, database: Database, url:
     other('one header twice', ['Authorization', `Bearer ${pro.key}`], ['authorization', `Bearer ${pro.key}`]),
     other('several, the first wrong', ['Authorization', `Bearer ${unknown}`], ['Authorization', `Bearer ${pro.key}`]),
   ];
-  const keys = [pro, free, exhausted, leaver, revoked, expired, old].map(({ key }) => key);
+  const keys = [pro, free, exhausted, disconnecting, revoked, expired, old].map(({ key }) => key);
   return {
     all,
     pro: valid,
     admin,
-    leaver: bearer('leaver', leaver.key, ['channels', 'usage']),
-    customers: { pro, free, exhausted, leaver },
+    disconnecting: bearer('leaver', disconnecting.key, ['channels', 'usage']),
+    customers: { pro, free, exhausted, leaver: disconnecting },
     secrets: [...keys, renewed, unknown, ADMIN_TOKEN, METRICS_TOKEN],
   };
 }

@@ -1,7 +1,7 @@
 import type { Credential } from './credentials.js';
 
 /** What is sent over one connection. */
-export interface Shot {
+export interface FuzzRequest {
   /** For the table. */
   kind: string;
   bytes: Buffer;
@@ -13,9 +13,9 @@ export interface Shot {
   /** Whether the bytes are whole requests, so that there is exactly one answer to each. */
   whole: boolean;
   /** How many answers have to come. */
-  answersMin: number;
+  responsesMin: number;
   /** The client closes its side when nothing comes for a while, or goes away without waiting. */
-  leaves?: 'when silent' | 'at once';
+  disconnects?: 'when silent' | 'at once';
 }
 
 /** One request, not yet written down. */

@@ -4,13 +4,13 @@ import { ByDocument, type Known } from './by-document.js';
 import type { Credential, Credentials } from './credentials.js';
 import { anyMethod, malformed } from './malformed.js';
 import { oddHeaders } from './odd-headers.js';
-import { written, type Draft, type Shot } from './fuzz-request.js';
+import { written, type Draft, type FuzzRequest } from './fuzz-request.js';
 import { channelId, hostileTarget } from './targets.js';
 
 const IN_A_ROW = ['/usage', '/health/live', '/nowhere', '/channels/@tidewater/transcripts?limit=1'];
 
 /** Draws one shot after the other. */
-export class Gunner {
+export class LoadDriver {
   private readonly byDocument: ByDocument;
 
   constructor(
@@ -24,21 +24,21 @@ export class Gunner {
     this.byDocument = new ByDocument(document, chance, canary, known);
   }
 
-  next(): Shot {
+  next(): FuzzRequest {
     const { chance } = this;
-    const draw: [number, () => Shot][] = [
-      [40, () => this.shot('by the document', this.byDocument.draft())],
-      [22, () => this.shot('hostile addresses', { method: 'GET', target: this.hostile(), headers: [] })],
+    const draw: [number, () => FuzzRequest][] = [
+      [40, () => this.fuzzRequest('by the document', this.byDocument.draft())],
+      [22, () => this.fuzzRequest('hostile addresses', { method: 'GET', target: this.hostile(), headers: [] })],
       [16, () => this.withOddHeaders()],
       [8, () => this.withAnyMethod()],
       [10, () => malformed(chance, this.host, this.authorization())],
       [2, () => this.several()],
-      [2, () => this.left()],
+      [2, () => this.remaining()],
     ];
     return chance.weighted(draw)();
   }
 
-  private shot(kind: string, draft: Draft, credential = this.credential(draft.target)): Shot {
+  private fuzzRequest(kind: string, draft: Draft, credential = this.credential(draft.target)): FuzzRequest {
     const { method, target } = draft;
     const own = new Set(draft.headers.map(([name]) => name.toLowerCase()));
     const added: Draft['headers'] = [
@@ -50,10 +50,10 @@ export class Gunner {
         : [['X-Forwarded-For', this.address()] as [string, string]]),
     ];
     const bytes = written({ ...draft, headers: [...added, ...draft.headers] });
-    return { kind, bytes, methods: [method], targets: [target], credential, whole: true, answersMin: 1 };
+    return { kind, bytes, methods: [method], targets: [target], credential, whole: true, responsesMin: 1 };
   }
 
-  private withOddHeaders(): Shot {
+  private withOddHeaders(): FuzzRequest {
     const { chance } = this;
     const draft: Draft = chance.often(0.5)
       ? this.byDocument.draft()
@@ -63,41 +63,45 @@ export class Gunner {
           headers: [],
         };
     const odd = oddHeaders(chance, this.canary, this.credentials.secrets);
-    return this.shot('odd headers', { ...draft, headers: [...draft.headers, ...odd] });
+    return this.fuzzRequest('odd headers', { ...draft, headers: [...draft.headers, ...odd] });
   }
 
-  private withAnyMethod(): Shot {
+  private withAnyMethod(): FuzzRequest {
     const { chance } = this;
     const { method, known } = anyMethod(chance);
     const target = chance.often(0.5)
       ? this.hostile()
       : chance.pick([`/channels/${channelId(chance)}/transcripts?limit=1`, '/usage', '/', '*']);
-    const shot = this.shot('methods', { method, target, headers: [] });
-    return known ? shot : { ...shot, targets: [], whole: false, leaves: 'when silent' };
+    const fuzzRequest = this.fuzzRequest('methods', { method, target, headers: [] });
+    return known ? fuzzRequest : { ...fuzzRequest, targets: [], whole: false, disconnects: 'when silent' };
   }
 
   /** Requests in a row, without waiting for the answers. */
-  private several(): Shot {
+  private several(): FuzzRequest {
     const credential = this.credential('/usage');
-    const shots = Array.from({ length: 2 + this.chance.below(6) }, () =>
-      this.shot('', { method: 'GET', target: this.chance.pick(IN_A_ROW), headers: [] }, credential),
+    const fuzzRequests = Array.from({ length: 2 + this.chance.below(6) }, () =>
+      this.fuzzRequest('', { method: 'GET', target: this.chance.pick(IN_A_ROW), headers: [] }, credential),
     );
     return {
       kind: 'in a row',
-      bytes: Buffer.concat(shots.map(({ bytes }) => bytes)),
-      methods: shots.map(() => 'GET'),
-      targets: shots.flatMap(({ targets = [] }) => targets),
+      bytes: Buffer.concat(fuzzRequests.map(({ bytes }) => bytes)),
+      methods: fuzzRequests.map(() => 'GET'),
+      targets: fuzzRequests.flatMap(({ targets = [] }) => targets),
       credential,
       whole: true,
-      answersMin: shots.length,
+      responsesMin: fuzzRequests.length,
     };
   }
 
   /** A caller who does not wait. */
-  private left(): Shot {
+  private remaining(): FuzzRequest {
     const target = `/channels/${channelId(this.chance)}/transcripts?limit=3`;
-    const shot = this.shot('left at once', { method: 'GET', target, headers: [] }, this.credentials.leaver);
-    return { ...shot, answersMin: 0, leaves: 'at once' };
+    const shot = this.fuzzRequest(
+      'left at once',
+      { method: 'GET', target, headers: [] },
+      this.credentials.disconnecting,
+    );
+    return { ...shot, responsesMin: 0, disconnects: 'at once' };
   }
 
   /** Keys of every kind, and mostly the one that gets somewhere. */

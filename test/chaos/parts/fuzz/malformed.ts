@@ -1,5 +1,5 @@
 import type { Chance } from '../../harness/random.js';
-import type { Shot } from './fuzz-request.js';
+import type { FuzzRequest } from './fuzz-request.js';
 
 /** Comes back as a request id only when bytes of a body or of a refused request were taken for a request. */
 export const SMUGGLED = 'smuggled-request';
@@ -33,11 +33,11 @@ export function anyMethod(chance: Chance): { method: string; known: boolean } {
 }
 
 /** Bytes whose beginning and end two programs could see differently, or that are no HTTP at all. */
-export function malformed(chance: Chance, host: string, authorization: string): Shot {
+export function malformed(chance: Chance, host: string, authorization: string): FuzzRequest {
   return chance.often(0.6) ? framing(chance, host, authorization) : garbage(chance, host);
 }
 
-function framing(chance: Chance, host: string, authorization: string): Shot {
+function framing(chance: Chance, host: string, authorization: string): FuzzRequest {
   const smuggled = `GET /usage HTTP/1.1\r\nHost: ${host}\r\nX-Request-Id: ${SMUGGLED}\r\n\r\n`;
   const target = chance.pick(['/usage', '/health/live', '/admin/organizations', '/channels/@tidewater/transcripts']);
   const method = chance.pick(['GET', 'POST', 'PATCH']);
@@ -70,7 +70,7 @@ function framing(chance: Chance, host: string, authorization: string): Shot {
   return { kind: 'framing', bytes: Buffer.from(text, 'latin1'), ...unread(method) };
 }
 
-function garbage(chance: Chance, host: string): Shot {
+function garbage(chance: Chance, host: string): FuzzRequest {
   const get = 'GET /usage HTTP/1.1';
   const text = chance.pick([
     'GARBAGE\r\n\r\n',
@@ -109,6 +109,6 @@ function latin1Line(chance: Chance): string {
 }
 
 /** Where the request ends, and how many there are, is what the service has to find out. */
-function unread(method: string): Pick<Shot, 'methods' | 'whole' | 'answersMin' | 'leaves'> {
-  return { methods: [method], whole: false, answersMin: 1, leaves: 'when silent' };
+function unread(method: string): Pick<FuzzRequest, 'methods' | 'whole' | 'responsesMin' | 'disconnects'> {
+  return { methods: [method], whole: false, responsesMin: 1, disconnects: 'when silent' };
 }

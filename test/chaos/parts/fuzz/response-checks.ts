@@ -1,30 +1,30 @@
 import { TRANSCRIPTS, type ApiDocument, type Route, type Schema } from './api-document.js';
-import { textOf, type RawAnswer } from './response-reader.js';
+import { textOf, type RawResponse } from './response-reader.js';
 import type { Area } from './credentials.js';
 import { SMUGGLED } from './malformed.js';
-import type { Shot } from './fuzz-request.js';
+import type { FuzzRequest } from './fuzz-request.js';
 
 /** What Node or the way to the routes may say anywhere, in the envelope; the document does not repeat it for each route. */
 const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
 
-interface Asked {
+interface Requested {
   method: string | undefined;
   /** Undefined when the bytes do not say it plainly. */
   path: string | undefined;
-  shot: Shot;
+  fuzzRequest: FuzzRequest;
 }
 
 export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'gate' | 'smuggled';
 export type Findings = Record<Rule, string[]>;
 
 /** Holds answers against the document and against what is promised of every answer. */
-export class Judge {
+export class ResponseCheck {
   readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], gate: [], smuggled: [] };
   /** Transcripts that whole answers said were fetched, by the name of the credential. */
   readonly fetched = new Map<string, number>();
-  judged = 0;
+  checked = 0;
 
   constructor(
     private readonly document: ApiDocument,
@@ -32,32 +32,36 @@ export class Judge {
   ) {}
 
   /** @param index of the answer on its connection */
-  judge(shot: Shot, answer: RawAnswer, index: number): void {
-    this.judged += 1;
+  check(shot: FuzzRequest, response: RawResponse, index: number): void {
+    this.checked += 1;
     const found = (promise: Rule, what: string): void => {
-      this.findings[promise].push(`${what} (${answer.status} for ${shown(shot)})`);
+      this.findings[promise].push(`${what} (${response.status} for ${shown(shot)})`);
     };
-    const ids = answer.headers.get('x-request-id') ?? [];
+    const ids = response.headers.get('x-request-id') ?? [];
     if (ids.length !== 1 || !/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(ids[0] ?? ''))
       found('request id', ids.join() || 'none');
     if (ids.includes(SMUGGLED)) found('smuggled', 'a body was taken for a request');
-    if (answer.headers.has('x-powered-by')) found('schema', 'X-Powered-By');
-    if (!answer.whole) found('schema', 'the body was cut off');
-    const text = readable(answer);
+    if (response.headers.has('x-powered-by')) found('schema', 'X-Powered-By');
+    if (!response.whole) found('schema', 'the body was cut off');
+    const text = readable(response);
     if (text === undefined) return found('schema', 'not the gzip that it says');
-    const all = [...answer.headers.values()].flat().join('\n') + text;
+    const all = [...response.headers.values()].flat().join('\n') + text;
     if (this.secrets.some((secret) => all.includes(unprefixed(secret)))) found('secret', 'a secret');
     const method = shot.methods[index];
     const target = shot.targets?.[index];
-    const asked: Asked = { method, path: target === undefined ? undefined : (pathOf(target) ?? '/%'), shot };
-    const fault = this.fault(answer, method === 'HEAD' ? undefined : text, asked);
+    const requested: Requested = {
+      method,
+      path: target === undefined ? undefined : (pathOf(target) ?? '/%'),
+      fuzzRequest: shot,
+    };
+    const fault = this.fault(response, method === 'HEAD' ? undefined : text, requested);
     if (fault) found(fault[0], fault[1]);
   }
 
   private fault(
-    { status, headers }: RawAnswer,
+    { status, headers }: RawResponse,
     text: string | undefined,
-    { method, path, shot }: Asked,
+    { method, path, fuzzRequest }: Requested,
   ): [Rule, string] | undefined {
     const type = headers.get('content-type')?.[0]?.split(';')[0] ?? '';
     const routes = path === undefined ? this.document.routes : this.document.routesAt(path);
@@ -68,20 +72,21 @@ export class Judge {
       return [200, 206, 301, 302, 304].includes(status) ? undefined : ['status', 'unknown'];
     // Which of two requests that could be one was answered is not known; that it is no smuggled one is looked at before.
     if (path === undefined) return undefined;
-    const asked = method === 'HEAD' ? 'GET' : method;
-    const route = routes.find((one) => one.method === asked && String(status) in one.operation.responses);
+    const requested = method === 'HEAD' ? 'GET' : method;
+    const route = routes.find((one) => one.method === requested && String(status) in one.operation.responses);
     if (!route) return ['status', 'a status that the document does not name'];
     const area = areaOf(route.path);
-    if (area && !shot.credential?.opens.includes(area)) return ['gate', `${shot.credential?.name} got in`];
+    if (area && !fuzzRequest.credential?.opens.includes(area))
+      return ['gate', `${fuzzRequest.credential?.name} got in`];
     if (text === undefined) return undefined;
     const schema = route.operation.responses[status]?.content?.[type]?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];
     if (type === 'text/plain') return undefined;
-    if (type === NDJSON) return this.linesFault(text, shot);
+    if (type === NDJSON) return this.linesFault(text, fuzzRequest);
     const value = parsed(text);
     const wrong = this.document.mismatch(schema, value);
     if (wrong !== undefined) return ['schema', wrong];
-    if (route.path === TRANSCRIPTS) return this.transcriptsFault(value, shot);
+    if (route.path === TRANSCRIPTS) return this.transcriptsFault(value, fuzzRequest);
     return undefined;
   }
 
@@ -89,7 +94,7 @@ export class Judge {
     status: number,
     type: string,
     text: string | undefined,
-    headers: RawAnswer['headers'],
+    headers: RawResponse['headers'],
     routes: readonly Route[],
   ): [Rule, string] | undefined {
     const described = routes.flatMap(({ operation }) => {
@@ -115,18 +120,18 @@ export class Judge {
     return described?.content?.['application/json']?.schema ?? {};
   }
 
-  private linesFault(text: string, shot: Shot): [Rule, string] | undefined {
+  private linesFault(text: string, shot: FuzzRequest): [Rule, string] | undefined {
     const events = text.trimEnd().split('\n').map(parsed) as Record<string, unknown>[];
-    const answer = {
+    const response = {
       channel: events[0]?.['channel'],
       results: events.filter(({ type }) => type === 'result').map(({ result }) => result),
       summary: events.at(-1)?.['summary'],
     };
-    const wrong = this.document.mismatch({ $ref: '#/components/schemas/ChannelTranscripts' }, answer);
-    return wrong === undefined ? this.transcriptsFault(answer, shot) : ['schema', wrong];
+    const wrong = this.document.mismatch({ $ref: '#/components/schemas/ChannelTranscripts' }, response);
+    return wrong === undefined ? this.transcriptsFault(response, shot) : ['schema', wrong];
   }
 
-  private transcriptsFault(value: unknown, shot: Shot): [Rule, string] | undefined {
+  private transcriptsFault(value: unknown, shot: FuzzRequest): [Rule, string] | undefined {
     const { results, summary } = value as {
       results: { ok: boolean; cached: boolean; error?: object }[];
       summary: Record<'total' | 'succeeded' | 'failed' | 'cached' | 'fetched', number>;
@@ -134,14 +139,14 @@ export class Judge {
     const name = shot.credential?.name ?? '';
     this.fetched.set(name, (this.fetched.get(name) ?? 0) + summary.fetched);
     const count = (of: (entry: (typeof results)[number]) => boolean): number => results.filter(of).length;
-    const kept =
+    const held =
       summary.total === results.length &&
       summary.succeeded === count(({ ok }) => ok) &&
       summary.failed === summary.total - summary.succeeded &&
       summary.cached === count(({ cached }) => cached) &&
       summary.fetched === summary.succeeded - summary.cached &&
       results.every(({ ok, cached, error }) => (error !== undefined) === !ok && (ok || !cached));
-    return kept ? undefined : ['schema', `the summary does not add up: ${JSON.stringify(summary)}`];
+    return held ? undefined : ['schema', `the summary does not add up: ${JSON.stringify(summary)}`];
   }
 }
 
@@ -170,9 +175,9 @@ export function unprefixed(secret: string): string {
   return secret.startsWith('ctk_') ? secret.slice(10) : secret;
 }
 
-function readable(answer: RawAnswer): string | undefined {
+function readable(response: RawResponse): string | undefined {
   try {
-    return textOf(answer);
+    return textOf(response);
   } catch {
     return undefined;
   }
@@ -186,6 +191,6 @@ function parsed(text: string): unknown {
   }
 }
 
-function shown({ kind, bytes }: Shot): string {
+function shown({ kind, bytes }: FuzzRequest): string {
   return `${kind}: ${JSON.stringify(bytes.subarray(0, 400).toString('latin1'))}`;
 }

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 
 /** An answer as it came over the wire, its chunks joined. */
-export interface RawAnswer {
+export interface RawResponse {
   status: number;
   /** By name in lower case, in their order. */
   headers: ReadonlyMap<string, readonly string[]>;
@@ -11,13 +11,13 @@ export interface RawAnswer {
 }
 
 /** What an answer says, decompressed. @throws when it is not the gzip that it calls itself */
-export function textOf({ headers, body }: RawAnswer): string {
+export function textOf({ headers, body }: RawResponse): string {
   return (headers.get('content-encoding')?.[0] === 'gzip' ? gunzipSync(body) : body).toString();
 }
 
 /** Reads the answers that come over one connection, one after the other; stricter than any client. */
-export class AnswerReader {
-  readonly answers: RawAnswer[] = [];
+export class ResponseReader {
+  readonly responses: RawResponse[] = [];
   /** Why what came is not HTTP. */
   fault: string | undefined;
   private rest: Buffer = Buffer.alloc(0);
@@ -56,9 +56,9 @@ export class AnswerReader {
     const read = this.bodyOf(status, headers, after, ended);
     if (!read) return false;
     // What Node refuses was no request yet, so that nobody knew that it was HEAD; the connection ends with it.
-    const refusedHead = status === 400 && this.methods[this.answers.length] === 'HEAD';
+    const refusedHead = status === 400 && this.methods[this.responses.length] === 'HEAD';
     if (refusedHead && headers.get('connection')?.[0] === 'close') read.bytes = after.length;
-    this.answers.push({ status, headers, body: read.body, whole: read.whole });
+    this.responses.push({ status, headers, body: read.body, whole: read.whole });
     this.rest = after.subarray(read.bytes);
     return true;
   }
@@ -69,7 +69,7 @@ export class AnswerReader {
     bytes: Buffer,
     ended: boolean,
   ): { body: Buffer; bytes: number; whole: boolean } | undefined {
-    if (status === 204 || status === 304 || this.methods[this.answers.length] === 'HEAD') {
+    if (status === 204 || status === 304 || this.methods[this.responses.length] === 'HEAD') {
       return { body: Buffer.alloc(0), bytes: 0, whole: true };
     }
     const length = headers.get('content-length')?.[0];

@@ -1,10 +1,10 @@
 import type { Promised } from '../../chaos-run.js';
 import type { Exchange } from './exchange.js';
-import type { Shot } from './fuzz-request.js';
+import type { FuzzRequest } from './fuzz-request.js';
 
 interface Counts {
   connections: number;
-  answers: number;
+  responses: number;
   well: number;
   refused: number;
   broken: number;
@@ -13,15 +13,15 @@ interface Counts {
 }
 
 /** What each kind of shot came to. */
-export class Tally {
+export class StatusCounts {
   private readonly kinds = new Map<string, Counts>();
   private readonly statuses = new Map<number, number>();
   private readonly credentials = new Set<string>();
 
-  count({ kind, credential }: Shot, { answers, ms }: Exchange): void {
+  count({ kind, credential }: FuzzRequest, { responses, ms }: Exchange): void {
     const counts = this.kinds.get(kind) ?? {
       connections: 0,
-      answers: 0,
+      responses: 0,
       well: 0,
       refused: 0,
       broken: 0,
@@ -30,10 +30,10 @@ export class Tally {
     };
     this.kinds.set(kind, counts);
     counts.connections += 1;
-    counts.answers += answers.length;
-    if (answers.length === 0) counts.closed += 1;
+    counts.responses += responses.length;
+    if (responses.length === 0) counts.closed += 1;
     counts.slowestMs = Math.max(counts.slowestMs, ms);
-    for (const { status } of answers) {
+    for (const { status } of responses) {
       counts[status < 400 ? 'well' : status < 500 ? 'refused' : 'broken'] += 1;
       this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
     }
@@ -44,7 +44,7 @@ export class Tally {
     return [...this.kinds].map(([kind, counts]) => [
       kind,
       counts.connections,
-      counts.answers,
+      counts.responses,
       counts.well,
       counts.refused,
       counts.broken,
@@ -62,12 +62,12 @@ export class Tally {
       {
         what: 'each of the statuses was met',
         seen: seen.map((status) => `${this.statuses.get(status)} × ${status}`).join(', '),
-        kept: missing.length === 0 || (short && missing.length < 4),
+        held: missing.length === 0 || (short && missing.length < 4),
       },
       {
         what: 'keys of every kind were used',
         seen: `${this.credentials.size} kinds`,
-        kept: this.credentials.size >= 28,
+        held: this.credentials.size >= 28,
       },
     ];
   }

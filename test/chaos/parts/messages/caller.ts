@@ -37,7 +37,7 @@ export class Caller {
   }
 
   /** Sends a message and waits for the end of its answer, or of the connection. */
-  ask(data: object): Promise<MessageEnd> {
+  request(data: object): Promise<MessageEnd> {
     if (this.closed) return Promise.resolve('closed');
     const id = String((this.count += 1));
     return new Promise((resolve) => {

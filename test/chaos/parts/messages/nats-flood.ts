@@ -8,7 +8,7 @@ import { Service } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { at } from '../../harness/transcripts.js';
 import { until } from '../../harness/until.js';
-import { atMost, equal, type Promised, type Torture } from '../../chaos-run.js';
+import { atMost, equal, type Promised, type ChaosRun } from '../../chaos-run.js';
 
 const SUBJECT = 'channels.transcripts';
 const MESSAGES = 100_000;
@@ -17,7 +17,7 @@ const BATCH = 1_000;
 const HEAP_GROWTH_MB_MAX = 16;
 const LOG_KB_MAX = 200;
 /** Messages come in their order: one behind a flood waits for it, or is refused with 503 meanwhile. */
-const ANSWERED_SECONDS_MAX = 30;
+const RESPONSE_SECONDS_MAX = 30;
 
 export interface FloodEnd {
   rows: (string | number)[][];
@@ -25,10 +25,10 @@ export interface FloodEnd {
 }
 
 /** Messages without a key over NATS, as fast as they can be published, from a caller who takes no answer. */
-export async function natsFlood(torture: Torture, platformUrl: string): Promise<FloodEnd> {
+export async function natsFlood(chaosRun: ChaosRun, platformUrl: string): Promise<FloodEnd> {
   if (spawnSync('nats-server', ['--version']).error)
     return { rows: [['over NATS', 'left out: nats-server is not installed', '', '']], promised: [] };
-  const { folder, database, short } = torture;
+  const { folder, database, short } = chaosRun;
   const port = await findFreePort();
   const file = join(folder, 'nats.conf');
   await writeFile(file, `host: "127.0.0.1"\nport: ${port}\n`);
@@ -44,10 +44,10 @@ export async function natsFlood(torture: Torture, platformUrl: string): Promise<
       NATS_URL: url,
     });
     const customer = await service.customer();
-    const ask = async (data: object): Promise<unknown> => {
+    const request = async (data: object): Promise<unknown> => {
       const packet = { id: 'one', pattern: SUBJECT, data };
-      const answer: unknown = (await client.request(SUBJECT, JSON.stringify(packet), { timeout: 30_000 })).json();
-      return at(answer, 'err', 'error', 'code') ?? at(answer, 'response', 'type');
+      const response: unknown = (await client.request(SUBJECT, JSON.stringify(packet), { timeout: 30_000 })).json();
+      return at(response, 'err', 'error', 'code') ?? at(response, 'response', 'type');
     };
     const publish = async (count: number): Promise<void> => {
       for (let index = 0; index < count; index += 1) {
@@ -60,17 +60,17 @@ export async function natsFlood(torture: Torture, platformUrl: string): Promise<
     };
     const count = short ? MESSAGES_SHORT : MESSAGES;
     await publish(count / 10);
-    await until('It answers after a first tenth', async () => (await ask({})) !== undefined);
+    await until('It answers after a first tenth', async () => (await request({})) !== undefined);
     const before = await service.resources();
     const logBefore = (await service.log()).length;
     const startedAtMs = performance.now();
     await publish(count);
     const floodedAtMs = performance.now();
-    let answered: unknown;
+    let responded: unknown;
     await until(
       'A message with a key is answered',
-      async () => (answered = await ask({ apiKey: customer.key, id: '@emptyslip' })) === 'channel',
-      ANSWERED_SECONDS_MAX * 2_000,
+      async () => (responded = await request({ apiKey: customer.key, id: '@emptyslip' })) === 'channel',
+      RESPONSE_SECONDS_MAX * 2_000,
     ).catch(() => undefined);
     const waitedSeconds = (performance.now() - floodedAtMs) / 1000;
     const seconds = (floodedAtMs - startedAtMs) / 1000;
@@ -86,8 +86,8 @@ export async function natsFlood(torture: Torture, platformUrl: string): Promise<
         ],
       ],
       promised: [
-        equal('over NATS, behind the flood: a message with a key is answered', answered, 'channel'),
-        atMost('over NATS, behind the flood: after', waitedSeconds, ANSWERED_SECONDS_MAX, 's'),
+        equal('over NATS, behind the flood: a message with a key is answered', responded, 'channel'),
+        atMost('over NATS, behind the flood: after', waitedSeconds, RESPONSE_SECONDS_MAX, 's'),
         atMost(
           'over NATS: heap above that after the first tenth',
           (after.heapUsed - before.heapUsed) / 2 ** 20,

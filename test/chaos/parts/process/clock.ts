@@ -1,9 +1,9 @@
-import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import { Chance } from '../../harness/random.js';
 import { Service } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { atOnce } from '../../harness/until.js';
-import { atMost, equal, nothing, type Torture } from '../../chaos-run.js';
+import { atMost, equal, nothing, type ChaosRun } from '../../chaos-run.js';
 import { bookOf, quotaClock, type Findings } from './findings.js';
 
 const JUMPS = 120;
@@ -26,13 +26,13 @@ const OFFSETS_SECONDS = [
 ];
 
 /** The time of day that the process sees, and that of the quota in the database, put forward and back under load. */
-export async function clock({ folder, database, short, seed }: Torture): Promise<Findings> {
+export async function clock({ folder, database, short, seed }: ChaosRun): Promise<Findings> {
   const chance = new Chance(seed + 200);
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   const url = await database.create();
   const environment = {
     DATABASE_URL: url,
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
   };
   const service = await Service.start(folder, environment);
@@ -43,19 +43,19 @@ export async function clock({ folder, database, short, seed }: Torture): Promise
     const wrong: string[] = [];
     let [calls, fetched, slowestMs] = [0, 0, 0];
     const jumps = short ? JUMPS_SHORT : JUMPS;
-    const ask = async (): Promise<void> => {
-      const answer = await service.get(`/channels/@bench-2x${1 + chance.below(60)}/transcripts`, customer.key);
-      const { summary } = answer.body as { summary?: { total: number; succeeded: number; fetched: number } };
+    const request = async (): Promise<void> => {
+      const response = await service.get(`/channels/@bench-2x${1 + chance.below(60)}/transcripts`, customer.key);
+      const { summary } = response.body as { summary?: { total: number; succeeded: number; fetched: number } };
       calls += 1;
-      slowestMs = Math.max(slowestMs, answer.ms);
+      slowestMs = Math.max(slowestMs, response.ms);
       fetched += summary?.fetched ?? 0;
-      if (answer.status !== 200 || !answer.whole || summary?.succeeded !== 2)
-        wrong.push(`${answer.status} ${answer.text.slice(0, 200)}`);
+      if (response.status !== 200 || !response.whole || summary?.succeeded !== 2)
+        wrong.push(`${response.status} ${response.text.slice(0, 200)}`);
     };
     const refusals: number[] = [];
     for (let call = 0; call < 3; call += 1) await limited.get('/usage', other.key);
     for (let jump = 0; jump < jumps; jump += 1) {
-      const asking = atOnce([1, 2, 3, 4, 5, 6], 3, ask);
+      const asking = atOnce([1, 2, 3, 4, 5, 6], 3, request);
       await service.setClock(chance.pick(OFFSETS_SECONDS) * 1000);
       await limited.setClock(chance.pick(OFFSETS_SECONDS) * 1000);
       if (jump % 6 === 5) await database.query(url, quotaClock(chance.pick([0, 5, -5, HOUR, -HOUR, 33 * 24 * HOUR])));
@@ -79,7 +79,7 @@ export async function clock({ folder, database, short, seed }: Torture): Promise
         {
           what: 'the limit of a minute stays one of a minute',
           seen: `${refusals.length} × 429, Retry-After at most ${retryMax} s`,
-          kept: refusals.length > 0 && retryMax > 0 && retryMax <= 60,
+          held: refusals.length > 0 && retryMax > 0 && retryMax <= 60,
         },
         equal('charged, over all months, as the answers said', book.used, fetched),
         equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
@@ -89,6 +89,6 @@ export async function clock({ folder, database, short, seed }: Torture): Promise
     };
   } finally {
     await Promise.all([service, limited].map((one) => one.stop('SIGKILL').catch(() => undefined)));
-    await standIn.close();
+    await fakeYoutube.close();
   }
 }

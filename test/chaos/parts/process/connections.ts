@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
-import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import { ADMIN_TOKEN, Service, type Customer } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { callers } from '../../harness/sockets.js';
 import { until } from '../../harness/until.js';
-import { atMost, equal, nothing, type Promised, type Torture } from '../../chaos-run.js';
+import { atMost, equal, nothing, type Promised, type ChaosRun } from '../../chaos-run.js';
 import type { Findings } from './findings.js';
 
 const DEADLINE_SECONDS = 10;
@@ -47,9 +47,9 @@ class Guest {
 }
 
 /** Thousands of connections that say nothing, requests that come and answers that are read a byte a second. */
-export async function connections({ folder, database, short, say }: Torture): Promise<Findings> {
-  const standIn = await startStandIn();
-  const environment = { DATABASE_URL: await database.create(), YOUTUBE_BASE_URL: standIn.url };
+export async function connections({ folder, database, short, say }: ChaosRun): Promise<Findings> {
+  const fakeYoutube = await startFakeYoutube();
+  const environment = { DATABASE_URL: await database.create(), YOUTUBE_BASE_URL: fakeYoutube.url };
   const service = await Service.start(folder, { ...environment, REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS) });
   const guests: Guest[] = [];
   try {
@@ -96,7 +96,7 @@ export async function connections({ folder, database, short, say }: Torture): Pr
           : []),
       ],
       promised: [
-        { what: 'they were in the service', seen: `${held} connections`, kept: held >= guests.length - 1 },
+        { what: 'they were in the service', seen: `${held} connections`, held: held >= guests.length - 1 },
         equal('other calls meanwhile, all answered', [crowded.ms.length, crowded.wrong], [CALLS, []]),
         atMost(
           'the slowest of them, within its deadline and a second',
@@ -112,7 +112,7 @@ export async function connections({ folder, database, short, say }: Torture): Pr
   } finally {
     for (const { socket } of guests) socket.destroy();
     await service.stop('SIGKILL').catch(() => undefined);
-    await standIn.close();
+    await fakeYoutube.close();
   }
 }
 
@@ -144,9 +144,9 @@ async function others(service: Service, { key }: Customer, count: number): Promi
   const wrong: string[] = [];
   for (let call = 0; call < count; call += 1) {
     const path = call % 2 === 0 ? '/usage' : '/channels/@tidewater/transcripts?limit=3';
-    const answer = await service.get(path, key);
-    ms.push(answer.ms);
-    if (answer.status !== 200 || !answer.whole) wrong.push(`${answer.status} ${path}`);
+    const response = await service.get(path, key);
+    ms.push(response.ms);
+    if (response.status !== 200 || !response.whole) wrong.push(`${response.status} ${path}`);
   }
   return { ms: ms.sort((one, other) => one - other), wrong };
 }
@@ -157,12 +157,12 @@ async function closed(service: Service, groups: Groups): Promise<Promised[]> {
   const port = Number(new URL(service.url).port);
   // A paused reader does not see the end of its connection: that is looked for on the other side.
   const ports = everybody.map(({ localPort }) => localPort);
-  const left = async (): Promise<number> => {
+  const remaining = async (): Promise<number> => {
     const open = await callers(pid, port);
     return ports.filter((one) => open?.has(one)).length;
   };
   const startedAtMs = performance.now();
-  await until('They are closed', async () => (await left()) === 0, READERS_SECONDS_MAX * 1_000, 500).catch(
+  await until('They are closed', async () => (await remaining()) === 0, READERS_SECONDS_MAX * 1_000, 500).catch(
     () => undefined,
   );
   const lastSeconds = (performance.now() - startedAtMs) / 1000;
@@ -173,7 +173,7 @@ async function closed(service: Service, groups: Groups): Promise<Promised[]> {
       .filter(({ received }) => !received.startsWith('HTTP/1.1 408'))
       .map(({ received }) => JSON.stringify(received.slice(0, 60)));
   return [
-    equal('connections of theirs still open in the service', await left(), 0),
+    equal('connections of theirs still open in the service', await remaining(), 0),
     atMost('the last slow reader was closed after', lastSeconds, READERS_SECONDS_MAX, 's'),
     atMost('the last idle one or slow writer was closed after', latestMs / 1000, CLOSED_SECONDS_MAX, 's'),
     nothing('slow writers that were not told 408', without408([...groups.heads, ...groups.bodies])),

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startStandIn, type StandIn } from '../../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import { Chance } from '../../harness/random.js';
 import { Service, type Customer } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
-import { equal, nothing, type Promised, type Torture } from '../../chaos-run.js';
+import { equal, nothing, type Promised, type ChaosRun } from '../../chaos-run.js';
 import { bookOf, quotaClock, type Book, type Findings } from './findings.js';
 
 const ROUNDS = 50;
 const ROUNDS_SHORT = 2;
 /** Services that are killed side by side, each on a database of its own. */
-const LANES = 2;
+const WORKERS = 2;
 const CALLS = 4;
 const VIDEOS = 6;
 const REQUIRED = CALLS * VIDEOS;
@@ -19,35 +19,35 @@ const LEASE_OVER_SECONDS = DEADLINE_SECONDS + 15 + 1;
 
 interface Round {
   killedAfterMs: number;
-  answered: number;
+  responded: number;
   charged: number;
-  askedFor: number;
+  requestedFor: number;
   reservedAfterKill: number;
   reservedAfterLease: number;
   exact: boolean;
 }
 
 /** kill -9 in the middle of calls, over and over on one database. */
-export async function crashes(torture: Torture): Promise<Findings> {
-  const wanted = torture.short ? ROUNDS_SHORT : ROUNDS;
-  const lanes = await Promise.all(
-    Array.from({ length: LANES }, (_, lane) => new Lane(torture, lane).run(Math.ceil(wanted / LANES))),
+export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
+  const wanted = chaosRun.short ? ROUNDS_SHORT : ROUNDS;
+  const workers = await Promise.all(
+    Array.from({ length: WORKERS }, (_, worker) => new Worker(chaosRun, worker).run(Math.ceil(wanted / WORKERS))),
   );
-  const rounds = lanes.flatMap((lane) => lane.rounds);
+  const rounds = workers.flatMap((lane) => lane.rounds);
   const sum = (of: (round: Round) => number): number => rounds.reduce((total, round) => total + of(round), 0);
-  const left = rounds.filter(({ reservedAfterKill }) => reservedAfterKill > 0);
-  const cut = left.filter(({ askedFor }) => askedFor > 0);
+  const remaining = rounds.filter(({ reservedAfterKill }) => reservedAfterKill > 0);
+  const cut = remaining.filter(({ requestedFor }) => requestedFor > 0);
   const latest = Math.max(...rounds.map(({ killedAfterMs }) => killedAfterMs)).toFixed(0);
   return {
     rows: [
       ['kill -9', `${rounds.length} times, after 0 to ${latest} ms of ${CALLS} calls of ${VIDEOS} videos`],
       [
         'left reservations behind',
-        `${left.length} times (${sum((one) => one.reservedAfterKill)} counts), ${cut.length} after fetching had begun`,
+        `${remaining.length} times (${sum((one) => one.reservedAfterKill)} counts), ${cut.length} after fetching had begun`,
       ],
       [
         'transcripts',
-        `${sum((one) => one.charged)} charged, ${sum((one) => one.answered)} answered, ${sum((one) => one.askedFor)} asked for`,
+        `${sum((one) => one.charged)} charged, ${sum((one) => one.responded)} answered, ${sum((one) => one.requestedFor)} asked for`,
       ],
     ],
     promised: [
@@ -55,14 +55,14 @@ export async function crashes(torture: Torture): Promise<Findings> {
       {
         what: 'some were killed in the middle of fetching',
         seen: String(cut.length),
-        kept: torture.short || cut.length > 5,
+        held: chaosRun.short || cut.length > 5,
       },
       nothing('crashes after which the quota is wrong', rounds.flatMap(faultsOf)),
       nothing(
         'databases on which the command `usage --verify` does not agree',
-        lanes.flatMap(({ book }) => (book.exact && book.reserved === 0 ? [] : [JSON.stringify(book)])),
+        workers.flatMap(({ book }) => (book.exact && book.reserved === 0 ? [] : [JSON.stringify(book)])),
       ),
-      ...lanes.flatMap(({ settled }) => settled),
+      ...workers.flatMap(({ settled }) => settled),
     ],
   };
 }
@@ -72,31 +72,31 @@ function faultsOf(round: Round): string[] {
   const rules: [boolean, string][] = [
     [round.exact, 'usage --verify does not agree'],
     [round.reservedAfterLease === 0, 'a reservation outlives its lease'],
-    [round.charged >= round.answered, 'an answer that was given was not charged'],
-    [round.charged <= round.askedFor, 'more was charged than was fetched'],
+    [round.charged >= round.responded, 'an answer that was given was not charged'],
+    [round.charged <= round.requestedFor, 'more was charged than was fetched'],
     [round.charged + round.reservedAfterKill <= REQUIRED, 'more is charged or held than was asked for'],
   ];
-  return rules.flatMap(([kept, fault]) => (kept ? [] : [`${fault}: ${JSON.stringify(round)}`]));
+  return rules.flatMap(([held, fault]) => (held ? [] : [`${fault}: ${JSON.stringify(round)}`]));
 }
 
-class Lane {
+class Worker {
   private channels = 0;
   private clockSeconds = 0;
   private undisturbedMs = 0;
   private readonly chance: Chance;
 
   constructor(
-    private readonly torture: Torture,
+    private readonly chaosRun: ChaosRun,
     private readonly lane: number,
   ) {
-    this.chance = new Chance(torture.seed + lane);
+    this.chance = new Chance(chaosRun.seed + lane);
   }
 
   async run(count: number): Promise<{ rounds: Round[]; book: Book; settled: Promised[] }> {
-    const { database } = this.torture;
-    const standIn = await startStandIn({ latencyMs: 20 });
+    const { database } = this.chaosRun;
+    const fakeYoutube = await startFakeYoutube({ latencyMs: 20 });
     const url = await database.create();
-    let service = await this.start(url, standIn);
+    let service = await this.start(url, fakeYoutube);
     try {
       const customer = await service.customer();
       const startedAtMs = performance.now();
@@ -105,41 +105,41 @@ class Lane {
       const rounds: Round[] = [];
       while (rounds.length < count) {
         const before = bookOf(await this.usage(service, customer));
-        const askedBefore = standIn.requests.count({ kind: 'timedtext' });
+        const requestedBefore = fakeYoutube.requests.count({ kind: 'timedtext' });
         const killedAfterMs = this.chance.below(Math.ceil(this.undisturbedMs));
         const calls = this.call(service, customer);
         await sleep(killedAfterMs);
         await service.stop('SIGKILL');
-        const answered = await calls;
-        const askedFor = standIn.requests.count({ kind: 'timedtext' }) - askedBefore;
-        service = await this.start(url, standIn);
+        const responded = await calls;
+        const askedFor = fakeYoutube.requests.count({ kind: 'timedtext' }) - requestedBefore;
+        service = await this.start(url, fakeYoutube);
         const { reserved: reservedAfterKill } = bookOf(await this.usage(service, customer));
         this.clockSeconds += LEASE_OVER_SECONDS;
         await database.query(url, quotaClock(this.clockSeconds));
         const { used, reserved: reservedAfterLease, exact } = bookOf(await this.usage(service, customer));
         rounds.push({
           killedAfterMs,
-          answered,
+          responded,
           charged: used - before.used,
-          askedFor,
+          requestedFor: askedFor,
           reservedAfterKill,
           reservedAfterLease,
           exact,
         });
-        if (rounds.length % 10 === 0) this.torture.say(`${rounds.length} crashes in one lane`);
+        if (rounds.length % 10 === 0) this.chaosRun.say(`${rounds.length} crashes in one lane`);
       }
       const settled = await settledState(service, `after the crashes of lane ${this.lane + 1}`);
       return { rounds, book: bookOf(await service.command('usage', customer.id, '--verify')), settled };
     } finally {
       await service.stop('SIGKILL').catch(() => undefined);
-      await standIn.close();
+      await fakeYoutube.close();
     }
   }
 
-  private start(url: string, standIn: StandIn): Promise<Service> {
-    return Service.start(this.torture.folder, {
+  private start(url: string, fakeYoutube: FakeYoutube): Promise<Service> {
+    return Service.start(this.chaosRun.folder, {
       DATABASE_URL: url,
-      YOUTUBE_BASE_URL: standIn.url,
+      YOUTUBE_BASE_URL: fakeYoutube.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
       UPSTREAM_CONCURRENCY: '4',
     });
@@ -147,14 +147,14 @@ class Lane {
 
   /** What several calls at once have fetched; nothing counts of one that was cut off. */
   private async call(service: Service, { key }: Customer): Promise<number> {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: CALLS }, () =>
         service.get(`/channels/@bench-${VIDEOS}x${(this.channels += 1)}/transcripts`, key).catch(() => undefined),
       ),
     );
-    return answers.reduce((sum, answer) => {
-      if (!answer?.whole || answer.status !== 200) return sum;
-      return sum + (answer.body as { summary: { fetched: number } }).summary.fetched;
+    return responses.reduce((sum, response) => {
+      if (!response?.whole || response.status !== 200) return sum;
+      return sum + (response.body as { summary: { fetched: number } }).summary.fetched;
     }, 0);
   }
 

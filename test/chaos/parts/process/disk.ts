@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import { prepareCluster } from '../../../../src/database/embedded/postgres-cluster.js';
 import { stopPostmaster } from '../../../../src/database/embedded/postmaster.js';
 import { Program, PROJECT } from '../../harness/program.js';
-import { Service, type Answer } from '../../harness/service.js';
+import { Service, type ServiceResponse } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { atOnce, until } from '../../harness/until.js';
-import { equal, nothing, type Promised, type Torture } from '../../chaos-run.js';
+import { equal, nothing, type Promised, type ChaosRun } from '../../chaos-run.js';
 import { bookOf, type Findings } from './findings.js';
 
 const run = promisify(execFile);
@@ -20,12 +20,12 @@ const CALLS_MAX = 1_500;
 /** A small disk of its own, mounted at `path` until `release`. */
 async function mountDisk(path: string, megabytes: number, ...options: string[]): Promise<() => Promise<void>> {
   await mkdir(path, { recursive: true });
-  await run('mount', ['-t', 'tmpfs', '-o', [`size=${megabytes}m`, 'mode=0711', ...options].join(), 'torture', path]);
+  await run('mount', ['-t', 'tmpfs', '-o', [`size=${megabytes}m`, 'mode=0711', ...options].join(), 'chaos', path]);
   const letGo = (): void => {
     endPostgres(path);
     spawnSync('umount', ['-l', path]);
   };
-  // Also when the torture is told to end at once.
+  // Also when the chaos tests is told to end at once.
   process.on('exit', letGo);
   return async () => {
     await run('umount', [path]).catch(letGo);
@@ -34,22 +34,22 @@ async function mountDisk(path: string, megabytes: number, ...options: string[]):
 }
 
 /** DATA_DIR on a disk that is read-only, too small, or fills up while the service runs on its embedded database. */
-export async function disk(torture: Torture): Promise<Findings> {
-  const { folder } = torture;
+export async function disk(chaosRun: ChaosRun): Promise<Findings> {
+  const { folder } = chaosRun;
   if (process.getuid?.() !== 0)
     return { rows: [['a full and a read-only disk', 'left out: only root can mount one']], promised: [] };
   const readOnly = await refusedStart(folder, 'read-only', 4, 'ro');
   const tooSmall = await refusedStart(folder, 'small', 12);
-  const { rows, promised } = await fillingUp(torture);
+  const { rows, promised } = await fillingUp(chaosRun);
   return {
     rows: [['DATA_DIR on a read-only disk', readOnly.line], ['DATA_DIR on a disk of 12 MB', tooSmall.line], ...rows],
     promised: [
       {
         what: 'a read-only DATA_DIR ends the start with 1 and one line that says so',
         seen: readOnly.line,
-        kept: readOnly.kept && /read-only/.test(readOnly.line),
+        held: readOnly.held && /read-only/.test(readOnly.line),
       },
-      { what: 'so does a full one', seen: tooSmall.line, kept: tooSmall.kept && /space|full/i.test(tooSmall.line) },
+      { what: 'so does a full one', seen: tooSmall.line, held: tooSmall.held && /space|full/i.test(tooSmall.line) },
       ...promised,
     ],
   };
@@ -70,7 +70,7 @@ async function refusedStart(
   name: string,
   megabytes: number,
   ...options: string[]
-): Promise<{ line: string; kept: boolean }> {
+): Promise<{ line: string; held: boolean }> {
   const path = join(folder, `disk-${name}`);
   const release = await mountDisk(path, megabytes, ...options);
   try {
@@ -83,52 +83,56 @@ async function refusedStart(
       .filter((line) => line.startsWith('channel-transcripts:'));
     return {
       line: lines.join(' / ').replaceAll(path, 'DATA_DIR'),
-      kept: code === 1 && lines.length === 1 && lines[0]?.includes(path) === true,
+      held: code === 1 && lines.length === 1 && lines[0]?.includes(path) === true,
     };
   } finally {
     await release();
   }
 }
 
-async function fillingUp({ folder, say }: Torture): Promise<Findings> {
+async function fillingUp({ folder, say }: ChaosRun): Promise<Findings> {
   const path = join(folder, 'disk-filling');
   const release = await mountDisk(path, 160);
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   let service: Service | undefined;
   try {
-    service = await Service.start(folder, { DATA_DIR: path, YOUTUBE_BASE_URL: standIn.url, UPLOADS_TTL_SECONDS: '1' });
+    service = await Service.start(folder, {
+      DATA_DIR: path,
+      YOUTUBE_BASE_URL: fakeYoutube.url,
+      UPLOADS_TTL_SECONDS: '1',
+    });
     const running = service;
     const customer = await service.customer();
-    const answers: Answer[] = [];
-    const ask = async (number: number): Promise<void> => {
-      answers.push(await running.get(`/channels/@bench-2x${number}/transcripts`, customer.key));
+    const responses: ServiceResponse[] = [];
+    const request = async (number: number): Promise<void> => {
+      responses.push(await running.get(`/channels/@bench-2x${number}/transcripts`, customer.key));
     };
-    await ask(1);
+    await request(1);
     const filler = join(path, 'filler');
     await fill(filler);
     say('the disk is full');
-    const refused = (): number => answers.filter(({ status }) => status === 503).length;
+    const refused = (): number => responses.filter(({ status }) => status === 503).length;
     await atOnce(
       Array.from({ length: CALLS_MAX }, (_, index) => index + 2),
       8,
       async (number) => {
-        if (refused() < 20) await ask(number);
+        if (refused() < 20) await request(number);
       },
     );
-    const during = answers.length - 1;
+    const during = responses.length - 1;
     await rm(filler);
     const freedAtMs = performance.now();
     await until('It serves again', async () => {
-      await ask(9_000 + (answers.length % 900));
-      return answers.at(-1)?.status === 200;
+      await request(9_000 + (responses.length % 900));
+      return responses.at(-1)?.status === 200;
     }).catch(() => undefined);
     const recoveredMs = performance.now() - freedAtMs;
-    const fetched = answers.reduce(
+    const fetched = responses.reduce(
       (sum, { status, body }) =>
         sum + (status === 200 ? (body as { summary: { fetched: number } }).summary.fetched : 0),
       0,
     );
-    const recovered = answers.at(-1)?.status;
+    const recovered = responses.at(-1)?.status;
     const settled = /settlement_given_up|settlement_forfeited/.test(await service.log());
     await until(
       'Nothing is reserved',
@@ -137,12 +141,12 @@ async function fillingUp({ folder, say }: Torture): Promise<Findings> {
       500,
     ).catch(() => undefined);
     const book = bookOf(await service.command('usage', customer.id, '--verify'));
-    const odd = answers.filter(({ status, whole }) => !whole || (status !== 200 && status !== 503));
+    const odd = responses.filter(({ status, whole }) => !whole || (status !== 200 && status !== 503));
     const promised: Promised[] = [
       {
         what: 'with a full disk calls were made until some were refused',
         seen: `${during} calls, ${refused()} × 503`,
-        kept: refused() > 0,
+        held: refused() > 0,
       },
       nothing(
         'answers other than 200 and 503 while the disk is full',
@@ -152,7 +156,7 @@ async function fillingUp({ folder, say }: Torture): Promise<Findings> {
       {
         what: 'charged at most what the answers said, and all of it unless a settlement was given up',
         seen: `${book.used} of ${fetched}`,
-        kept: settled ? book.used <= fetched : book.used === fetched,
+        held: settled ? book.used <= fetched : book.used === fetched,
       },
       equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
       ...(await settledState(service, 'after a full disk')),
@@ -171,7 +175,7 @@ async function fillingUp({ folder, say }: Torture): Promise<Findings> {
     await service?.stop('SIGKILL').catch(() => undefined);
     // A service that was killed leaves its PostgreSQL behind.
     await prepareCluster(path).then(stopPostmaster, () => undefined);
-    await standIn.close();
+    await fakeYoutube.close();
     await release();
   }
 }

@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
-import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import { Service, type Customer } from '../../harness/service.js';
-import { brokenIdentities, readTold } from '../../harness/transcripts.js';
+import { brokenIdentities, readTranscripts } from '../../harness/transcripts.js';
 import { until } from '../../harness/until.js';
-import { atMost, equal, nothing, type Torture } from '../../chaos-run.js';
+import { atMost, equal, nothing, type ChaosRun } from '../../chaos-run.js';
 import { bookOf, type Findings } from './findings.js';
 
 const MEGABYTE = 1024 * 1024;
@@ -23,12 +23,12 @@ const TEXT_MEGABYTES = 4;
 const WORKING_MEGABYTES = 250;
 
 /** Calls for a hundred videos with the largest captions, whose readers take nothing. */
-export async function readers({ folder, database, short, say }: Torture): Promise<Findings> {
+export async function readers({ folder, database, short, say }: ChaosRun): Promise<Findings> {
   const videos = short ? 20 : 100;
-  const standIn = await startStandIn();
+  const fakeYoutube = await startFakeYoutube();
   const service = await Service.start(folder, {
     DATABASE_URL: await database.create(),
-    YOUTUBE_BASE_URL: standIn.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
     CACHE_MAX_MEGABYTES: String(CACHE_MEGABYTES),
     RESPONSE_BUFFER_MAX_MEGABYTES: String(BUFFER_MEGABYTES),
     RATE_LIMIT_PER_MINUTE: '0',
@@ -41,7 +41,7 @@ export async function readers({ folder, database, short, say }: Torture): Promis
     say(`${READERS} calls of ${videos} videos with the largest captions, and nobody reads`);
     const port = Number(new URL(service.url).port);
     for (let reader = 0; reader < READERS; reader += 1)
-      sockets.push(ask(port, `/channels/@noise-${videos}x${CUES - reader}/transcripts?limit=${videos}`, customer));
+      sockets.push(request(port, `/channels/@noise-${videos}x${CUES - reader}/transcripts?limit=${videos}`, customer));
     await until(
       'All calls are settled',
       async () => {
@@ -54,7 +54,7 @@ export async function readers({ folder, database, short, say }: Torture): Promis
     const holding = await service.resources();
     for (const socket of sockets) socket.destroy();
     const read = await service.get(`/channels/@noise-${videos}x${CUES}/transcripts?limit=3`, customer.key);
-    const told = readTold(read);
+    const reported = readTranscripts(read);
     const book = bookOf(await service.command('usage', customer.id, '--verify'));
     const after = await service.resources();
     const megabytes = (bytes: number): string => (bytes / MEGABYTE).toFixed(0);
@@ -82,18 +82,21 @@ export async function readers({ folder, database, short, say }: Torture): Promis
           allowed + WORKING_MEGABYTES,
           'MB',
         ),
-        nothing('a call after them, whole and right', told ? brokenIdentities(told) : [`status ${read.status}`]),
+        nothing(
+          'a call after them, whole and right',
+          reported ? brokenIdentities(reported) : [`status ${read.status}`],
+        ),
         equal('charged exactly, nothing reserved', [book.exact, book.reserved], [true, 0]),
       ],
     };
   } finally {
     for (const socket of sockets) socket.destroy();
     await service.stop('SIGKILL').catch(() => undefined);
-    await standIn.close();
+    await fakeYoutube.close();
   }
 }
 
-function ask(port: number, path: string, { key }: Customer): Socket {
+function request(port: number, path: string, { key }: Customer): Socket {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.on('error', () => undefined);
   socket.pause();

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startStandIn } from '../../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import { Chance } from '../../harness/random.js';
 import { Service, type Customer } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
-import { equal, nothing, type Torture } from '../../chaos-run.js';
+import { equal, nothing, type ChaosRun } from '../../chaos-run.js';
 import { bookOf, type Findings } from './findings.js';
 
 const ROUNDS = 20;
 const ROUNDS_SHORT = 2;
 const CALLERS = 8;
 
-interface Asked {
+interface Requested {
   id: string;
   /** Undefined when no answer came. */
   status: number | undefined;
@@ -21,13 +21,13 @@ interface Asked {
 }
 
 /** SIGTERM while callers ask without a pause, until the port is closed. */
-export async function stops({ folder, database, short, seed, say }: Torture): Promise<Findings> {
+export async function stops({ folder, database, short, seed, say }: ChaosRun): Promise<Findings> {
   const chance = new Chance(seed + 100);
-  const standIn = await startStandIn({ latencyMs: 10 });
+  const fakeYoutube = await startFakeYoutube({ latencyMs: 10 });
   const url = await database.create();
   const rounds = short ? ROUNDS_SHORT : ROUNDS;
-  const asked: Asked[] = [];
-  const lost: string[] = [];
+  const requested: Requested[] = [];
+  const dropped: string[] = [];
   const ends: string[] = [];
   let customer: Customer | undefined;
   let last: Service | undefined;
@@ -35,7 +35,7 @@ export async function stops({ folder, database, short, seed, say }: Torture): Pr
     for (let round = 0; round < rounds; round += 1) {
       const service = await Service.start(folder, {
         DATABASE_URL: url,
-        YOUTUBE_BASE_URL: standIn.url,
+        YOUTUBE_BASE_URL: fakeYoutube.url,
         // With and without the time that a balancer needs to look elsewhere.
         SHUTDOWN_DELAY_SECONDS: String(round % 2),
       });
@@ -43,57 +43,57 @@ export async function stops({ folder, database, short, seed, say }: Torture): Pr
       customer ??= await service.customer();
       const callers = new Callers(service, customer, round);
       const calling = callers.run();
-      await until('The load runs', () => callers.asked.length >= CALLERS);
+      await until('The load runs', () => callers.requested.length >= CALLERS);
       await sleep(chance.below(700));
       callers.signalled = true;
       const end = await service.stop();
       await calling;
       if (end.code !== 0) ends.push(JSON.stringify(end));
       const log = await service.log();
-      lost.push(...callers.lost(log));
-      asked.push(...callers.asked);
+      dropped.push(...callers.dropped(log));
+      requested.push(...callers.requested);
       if (round % 5 === 4) say(`${round + 1} stops under load`);
     }
     const book = last && customer ? bookOf(await last.command('usage', customer.id, '--verify')) : undefined;
-    const answered = asked.filter(({ whole }) => whole);
-    const count = (status: number): number => answered.filter((one) => one.status === status).length;
+    const responded = requested.filter(({ whole }) => whole);
+    const count = (status: number): number => responded.filter((one) => one.status === status).length;
     return {
       rows: [
         ['SIGTERM under load', `${rounds} times, ${CALLERS} callers each, every other time with a second of delay`],
         [
           'their requests',
-          `${asked.length}: ${count(200)} × 200, ${count(503)} × 503, ${asked.length - answered.length} refused by the closed port`,
+          `${requested.length}: ${count(200)} × 200, ${count(503)} × 503, ${requested.length - responded.length} refused by the closed port`,
         ],
       ],
       promised: [
         {
           what: 'stops under load, each with calls in flight',
-          seen: `${rounds} stops, ${answered.length} answers`,
-          kept: answered.length >= rounds * CALLERS,
+          seen: `${rounds} stops, ${responded.length} answers`,
+          held: responded.length >= rounds * CALLERS,
         },
         nothing(
           'answers other than 200 and 503',
-          answered.filter(({ status }) => status !== 200 && status !== 503).map(({ status }) => String(status)),
+          responded.filter(({ status }) => status !== 200 && status !== 503).map(({ status }) => String(status)),
         ),
-        nothing('responses lost: accepted and not answered whole', lost),
+        nothing('responses lost: accepted and not answered whole', dropped),
         nothing('processes that did not end with 0', ends),
         equal(
           'charged, as the answers said',
           book?.used,
-          asked.reduce((sum, { fetched }) => sum + fetched, 0),
+          requested.reduce((sum, { fetched }) => sum + fetched, 0),
         ),
         equal('`usage --verify` agrees, and nothing is reserved', [book?.exact, book?.reserved], [true, 0]),
       ],
     };
   } finally {
     await last?.stop('SIGKILL').catch(() => undefined);
-    await standIn.close();
+    await fakeYoutube.close();
   }
 }
 
 /** Callers who ask one call after the other until nobody listens any more. */
 class Callers {
-  readonly asked: Asked[] = [];
+  readonly requested: Requested[] = [];
   signalled = false;
   private count = 0;
 
@@ -108,8 +108,8 @@ class Callers {
   }
 
   /** Those that the service took, by its log, or had to take before it closed its port, and that had no whole answer. */
-  lost(log: string): string[] {
-    return this.asked
+  dropped(log: string): string[] {
+    return this.requested
       .filter(
         ({ whole, early, id }) => !whole && ((early && this.round % 2 === 1) || log.includes(`"requestId":"${id}"`)),
       )
@@ -124,12 +124,12 @@ class Callers {
       const path =
         number % 3 === 0 ? '/usage' : `/channels/@bench-3x${1 + ((this.round * 97 + number) % 9_000)}/transcripts`;
       const headers = { 'X-Request-Id': id };
-      const answer = await this.service
+      const response = await this.service
         .get(path, this.customer.key, { headers, timeoutMs: 60_000 })
         .catch(() => undefined);
-      const { summary } = (answer?.body ?? {}) as { summary?: { fetched: number } };
-      const { status, whole = false } = answer ?? {};
-      this.asked.push({
+      const { summary } = (response?.body ?? {}) as { summary?: { fetched: number } };
+      const { status, whole = false } = response ?? {};
+      this.requested.push({
         id,
         status,
         whole,
@@ -137,7 +137,7 @@ class Callers {
         fetched: (whole && summary?.fetched) || 0,
       });
       // Nobody listens; what others still wait for goes on.
-      if (!answer) return;
+      if (!response) return;
     }
   }
 }

@@ -1,7 +1,7 @@
-import type { StandIn } from '../../../fake-youtube/fake-youtube.js';
+import type { FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import type { Redis } from '../../harness/redis.js';
 import type { Customer, Service } from '../../harness/service.js';
-import { brokenIdentities, readTold } from '../../harness/transcripts.js';
+import { brokenIdentities, readTranscripts } from '../../harness/transcripts.js';
 
 const KEPT = 5;
 const MORE = 1;
@@ -22,30 +22,30 @@ export interface LossEnd {
  */
 export async function loseInMidCall(
   redis: Redis,
-  standIn: StandIn,
+  fakeYoutube: FakeYoutube,
   [one, other]: readonly [Service, Service],
   { key }: Customer,
   cues: number,
   lose: (videoIds: readonly string[]) => Promise<void>,
 ): Promise<LossEnd> {
   const path = `/channels/@bench-${KEPT + MORE}x${cues}/transcripts`;
-  const first = readTold(await one.get(path, key));
+  const first = readTranscripts(await one.get(path, key));
   const [newest = '', ...older] = first?.entries.map(({ videoId }) => videoId) ?? [];
   // The newest is not known any more, so that the call waits for it before it comes to the others.
   if ((await remove(redis, (name) => name.includes(`:${newest}:`))) === 0) throw new Error('The newest was not kept.');
-  const hold = standIn.hold({ kind: 'timedtext' });
+  const hold = fakeYoutube.hold({ kind: 'timedtext' });
   const running = other.get(path, key);
   await hold.arrived;
   await lose(older);
   const goesOnAtMs = performance.now();
   hold.release();
-  const told = readTold(await running);
-  const wrong = told ? brokenIdentities(told) : ['no whole answer'];
-  if (told && told.summary.succeeded !== KEPT + MORE)
-    wrong.push(`${told.summary.succeeded} of ${KEPT + MORE} succeeded`);
+  const reported = readTranscripts(await running);
+  const wrong = reported ? brokenIdentities(reported) : ['no whole answer'];
+  if (reported && reported.summary.succeeded !== KEPT + MORE)
+    wrong.push(`${reported.summary.succeeded} of ${KEPT + MORE} succeeded`);
   return {
     ms: performance.now() - goesOnAtMs,
-    fetched: (first?.summary.fetched ?? 0) + (told?.summary.fetched ?? 0),
+    fetched: (first?.summary.fetched ?? 0) + (reported?.summary.fetched ?? 0),
     wrong,
   };
 }

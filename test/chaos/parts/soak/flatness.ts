@@ -80,9 +80,9 @@ function flat(
   const [median, spread] = [medianOf(values), spreadOf(values)];
   const rise = slopeOf(measured.length > 400 ? thinned(measured) : measured) * (seconds - from);
   const bound = Math.max(leastRise, riseShareMax * median, NOISE_TIMES * spread);
-  const told = `median ${median.toFixed(1)} ${unit}, rising by ${rise.toFixed(1)}`;
-  if (!Number.isFinite(bound)) return { what, seen: `${told} (told only)`, kept: values.length > 0 };
-  return { what, seen: `${told}, at most ${bound.toFixed(1)}`, kept: values.length > 3 && rise <= bound };
+  const reported = `median ${median.toFixed(1)} ${unit}, rising by ${rise.toFixed(1)}`;
+  if (!Number.isFinite(bound)) return { what, seen: `${reported} (told only)`, held: values.length > 0 };
+  return { what, seen: `${reported}, at most ${bound.toFixed(1)}`, held: values.length > 3 && rise <= bound };
 }
 
 /** Enough of many for a slope. */

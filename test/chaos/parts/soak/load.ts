@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { pick, seededRandom } from '../../../fake-youtube/catalogue/random.js';
 import type { Customer, Service } from '../../harness/service.js';
-import { brokenIdentities, readTold } from '../../harness/transcripts.js';
+import { brokenIdentities, readTranscripts } from '../../harness/transcripts.js';
 
 /** What callers do, by how often. */
 export const HABITS = [
@@ -87,20 +87,20 @@ export class Load {
     this.ends.push(end);
     if (habit === 'leaving') return;
     if (!whole) wrong.push(`${habit} ${path}: ${status}, cut short`);
-    else this.judge(end, path, gzip ? gunzipSync(bytes).toString() : bytes.toString());
+    else this.check(end, path, gzip ? gunzipSync(bytes).toString() : bytes.toString());
     // A slow reader's time is his own.
     if (habit !== 'slow' && ms > (this.deadlineSeconds + 1) * 1000) wrong.push(`${habit} ${path}: ${ms.toFixed(0)} ms`);
   }
 
-  private judge(end: CallEnd, path: string, text: string): void {
+  private check(end: CallEnd, path: string, text: string): void {
     const { habit, status, wrong } = end;
     end.fetched = 0;
     if (status === 200) {
       const body = habit === 'lines' ? undefined : (JSON.parse(text) as unknown);
-      const told = readTold({ status, headers: {}, text, body, whole: true, ms: end.ms });
-      if (!told) wrong.push(`${habit} ${path}: not whole`);
-      else wrong.push(...brokenIdentities(told));
-      end.fetched = told?.summary.fetched ?? 0;
+      const reported = readTranscripts({ status, headers: {}, text, body, whole: true, ms: end.ms });
+      if (!reported) wrong.push(`${habit} ${path}: not whole`);
+      else wrong.push(...brokenIdentities(reported));
+      end.fetched = reported?.summary.fetched ?? 0;
       return;
     }
     const expected = habit === 'wrong' ? [400, 404, 502, 504] : [502, 504];
@@ -126,7 +126,7 @@ export class Load {
       ...(habit === 'lines' && { Accept: 'application/x-ndjson' }),
       ...(habit === 'gzip' && { 'Accept-Encoding': 'gzip' }),
     };
-    const leavesAfterMs = habit === 'leaving' ? this.random() * 300 : undefined;
+    const disconnectsAfterMs = habit === 'leaving' ? this.random() * 300 : undefined;
     return new Promise((resolve, reject) => {
       const request = httpRequest({ hostname, port, path, headers, agent: false }, (response) => {
         const chunks: Buffer[] = [];
@@ -144,7 +144,8 @@ export class Load {
         });
         response.once('error', () => undefined);
       });
-      const leaving = leavesAfterMs === undefined ? undefined : setTimeout(() => request.destroy(), leavesAfterMs);
+      const leaving =
+        disconnectsAfterMs === undefined ? undefined : setTimeout(() => request.destroy(), disconnectsAfterMs);
       request.once('error', (error) => {
         clearTimeout(leaving);
         reject(error);

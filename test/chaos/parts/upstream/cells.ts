@@ -17,14 +17,14 @@ const RATES: readonly number[] = [0.05, 0.5, 1];
 const PAIR_RATE = 0.5;
 
 /** One fault on one kind of request. */
-export interface Trouble {
+export interface CellFault {
   kind: FaultKind;
   request: string;
   rate: number;
 }
 
 /** What goes wrong while a few calls are made. */
-export type Cell = readonly Trouble[];
+export type Cell = readonly CellFault[];
 
 /** Every fault on every kind of request at every rate, and every two faults together on any two. */
 export function allCells(seed: number): Cell[] {
@@ -52,7 +52,7 @@ export function fewCells(seed: number): Cell[] {
   return [...singles, ...cells.filter(({ length }) => length === 2).slice(0, 4)];
 }
 
-/** The faults as the stand-in takes them. @param location for those that redirect */
+/** The faults as the fake YouTube takes them. @param location for those that redirect */
 export function faultsOf(cell: Cell, location: string): Fault[] {
   return cell.map(({ kind, request, rate }) => ({
     kind,
@@ -66,7 +66,7 @@ export function nameOf(cell: Cell): string {
   return cell.map(({ kind, request, rate }) => `${kind} on ${rate * 100} % of ${request}`).join(' and ');
 }
 
-function any(kind: FaultKind, random: () => number): Trouble {
+function any(kind: FaultKind, random: () => number): CellFault {
   const possible = Object.keys(REQUESTS).filter((request) => isPossible(kind, request));
   return { kind, request: pick(random, possible), rate: PAIR_RATE };
 }

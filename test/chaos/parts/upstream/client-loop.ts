@@ -1,12 +1,12 @@
-import { startStandIn, type StandIn } from '../../../fake-youtube/fake-youtube.js';
+import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import { ledgerOf } from '../../harness/ledger.js';
-import { Service, type Answer, type Customer, type Resources } from '../../harness/service.js';
+import { Service, type ServiceResponse, type Customer, type Resources } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
-import { readTold } from '../../harness/transcripts.js';
+import { readTranscripts } from '../../harness/transcripts.js';
 import { until } from '../../harness/until.js';
-import type { Promised, Torture } from '../../chaos-run.js';
+import type { Promised, ChaosRun } from '../../chaos-run.js';
 import { type Cell, faultsOf, nameOf } from './cells.js';
-import { judge } from './expected.js';
+import { check } from './expected.js';
 
 export const DEADLINE_SECONDS = 4;
 /** More than anything that the service remembers, or leaves alone for a while, lasts. */
@@ -30,7 +30,7 @@ export interface CellEnd {
 }
 
 /** What is left of a lane when all is over. */
-export interface LaneEnd {
+export interface WorkerResult {
   fetched: number;
   used: number;
   reserved: number;
@@ -38,59 +38,59 @@ export interface LaneEnd {
   leaks: string[];
   bugs: string[];
   settled: Promised[];
-  /** Requests to the stand-in. */
-  asked: number;
+  /** Requests to the fake YouTube. */
+  requested: number;
   /** The most memory that its service had. */
   peakMegabytes: number;
 }
 
-/** A service with a stand-in of its own, so that what one cell does to it disturbs no other lane. */
-export class Lane {
+/** A service with a fake YouTube of its own, so that what one cell does to it disturbs no other lane. */
+export class Worker {
   private fetched = 0;
-  private asked = 0;
+  private requested = 0;
   private truth: ReadonlyMap<string, string> = new Map();
 
   private constructor(
-    private readonly torture: Torture,
+    private readonly chaosRun: ChaosRun,
     private readonly service: Service,
-    private readonly standIn: StandIn,
+    private readonly fakeYoutube: FakeYoutube,
     private readonly customer: Customer,
     private readonly before: Resources,
     private readonly name: string,
   ) {}
 
   /** @param upstreamTimeoutSeconds of one exchange; when it is longer than the deadline, that comes first */
-  static async start(torture: Torture, seed: number, upstreamTimeoutSeconds: number): Promise<Lane> {
-    const standIn = await startStandIn({ seed });
-    const service = await Service.start(torture.folder, {
-      DATABASE_URL: await torture.database.create(),
-      YOUTUBE_BASE_URL: standIn.url,
+  static async start(chaosRun: ChaosRun, seed: number, upstreamTimeoutSeconds: number): Promise<Worker> {
+    const fakeYoutube = await startFakeYoutube({ seed });
+    const service = await Service.start(chaosRun.folder, {
+      DATABASE_URL: await chaosRun.database.create(),
+      YOUTUBE_BASE_URL: fakeYoutube.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
       UPSTREAM_TIMEOUT_SECONDS: String(upstreamTimeoutSeconds),
     });
     const customer = await service.customer();
-    const name = `lane ${seed - torture.seed + 1}`;
-    const lane = new Lane(torture, service, standIn, customer, await service.resources(), name);
-    await lane.learn();
-    return lane;
+    const name = `lane ${seed - chaosRun.seed + 1}`;
+    const worker = new Worker(chaosRun, service, fakeYoutube, customer, await service.resources(), name);
+    await worker.learn();
+    return worker;
   }
 
   /** Makes a few calls side by side while the faults of a cell strike. */
   async run(cell: Cell, location: string, seed: number): Promise<CellEnd> {
     await this.heal();
-    this.standIn.reseed(seed);
-    this.standIn.setFaults(...faultsOf(cell, location));
+    this.fakeYoutube.reseed(seed);
+    this.fakeYoutube.setFaults(...faultsOf(cell, location));
     const paths = cell.some(({ kind }) => kind === 'huge') ? CALLS_HUGE : CALLS;
-    const answers = await Promise.all(paths.map((path) => this.call(path)));
-    const struck = this.standIn.requests.list.filter(({ fault }) => fault !== null).length;
+    const responses = await Promise.all(paths.map((path) => this.call(path)));
+    const struck = this.fakeYoutube.requests.list.filter(({ fault }) => fault !== null).length;
     const end: CellEnd = {
       ...{ cell, struck, calls: paths.length, entries: 0, succeeded: 0, refused: 0, late: 0, slowestMs: 0, wrong: [] },
     };
-    for (const answer of answers) this.add(end, answer);
+    for (const response of responses) this.add(end, response);
     return end;
   }
 
-  async finish(): Promise<LaneEnd> {
+  async finish(): Promise<WorkerResult> {
     await this.heal();
     const leaks = await this.leaks();
     let ledger = await ledgerOf(this.service, this.customer.id);
@@ -103,61 +103,62 @@ export class Lane {
     const { peakRss } = await this.service.resources();
     const peakMegabytes = peakRss / 1e6;
     const settled = await settledState(this.service, this.name);
-    return { ...ledger, peakMegabytes, fetched: this.fetched, leaks, bugs, settled, asked: this.asked };
+    return { ...ledger, peakMegabytes, fetched: this.fetched, leaks, bugs, settled, requested: this.requested };
   }
 
   async stop(): Promise<void> {
     await this.service.stop();
-    await this.standIn.close();
+    await this.fakeYoutube.close();
   }
 
-  private add(end: CellEnd, answer: Answer | Error): void {
-    if (answer instanceof Error) {
-      end.wrong.push(`${nameOf(end.cell)}: ${answer.message}`);
+  private add(end: CellEnd, response: ServiceResponse | Error): void {
+    if (response instanceof Error) {
+      end.wrong.push(`${nameOf(end.cell)}: ${response.message}`);
       return;
     }
-    const { told, wrong, late } = judge(end.cell, answer, this.truth);
-    end.slowestMs = Math.max(end.slowestMs, answer.ms);
+    const { reported, wrong, late } = check(end.cell, response, this.truth);
+    end.slowestMs = Math.max(end.slowestMs, response.ms);
     end.late += late;
     end.wrong.push(...wrong.map((what) => `${nameOf(end.cell)}: ${what}`));
-    if (answer.status !== 200) end.refused += 1;
-    if (!told) return;
-    end.entries += told.entries.length;
-    end.succeeded += told.summary.succeeded;
-    this.fetched += told.summary.fetched;
+    if (response.status !== 200) end.refused += 1;
+    if (!reported) return;
+    end.entries += reported.entries.length;
+    end.succeeded += reported.summary.succeeded;
+    this.fetched += reported.summary.fetched;
   }
 
-  private call(path: string): Promise<Answer | Error> {
+  private call(path: string): Promise<ServiceResponse | Error> {
     return this.service.get(path, this.customer.key).catch((error: unknown) => error as Error);
   }
 
   /** How each video ends when nothing goes wrong. */
   private async learn(): Promise<void> {
-    const answers = await Promise.all(CALLS.map((path) => this.service.get(path, this.customer.key)));
-    const told = answers.map((answer) => {
-      const read = readTold(answer);
-      if (!read) throw new Error(`A call without any fault is answered ${answer.status} ${answer.text.slice(0, 200)}`);
+    const responses = await Promise.all(CALLS.map((path) => this.service.get(path, this.customer.key)));
+    const reported = responses.map((response) => {
+      const read = readTranscripts(response);
+      if (!read)
+        throw new Error(`A call without any fault is answered ${response.status} ${response.text.slice(0, 200)}`);
       this.fetched += read.summary.fetched;
       return read;
     });
-    this.truth = new Map(told.flatMap(({ entries }) => entries.map(({ videoId, end }) => [videoId, end] as const)));
+    this.truth = new Map(reported.flatMap(({ entries }) => entries.map(({ videoId, end }) => [videoId, end] as const)));
   }
 
   /** No fault, nothing remembered, and nothing that rests because it was refused. */
   private async heal(): Promise<void> {
-    const { requests } = this.standIn;
-    this.standIn.setFaults();
+    const { requests } = this.fakeYoutube;
+    this.fakeYoutube.setFaults();
     await until('Nothing is under way', () => requests.inFlight === 0);
     await this.service.skip(SKIP_MS);
     await until('The service asks again', async () => {
-      const told = readTold(await this.service.get('/channels/@bench-1x1/transcripts', this.customer.key));
-      this.fetched += told?.summary.fetched ?? 0;
-      if (told?.summary.fetched === 1) return true;
+      const reported = readTranscripts(await this.service.get('/channels/@bench-1x1/transcripts', this.customer.key));
+      this.fetched += reported?.summary.fetched ?? 0;
+      if (reported?.summary.fetched === 1) return true;
       await this.service.skip(SKIP_MS);
       return false;
     });
     await this.service.skip(SKIP_MS);
-    this.asked += requests.total;
+    this.requested += requests.total;
     requests.clear();
   }
 
@@ -169,7 +170,7 @@ export class Lane {
       'Nothing is held',
       async () => {
         const { held } = await this.service.resources();
-        const [row] = await this.torture.database.query(
+        const [row] = await this.chaosRun.database.query(
           url,
           "SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'channel-transcripts'",
         );

@@ -1,8 +1,8 @@
 import { HARBOUR_LIGHT } from '../../../fake-youtube/catalogue/harbour-light.js';
 import type { FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
-import type { Answer } from '../../harness/service.js';
-import { brokenIdentities, codeOf, readTold, type Told } from '../../harness/transcripts.js';
-import { TOLD_AS } from '../../../youtube/reported-codes.js';
+import type { ServiceResponse } from '../../harness/service.js';
+import { brokenIdentities, codeOf, readTranscripts, type ReadTranscripts } from '../../harness/transcripts.js';
+import { REPORTED_AS } from '../../../youtube/reported-codes.js';
 import type { Cell } from './cells.js';
 
 const STATUS: Readonly<Record<string, number>> = {
@@ -21,8 +21,8 @@ const WITH_TOKEN = new Set(
 );
 
 /** What a call was told, held against what may be said while a cell's faults strike. */
-export interface Judged {
-  told: Told | undefined;
+export interface Checked {
+  reported: ReadTranscripts | undefined;
   /** In one line each; none when all is as it may be. */
   wrong: string[];
   /** Entries and calls told as out of time although nothing was slow on purpose. */
@@ -32,16 +32,16 @@ export interface Judged {
 /**
  * @param truth how each video ends when nothing goes wrong
  */
-export function judge(cell: Cell, answer: Answer, truth: ReadonlyMap<string, string>): Judged {
-  if (answer.status !== 200) return judgeRefusal(cell, answer);
-  const told = readTold(answer);
-  if (!told) return { told, wrong: ['200 with a body that is not whole'], late: 0 };
+export function check(cell: Cell, response: ServiceResponse, truth: ReadonlyMap<string, string>): Checked {
+  if (response.status !== 200) return checkRefusal(cell, response);
+  const reported = readTranscripts(response);
+  if (!reported) return { reported, wrong: ['200 with a body that is not whole'], late: 0 };
   const must = mustFail(cell, OF_VIDEOS);
   const slow = cell.some(({ kind }) => SLOW.has(kind));
-  const wrong = brokenIdentities(told);
+  const wrong = brokenIdentities(reported);
   let late = 0;
   if (mustFail(cell, ESSENTIAL)) wrong.push('200 although the channel cannot be read');
-  for (const { videoId, end } of told.entries) {
+  for (const { videoId, end } of reported.entries) {
     const right = truth.get(videoId) ?? 'ok';
     const codes = codesOf(cell, OF_VIDEOS);
     if (end === right && !(must && right === 'ok')) continue;
@@ -49,20 +49,20 @@ export function judge(cell: Cell, answer: Answer, truth: ReadonlyMap<string, str
     if (end === 'upstream_timeout') late += slow ? 0 : 1;
     else wrong.push(`${videoId} is told as ${end} and is ${right}`);
   }
-  return { told, wrong, late };
+  return { reported, wrong, late };
 }
 
-function judgeRefusal(cell: Cell, answer: Answer): Judged {
-  const code = codeOf(answer);
+function checkRefusal(cell: Cell, response: ServiceResponse): Checked {
+  const code = codeOf(response);
   const codes = codesOf(cell, ESSENTIAL);
   const slow = cell.some(({ kind }) => SLOW.has(kind));
-  const wrong = answer.status === STATUS[code] ? [] : [`${answer.status} with ${code}`];
-  if (!codes.has(code) && code !== 'upstream_timeout') wrong.push(`refused with ${answer.status} ${code}`);
-  return { told: undefined, wrong, late: !codes.has(code) && !slow ? 1 : 0 };
+  const wrong = response.status === STATUS[code] ? [] : [`${response.status} with ${code}`];
+  if (!codes.has(code) && code !== 'upstream_timeout') wrong.push(`refused with ${response.status} ${code}`);
+  return { reported: undefined, wrong, late: !codes.has(code) && !slow ? 1 : 0 };
 }
 
 function codesOf(cell: Cell, requests: ReadonlySet<string>): ReadonlySet<string> {
-  return new Set(cell.flatMap(({ kind, request }) => (requests.has(request) ? [TOLD_AS[kind]] : [])));
+  return new Set(cell.flatMap(({ kind, request }) => (requests.has(request) ? [REPORTED_AS[kind]] : [])));
 }
 
 /** Whether all requests of one of these kinds fail. */
