@@ -8,7 +8,7 @@ import { until } from './until.js';
 
 const run = promisify(execFile);
 
-export const ADMIN_TOKEN = 'chaos-admin-token-f1c07d93be5a';
+export const ADMIN_TOKEN = 'chaos-tests-admin-token-f1c07d93be5a';
 
 /** An answer over HTTP; `body` is the parsed JSON, undefined when it is none. `whole` says that it came to its end. */
 export interface ServiceResponse {

@@ -2,7 +2,7 @@ import { generateKey } from '../../../../src/organizations/api-key.js';
 import { ADMIN_TOKEN, type Customer, type Service } from '../../harness/service.js';
 import type { Database } from '../../harness/database.js';
 
-export const METRICS_TOKEN = 'chaos-metrics-token-9876543210';
+export const METRICS_TOKEN = 'chaos-tests-metrics-token-9876543210';
 
 /** What can be behind a gate; all else is open to everybody. */
 export type Area = 'channels' | 'usage' | 'admin' | 'metrics';
