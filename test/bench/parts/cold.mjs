@@ -39,7 +39,7 @@ async function start(bench, { name, file, args = [], atOnce = Infinity }, fakeYo
     FAKE_YOUTUBE_URL: fakeYoutube.url,
     REQUESTS_AT_ONCE: String(atOnce),
   };
-  const program = new Program(name, [`bench/programs/${file}`, ...args], { env });
+  const program = new Program(name, [`test/bench/programs/${file}`, ...args], { env });
   await Promise.race([program.ready, program.ended.then(() => Promise.reject(new Error(`${name} did not start`)))]);
   const collect = async (channel) => {
     const found = await program.ask({ collect: channel });
