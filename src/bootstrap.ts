@@ -17,7 +17,7 @@ import {
   rejectUndecodablePath,
   rejectUndocumentedPaths,
 } from './http/request-paths.js';
-import { warnOfMissingProxies } from './http/proxy-hops.js';
+import { trustProxySetting, warnOfMissingProxies } from './http/client-address.js';
 import { handleClientErrors, rejectTooManyHeaders, rejectInvalidHost } from './http/client-errors.js';
 import { assignRequestContext } from './http/request-context.js';
 import { createRedactor } from './http/redaction.js';
@@ -30,7 +30,6 @@ import { RequestLog } from './observability/logging/request-log.js';
 import { RequestMetrics } from './observability/metrics/request-metrics.js';
 import { createDocument, serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
-import { withoutMicroservices } from './without-microservices.js';
 
 /**
  * What is left of the work after the grace is settled within this. A settlement that a database which is away holds up
@@ -58,20 +57,17 @@ export async function createApp(
   logger: Logger,
   times: HttpTimes = {},
 ): Promise<NestExpressApplication> {
-  // Loaded only when it is needed: neither Nest's package for messages nor a client of a broker is otherwise.
+  // Imported on demand, because the module loads a broker's client.
   const messages = environment.MESSAGE_TRANSPORT && (await import('./messages/messages.module.js'));
-  const create = (): Promise<NestExpressApplication> =>
-    NestFactory.create<NestExpressApplication>(AppModule.with(environment, messages && [messages.MessagesModule]), {
-      logger: new NestLogger(logger),
-      abortOnError: false,
-      bodyParser: false,
-    });
-  const app = messages ? await create() : await withoutMicroservices(create);
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(environment, messages && [messages.MessagesModule]),
+    { logger: new NestLogger(logger), abortOnError: false, bodyParser: false },
+  );
   app.disable('x-powered-by');
   // An ETag would be computed over bodies of megabytes that nobody may keep anyway.
   app.disable('etag');
   app.set('query parser', readQuery);
-  const trusted = trustProxy(environment.TRUST_PROXY);
+  const trusted = trustProxySetting(environment.TRUST_PROXY);
   app.set('trust proxy', trusted);
   const document = createDocument(app);
   const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
@@ -150,9 +146,4 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[] | 
   app.enableCors(({ path }: Request, decide: (error: null, options: object) => void) => {
     decide(null, FOR_OPERATORS.test(path) ? { origin: false } : cors);
   });
-}
-
-function trustProxy(value: string): false | number | string {
-  if (value === 'off') return false;
-  return /^[0-9]+$/.test(value) ? Number(value) : value;
 }

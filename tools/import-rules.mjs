@@ -9,13 +9,13 @@ const ALLOWED = {
   config: [],
   cache: ['config'],
   database: ['config', 'domain', TRACING],
-  // An error repeats what was sent, with API keys redacted.
-  http: ['domain', 'database', TRACING, 'organizations/api-key\\.ts$'],
+  // Errors redact API keys; the context of a call carries its caller.
+  http: ['config', 'domain', 'database', TRACING, 'organizations/(api-key|caller)\\.ts$'],
   // Everything that a call can be refused by waits for the database in one way.
   organizations: ['domain', STATEMENTS],
   quota: ['organizations', TRACING, 'config', 'domain', STATEMENTS],
-  // The limits count over all replicas in the Redis server that the cache is connected to.
-  'rate-limit': ['auth', 'cache', 'http', 'domain', 'config'],
+  // The limits count over all replicas through the cache's Redis connection. auth imports this folder, never the reverse.
+  'rate-limit': ['cache', 'http', 'domain', 'config'],
   auth: ['rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
   transcripts: ['cache', PORT, 'quota', 'http', TRACING, 'domain', 'config'],
   channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],

@@ -1,5 +1,6 @@
 import type { Response } from 'express';
 import type { QuotaState } from '../domain/errors.js';
+import type { RequestContext } from './request-context.js';
 
 const seconds = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
 const count = seconds;
@@ -27,15 +28,15 @@ export const EXPOSED_HEADERS = [
   ...Object.keys(QUOTA_HEADERS),
 ];
 
-interface HeaderTaker {
-  setHeader(name: string, value: string | number): unknown;
-}
-
-/** For a call that is one too many. */
-export function setRateLimitHeaders(response: HeaderTaker, limit: number, resetSeconds: number): void {
-  response.setHeader('X-RateLimit-Limit', limit);
-  response.setHeader('X-RateLimit-Remaining', 0);
-  response.setHeader('X-RateLimit-Reset', resetSeconds);
+/** @param count the calls in the window, and the seconds until there is room for one more than now */
+export function setRateLimitHeaders(
+  call: RequestContext,
+  limit: number,
+  { used, resetSeconds }: { used: number; resetSeconds: number },
+): void {
+  call.setHeader('X-RateLimit-Limit', limit);
+  call.setHeader('X-RateLimit-Remaining', Math.max(0, limit - used));
+  call.setHeader('X-RateLimit-Reset', resetSeconds);
 }
 
 export function setQuotaHeaders(response: Response, { limit, used, reserved, resetAt, asOf }: QuotaState): void {

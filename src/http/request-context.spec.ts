@@ -49,8 +49,18 @@ describe('the id of a request', () => {
   });
 });
 
-describe('the context of a request', () => {
-  it('is refused for a request that never got one, so that a wrong order is seen at once', () => {
+describe('the context of a call', () => {
+  it('is an error for a call that bypassed the middleware', () => {
     expect(() => requestContext({})).toThrow('assignRequestContext');
+  });
+
+  it('has no caller before authentication, so that a route without the guard fails closed', () => {
+    const request = { headers: {} };
+    assignRequestContext(createRedactor())(
+      request as unknown as Request,
+      { setHeader: () => undefined } as unknown as Response,
+      () => undefined,
+    );
+    expect(() => requestContext(request).caller).toThrow('ApiKeyGuard');
   });
 });

@@ -1,0 +1,9 @@
+import { Module } from '@nestjs/common';
+import { CallsInFlight, CallsInFlightGuard } from './calls-in-flight.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RejectionCounts } from './rejection-counts.js';
+
+const providers = [RateLimitGuard, CallsInFlightGuard, CallsInFlight, RejectionCounts];
+
+@Module({ providers, exports: providers })
+export class RateLimitModule {}
