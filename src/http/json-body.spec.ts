@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isNestedDeeper } from './json-depth.js';
+import { isNestedDeeper } from './json-body.js';
 
 describe('the depth of a value', () => {
   it.each<[unknown, number]>([
