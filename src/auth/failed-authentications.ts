@@ -37,6 +37,7 @@ interface Scope {
  */
 @Injectable()
 export class FailedAuthentications {
+  /** Not the counter of the API keys, whose counts failing addresses could otherwise evict. */
   private readonly counts: RateCounter;
   /** When the throttling of a scope ends, by `performance.now()`. Spares the count, which may be in Redis. */
   private readonly throttledUntilMs = new LRUCache<string, number>({ max: THROTTLED_SCOPES_MAX });

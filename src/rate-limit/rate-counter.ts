@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { SharedCounts } from '../cache/shared-counts.js';
+import { Injectable } from '@nestjs/common';
+import { SharedCounts } from '../cache/shared-counts.js';
 import { LocalRateCounter, rateRecord, type CountedCall, type RateRecord } from './local-rate-counter.js';
 
 /**
@@ -32,6 +33,7 @@ const EVICTED = -1;
  * counts its own calls and restores them in Redis after an eviction, a restart or a failover, so that the window does not
  * start again at zero.
  */
+@Injectable()
 export class RateCounter {
   private readonly own = new LocalRateCounter();
   private readonly processId = randomBytes(6).toString('base64url');

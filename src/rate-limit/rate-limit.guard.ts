@@ -1,5 +1,4 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
 import { RateLimitedError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
@@ -14,15 +13,14 @@ const WINDOW_MS = 60_000;
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   private readonly limit: number;
-  private readonly counter: RateCounter;
 
+  /** @param counter injected, because Nest creates an instance of this guard for each module that uses it */
   constructor(
     { RATE_LIMIT_PER_MINUTE }: Environment,
-    shared: SharedCounts,
+    private readonly counter: RateCounter,
     private readonly events: RejectionCounts,
   ) {
     this.limit = RATE_LIMIT_PER_MINUTE;
-    this.counter = new RateCounter(shared);
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
