@@ -13,7 +13,7 @@ describe('the depth of a value', () => {
     if (depth > 0) expect(isNestedDeeper(value, depth - 1)).toBe(true);
   });
 
-  it('is found for a value of any depth', () => {
+  it('is computed for a value of any depth', () => {
     expect(isNestedDeeper(JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)), 49_999)).toBe(true);
   });
 });

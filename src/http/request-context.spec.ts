@@ -17,7 +17,7 @@ function assigned(given: unknown): { id: string; headers: Map<string, string>; p
 }
 
 describe('the id of a request', () => {
-  it('is the one given when it is short and harmless, and a new one otherwise', () => {
+  it("is the caller's own when it is short and safe, and a new one otherwise", () => {
     const given = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 140 }),
       fc.stringMatching(/^[A-Za-z0-9._:/+=@-]{1,128}$/),
@@ -39,11 +39,11 @@ describe('the id of a request', () => {
     );
   });
 
-  it('is a new one when a token of the service or a key stands in the one given', () => {
+  it("is a new one when the caller's own contains a token of the service or a key", () => {
     for (const given of [TOKEN, `a${TOKEN}b`, `ctk_${'a'.repeat(20)}`]) expect(assigned(given).id).toMatch(UUID);
   });
 
-  it('is another one for every request without one', () => {
+  it('is unique for every request without one', () => {
     const ids = Array.from({ length: 50 }, () => assigned(undefined).id);
     expect(new Set(ids).size).toBe(50);
   });
