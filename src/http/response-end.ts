@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
+/** By response and not in `RequestContext`, because connections track responses before their context exists. */
 const ends = new WeakMap<ServerResponse, AbortController>();
 
 /**
