@@ -9,7 +9,6 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { callerOf } from '../auth/caller.js';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { SERVICE_BUSY, TOO_MANY_AT_ONCE, TOO_MANY_FAILURES } from '../rate-limit/limit-docs.js';
 import { Environment } from '../config/environment.js';
@@ -109,8 +108,7 @@ export class ChannelsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const caller = callerOf(request);
-    const { requestId, startedAtMs, log } = requestContext(request);
+    const { caller, requestId, startedAtMs, log } = requestContext(request);
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, startedAtMs);
     onResponseEnd(response, () => call.disconnect());
     const plan = await this.transcripts.prepare(

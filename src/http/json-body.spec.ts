@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isNestedDeeper } from './json-depth.js';
+import { isNestedDeeper } from './json-body.js';
 
 describe('the depth of a value', () => {
   it.each<[unknown, number]>([
@@ -13,7 +13,7 @@ describe('the depth of a value', () => {
     if (depth > 0) expect(isNestedDeeper(value, depth - 1)).toBe(true);
   });
 
-  it('is found for a value of any depth', () => {
+  it('is computed for a value of any depth', () => {
     expect(isNestedDeeper(JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)), 49_999)).toBe(true);
   });
 });
