@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Environment, EnvironmentError, readEnvironment } from './environment.js';
@@ -166,9 +166,9 @@ describe('the configuration', () => {
     );
   });
 
-  it('is documented, every variable of it', () => {
-    const pages = ['README.md', 'docs/configuration.md'].map((path) => new URL(`../../${path}`, import.meta.url));
-    const text = pages.flatMap((page) => (existsSync(page) ? [readFileSync(page, 'utf8')] : [])).join();
-    expect(Object.keys(new Environment()).filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+  it('is described in the README, each variable with its default', () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const undescribed = Object.keys(new Environment()).filter((name) => !readme.includes(`\`${name}\``));
+    expect(undescribed).toEqual([]);
   });
 });
