@@ -907,17 +907,17 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description `Accept-Encoding, Accept`: the body is compressed for callers that accept gzip, and comes as lines to those that ask for them. */
                     Vary?: string;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description Transcripts a month that the organization has. */
+                    /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
-                    /** @description How many are left when this call has reserved what it could cost. */
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
-                    /** @description Seconds until the next calendar month (UTC) begins. */
+                    /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1042,17 +1042,17 @@ export interface operations {
                 headers: {
                     /** @description The id of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description Transcripts a month that the organization has. */
+                    /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
-                    /** @description How many are left when this call has reserved what it could cost. */
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
-                    /** @description Seconds until the next calendar month (UTC) begins. */
+                    /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1102,11 +1102,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1174,11 +1174,11 @@ export interface operations {
             /** @description The counts as of now. */
             200: {
                 headers: {
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1230,11 +1230,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1362,11 +1362,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1510,11 +1510,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1635,11 +1635,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1762,11 +1762,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1913,11 +1913,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2052,11 +2052,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2208,11 +2208,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2386,11 +2386,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2528,11 +2528,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2673,11 +2673,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2820,11 +2820,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
