@@ -4,7 +4,7 @@ const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^@nestjs/throttler$': '<rootDir>/test/throttler-in-jest.mjs',
+    '^@nestjs/throttler$': '<rootDir>/test/jest/throttler-in-jest.mjs',
   },
   transform: {
     '^.+\\.ts$': [
@@ -40,8 +40,8 @@ export default {
       ...shared,
       displayName: 'e2e',
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-      globalSetup: '<rootDir>/test/global-setup.mjs',
-      globalTeardown: '<rootDir>/test/global-teardown.mjs',
+      globalSetup: '<rootDir>/test/jest/global-setup.mjs',
+      globalTeardown: '<rootDir>/test/jest/global-teardown.mjs',
     },
   ],
 };

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { closed } from '../../../closed-schema.js';
+import { closed } from '../../../openapi/closed-schema.js';
 
 export interface Schema {
   $ref?: string;

@@ -22,5 +22,5 @@ function load(path) {
 }
 
 export const { ThrottlerGuard, ThrottlerModule, normalizeIp } = load(
-  join(import.meta.dirname, '../node_modules/@nestjs/throttler/dist/index.js'),
+  join(import.meta.dirname, '../../node_modules/@nestjs/throttler/dist/index.js'),
 );
