@@ -92,8 +92,12 @@ async function main() {
     process.stdout.write('organizations  connections  calls/s  ms per call (medians of the runs)\n');
     for (const scenario of LOADS) {
       const measurements = [];
-      for (let count = 0; count < runs; count += 1) measurements.push(await load(database.url, scenario, customers, seconds));
-      const [perSecond, ms] = [median(measurements.map((run) => run.perSecond)), median(measurements.map((run) => run.medianMs))];
+      for (let count = 0; count < runs; count += 1)
+        measurements.push(await load(database.url, scenario, customers, seconds));
+      const [perSecond, ms] = [
+        median(measurements.map((run) => run.perSecond)),
+        median(measurements.map((run) => run.medianMs)),
+      ];
       process.stdout.write(
         `${String(scenario.organizations).padStart(13)}  ${String(scenario.connections).padStart(11)}  ${perSecond.toFixed(0).padStart(7)}  ${ms.toFixed(1).padStart(9)}\n`,
       );

@@ -16,7 +16,7 @@ const TRACKS: [name: string, track: Track][] = HARBOUR_LIGHT.uploads().flatMap((
 );
 
 describe('the formats of a track', () => {
-  it.each(TRACKS)('hold the same text at the same times: %s', (_, track) => {
+  it.each(TRACKS)('contain the same text at the same times: %s', (_, track) => {
     const said = track
       .cues()
       .flatMap((cue) => (textOf(cue) === '' ? [] : [{ startMs: cue.startMs, text: textOf(cue) }]));
@@ -27,13 +27,13 @@ describe('the formats of a track', () => {
 });
 
 describe('legacy XML', () => {
-  it('escapes text twice and markup once, and keeps an empty line', () => {
+  it('escapes text twice and markup once, and retains an empty line', () => {
     const xml = legacyXml(trackOf(subtitled([['it’s <b>, R&B, ', { text: "isn't it?", italic: true }], '']), {}));
     expect(xml).toContain('>it’s &amp;lt;b&amp;gt;, R&amp;amp;B, &lt;i>isn&amp;#39;t it?&lt;/i></text>');
     expect(xml).toMatch(/<text start="[0-9.]+" dur="1.2"><\/text><\/transcript>$/);
   });
 
-  it('leaves out a duration that is not known', () => {
+  it('omits an unknown duration', () => {
     const cues = [{ startMs: 1_540, durationMs: null, runs: [{ text: 'a', colour: '#FFFF00' }] }];
     expect(legacyXml(trackOf(cues, {}))).toContain('<text start="1.54">&lt;font color="#FFFF00">a&lt;/font></text>');
   });
