@@ -3,6 +3,7 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../../../test/any-text.js';
 import { CacheModule } from '../../cache/cache.module.js';
 import { MemoryStore } from '../../cache/memory-store.js';
 import { SharedCache } from '../../cache/shared-cache.js';
@@ -33,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => module.close());
 beforeEach(() => cache.clear());
 
-const text = fc.string({ unit: 'binary', maxLength: 30 });
+const text = anyText({ maxLength: 30 });
 const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
 const anyDetails: fc.Arbitrary<VideoDetails> = fc.record(
   {

@@ -330,7 +330,7 @@ describe('any player response', () => {
           }
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 600 },
     );
   });
 
@@ -347,7 +347,7 @@ describe('any player response', () => {
         const list = at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks');
         if (kind === 'no-captions') expect(list ?? []).toEqual([]);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
-import { startService, type ServiceResponse, type TestService } from './service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 interface Schema {
   $ref?: string;

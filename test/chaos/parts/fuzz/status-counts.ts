@@ -1,4 +1,4 @@
-import type { Promised } from '../../chaos-run.js';
+import type { Check } from '../../chaos-run.js';
 import type { Exchange } from './exchange.js';
 import type { FuzzRequest } from './fuzz-request.js';
 
@@ -12,7 +12,7 @@ interface Counts {
   slowestMs: number;
 }
 
-/** What each kind of shot came to. */
+/** The results by kind of request. */
 export class StatusCounts {
   private readonly kinds = new Map<string, Counts>();
   private readonly statuses = new Map<number, number>();
@@ -53,21 +53,21 @@ export class StatusCounts {
     ]);
   }
 
-  /** That the draws reached what they were meant to reach. */
-  promised(short: boolean): Promised[] {
+  /** Checks that the random requests covered the intended statuses and credentials. */
+  checks(short: boolean): Check[] {
     const wanted = [200, 201, 204, 400, 401, 402, 403, 404, 405, 409, 413, 415, 417, 429, 431];
     const seen = [...this.statuses.keys()].sort((one, other) => one - other);
     const missing = wanted.filter((status) => !this.statuses.has(status));
     return [
       {
-        what: 'each of the statuses was met',
-        seen: seen.map((status) => `${this.statuses.get(status)} × ${status}`).join(', '),
-        held: missing.length === 0 || (short && missing.length < 4),
+        name: 'every expected status occurred',
+        observed: seen.map((status) => `${this.statuses.get(status)} × ${status}`).join(', '),
+        passed: missing.length === 0 || (short && missing.length < 4),
       },
       {
-        what: 'keys of every kind were used',
-        seen: `${this.credentials.size} kinds`,
-        held: this.credentials.size >= 28,
+        name: 'keys of every kind were used',
+        observed: `${this.credentials.size} kinds`,
+        passed: this.credentials.size >= 28,
       },
     ];
   }

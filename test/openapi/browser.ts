@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { WebSocket } from 'undici';
-import { temporaryFolder } from './process/program.js';
+import { temporaryFolder } from '../process/program.js';
 
 const CHROMIUM = 'chromium';
 const QUIET = [

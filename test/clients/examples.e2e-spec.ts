@@ -3,12 +3,12 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { temporaryFolder } from './process/program.js';
-import { startService, type TestOrganization, type TestService } from './service.js';
+import { temporaryFolder } from '../process/program.js';
+import { startService, type TestOrganization, type TestService } from '../service.js';
 
 jest.setTimeout(60_000);
 
-const PROJECT = join(import.meta.dirname, '..');
+const PROJECT = join(import.meta.dirname, '../..');
 const TSC = join(PROJECT, 'node_modules/typescript/bin/tsc');
 const run = promisify(execFile);
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { breakingChanges } from '../tools/openapi/compatibility.js';
-import { startService } from './service.js';
+import { breakingChanges } from '../../tools/openapi/compatibility.js';
+import { startService } from '../service.js';
 
-const PROJECT = join(import.meta.dirname, '..');
+const PROJECT = join(import.meta.dirname, '../..');
 const text = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
 
 describe('the OpenAPI document in the repository', () => {

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startServer } from './database/programs/server.mjs';
+import { startServer } from '../database/programs/server.mjs';
 
 // Durability costs time, and the cluster is thrown away.
 const SETTINGS = [

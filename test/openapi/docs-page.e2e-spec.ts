@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { browserInstalled, Page } from './browser.js';
-import { startService, type TestService } from './service.js';
-import { until } from './until.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
 
 jest.setTimeout(60_000);
 
