@@ -1,31 +1,31 @@
-/** How statements are run: with a deadline, in turn, again after a conflict; and what their errors mean. */
-const STATEMENTS = 'database/(query-with-deadline|organization-turns|retry-conflicts|database-unavailable)\\.ts$';
+/** How statements run: with a deadline, limited per organization, retried after conflicts; and their errors. */
+const STATEMENTS = 'database/(query-with-deadline|organization-limiter|retry-conflicts|database-errors)\\.ts$';
 const PORT = 'platform/[^/]+\\.ts$';
 const TRACING = 'observability/tracing';
+/** Every feature registers its own metrics. */
+const REGISTRY = 'observability/metrics/metrics-registry\\.ts$';
 
 /** Which folder may import which. What is not listed here is refused; files directly in src/ wire everything together. */
 const ALLOWED = {
   domain: [],
   config: [],
-  cache: ['config'],
+  cache: ['config', REGISTRY],
   database: ['config', 'domain', TRACING],
   // An error repeats what was sent, with API keys redacted.
   http: ['domain', 'database', TRACING, 'organizations/api-key\\.ts$'],
   // Everything that a call can be refused by waits for the database in one way.
   organizations: ['domain', STATEMENTS],
-  quota: ['organizations', TRACING, 'config', 'domain', STATEMENTS],
+  quota: ['organizations', TRACING, REGISTRY, 'config', 'domain', STATEMENTS],
   // The limits count over all replicas in the Redis server that the cache is connected to.
   'rate-limit': ['auth', 'cache', 'http', 'domain', 'config'],
-  auth: ['rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
-  transcripts: ['cache', PORT, 'quota', 'http', TRACING, 'domain', 'config'],
+  auth: [REGISTRY, 'rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
+  transcripts: ['cache', PORT, 'quota', 'http', TRACING, REGISTRY, 'domain', 'config'],
   channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
   // Messages share the query, the lines and the guards of the HTTP route.
   messages: ['channels', 'transcripts', 'auth', 'http', 'observability/logging', TRACING, 'domain', 'config'],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
   observability: [
-    PORT,
     'transcripts',
-    'quota',
     'auth',
     'rate-limit',
     'cache',
@@ -63,9 +63,9 @@ export default {
     {
       name: 'youtube-imports',
       severity: 'error',
-      comment: 'The adapter knows the port, the domain and the configuration.',
+      comment: 'The adapter knows the port, the domain, the configuration and the metrics registry.',
       from: { path: '^src/platform/youtube/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '^src/', pathNot: ['^src/platform/', '^src/domain/', '^src/config/'] },
+      to: { path: '^src/', pathNot: ['^src/platform/', '^src/domain/', '^src/config/', `^src/${REGISTRY}`] },
     },
     {
       name: 'only-the-wiring-names-youtube',

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { RejectionCounts } from '../rate-limit/rejection-counts.js';
 import { ApiKeyGuard } from './api-key.guard.js';
@@ -28,7 +29,7 @@ const gates = [ApiKeyGuard, PlanGuard, RateLimitGuard, CallsInFlightGuard];
 const counts = [RejectionCounts, FailedAuthentications, CallsInFlight];
 
 @Module({
-  imports: [OrganizationsModule, rateLimit],
+  imports: [MetricsRegistryModule, OrganizationsModule, rateLimit],
   providers: [...gates, ...counts],
   exports: [OrganizationsModule, ...gates, ...counts],
 })

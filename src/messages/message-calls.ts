@@ -1,5 +1,6 @@
 import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
+import type { Span } from '@opentelemetry/api';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
 import { setInboundCall } from '../auth/inbound-call.js';
 import { ServiceUnavailableError } from '../domain/errors.js';
@@ -8,7 +9,7 @@ import { errorBody, type ErrorBody } from '../http/error-body.js';
 import { requestIdFrom } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
-import { activeTracer, type ServerSpan } from '../observability/tracing/tracer.js';
+import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { MessageCall } from './message-call.js';
 import { fieldsOf } from './transcripts-message.js';
 import type { ReplyChannel } from './reply-channel.js';
@@ -115,21 +116,20 @@ export class MessageCalls {
 
 /** Everything that is done for the message belongs to its span, whose parent is the one that its sender names. */
 function inSpanOf(exchange: MessageCall, reply: Observable<unknown>): Observable<unknown> {
-  const tracer = activeTracer();
-  if (!tracer) return reply;
   const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': TRANSCRIPTS_PATTERN };
   return new Observable((subscriber) =>
-    tracer.serve(`process ${TRANSCRIPTS_PATTERN}`, exchange.replyChannel.traceHeaders, attributes, (span) => {
-      exchange.log['traceId'] = tracer.traceId();
+    inServerSpan(`process ${TRANSCRIPTS_PATTERN}`, exchange.replyChannel.traceHeaders, attributes, (span) => {
+      const traceId = activeTraceId();
+      if (traceId !== undefined) exchange.log['traceId'] = traceId;
       void exchange.ended().then(() => endSpan(span, exchange));
       return reply.subscribe(subscriber);
     }),
   );
 }
 
-function endSpan(span: ServerSpan, { log, disconnected }: MessageCall): void {
+function endSpan(span: Span, { log, disconnected }: MessageCall): void {
   const { code } = log;
-  if (typeof code === 'string') span.fail(code);
-  if (disconnected.aborted) span.setAttributes({ 'channel_transcripts.left': true });
+  if (typeof code === 'string') failSpan(span, code);
+  if (disconnected.aborted) span.setAttribute('channel_transcripts.left', true);
   span.end();
 }

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { ChannelDirectory } from './channel-directory.js';
 import { ResponseMemory } from './response/response-memory.js';
@@ -9,7 +10,7 @@ import { VideoFetches } from './video-fetches.js';
 
 /** Needs a `VideoPlatform`, which the application provides. */
 @Module({
-  imports: [QuotaModule],
+  imports: [MetricsRegistryModule, QuotaModule],
   providers: [ChannelDirectory, ResponseMemory, TranscriptCache, TranscriptMetrics, VideoFetches, TranscriptsService],
   exports: [ResponseMemory, TranscriptMetrics, TranscriptsService],
 })

@@ -6,7 +6,7 @@ import { readHtmlKind } from '../../src/platform/youtube/egress/classify-respons
 import { readCaptionXml } from '../../src/platform/youtube/captions/caption-formats.js';
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
-import { asArray, asString, at } from '../../src/platform/youtube/json-fields.js';
+import { asArray, asString, at, UnreadableError } from '../../src/platform/youtube/response-parsing.js';
 import { readFeedDates } from '../../src/platform/youtube/channel/feed.js';
 import { readListedUpload } from '../../src/platform/youtube/channel/listed-upload.js';
 import {
@@ -16,7 +16,6 @@ import {
   type PlayerReading,
 } from '../../src/platform/youtube/video/player-response.js';
 import { selectTracks } from '../../src/platform/youtube/video/track-selection.js';
-import { UnreadableError } from '../../src/platform/youtube/unreadable-error.js';
 import { readUploadsPage } from '../../src/platform/youtube/channel/uploads-page.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 

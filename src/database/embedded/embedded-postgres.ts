@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Socket } from 'node:net';
 import { ClusterSession } from './cluster-session.js';
-import { isDatabaseUnreachable } from '../database-unavailable.js';
+import { isConnectionFailure } from '../database-errors.js';
 import {
   DataDirectoryInUseError,
   dataDirectoryFault,
@@ -130,8 +130,8 @@ class ClusterUse {
         await removeSocketDirectory(this.cluster, session.listener);
       }
     } catch (error) {
-      // PostgreSQL was gone before: there is nothing to leave.
-      if (!isDatabaseUnreachable(error)) throw error;
+      // PostgreSQL had already ended.
+      if (!isConnectionFailure(error)) throw error;
     } finally {
       await session.end();
     }
@@ -226,7 +226,7 @@ async function tryJoin(cluster: PostgresCluster): Promise<ClusterSession | undef
   try {
     return await ClusterSession.join(cluster, listener);
   } catch (error) {
-    if (isDatabaseUnreachable(error)) return undefined;
+    if (isConnectionFailure(error)) return undefined;
     throw error;
   }
 }

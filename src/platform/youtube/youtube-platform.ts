@@ -9,17 +9,16 @@ import { ChannelReadError } from './channel/channel-errors.js';
 import { ChannelReader } from './channel/channel-reader.js';
 import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
-import { type Attempt, ATTEMPT_VERDICTS, withProxyFailover } from './egress/proxy-failover.js';
+import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
 import { type Egress, EgressPool } from './egress/egress-pool.js';
-import { FairLimiter } from './egress/fair-limiter.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { loadRequestTemplates } from './innertube/request-templates.js';
 import { requestMicroformat } from './video/player-requests.js';
 import { RetryBudget } from './egress/retry.js';
 import { withOptional } from './optional-work.js';
-import { UpstreamEvents } from './upstream-events.js';
-import { mergeDetails } from './video/video-details.js';
+import { UpstreamMetrics } from './upstream-metrics.js';
+import { mergeDetails } from './video/player-response.js';
 import { VideoReader } from './video/video-reader.js';
 
 const WARM_UP_DELAY_MS = 500;
@@ -35,21 +34,13 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
 
   constructor(
     private readonly environment: Environment,
-    private readonly events: UpstreamEvents,
+    private readonly metrics: UpstreamMetrics,
     private readonly egresses: EgressPool,
     private readonly innertube: InnertubeClient,
     private readonly channels: ChannelReader,
     private readonly videos: VideoReader,
-    limiter: FairLimiter,
   ) {
     super();
-    events.readStateFrom(() => ({
-      inFlight: limiter.running,
-      queued: limiter.queued,
-      inFlightMax: environment.UPSTREAM_CONCURRENCY,
-      egresses: this.egresses.state(),
-      verdicts: ATTEMPT_VERDICTS,
-    }));
   }
 
   /**
@@ -90,7 +81,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
     const read = (egress: Egress, admission: Admission) =>
       this.readVideoThrough(this.scope(egress, admission, context), videoId, languages);
     const outcome = (await withProxyFailover(this.egresses, 'video', videoId, context, read)) ?? BLOCKED;
-    this.events.count('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
+    this.metrics.notice('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
     return outcome;
   }
 

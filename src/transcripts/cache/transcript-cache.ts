@@ -198,7 +198,7 @@ export class TranscriptCache {
 
   /** After a change of the secret every entry is unreadable: logged now and then, counted each time. */
   private reportUnreadable(): void {
-    this.metrics.cache.transcript.unreadable += 1;
+    this.metrics.cache.transcript.unreadable();
     const nowMs = performance.now();
     if (nowMs - this.unreadableLoggedAtMs < UNREADABLE_LOG_INTERVAL_MS) return;
     this.unreadableLoggedAtMs = nowMs;

@@ -6,7 +6,7 @@ import type { InnertubeClient } from '../innertube/innertube-client.js';
 import type { InnertubeClientName } from '../innertube/request-templates.js';
 import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 
 export type CaptionText =
   /** `[]` is a track without a word. */

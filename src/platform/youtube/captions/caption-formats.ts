@@ -1,8 +1,7 @@
 import type { Segment } from '../../../domain/transcript.js';
-import { asArray, asNumber, at, isObject } from '../json-fields.js';
+import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
 import { readPlainCues } from './plain-cues.js';
 import { CUE_LENGTH_MAX, decodeEntities, plainText } from './plain-text.js';
-import { UnreadableError } from '../unreadable-error.js';
 import { attributeOf, nextTag, type XmlTag } from './xml-tags.js';
 
 /**

@@ -1,4 +1,4 @@
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 
 /** One tag of an XML text and where it stands; `other` is a comment, a declaration or a processing instruction. */
 export interface XmlTag {

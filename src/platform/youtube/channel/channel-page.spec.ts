@@ -9,7 +9,7 @@ import {
   topicChannelPage,
 } from '../../../../test/pages/youtube-pages.js';
 import { readChannelPage, readResolvedUrl } from './channel-page.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 
 const handleOf = (fields: object) => {
   const page = readChannelPage(channelPage(fields));

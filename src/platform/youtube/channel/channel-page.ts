@@ -1,7 +1,5 @@
 import type { Channel } from '../../../domain/transcript.js';
-import { asArray, asString, at, isObject, textOf } from '../json-fields.js';
-import { hasErrorAlert } from './page-alerts.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { asArray, asString, at, isObject, textOf, hasErrorAlert, UnreadableError } from '../response-parsing.js';
 
 export type ChannelPage =
   | { kind: 'channel'; channel: Channel }

@@ -1,5 +1,5 @@
 import { readInstant } from './displayed-values.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 import { nextTag } from '../captions/xml-tags.js';
 
 const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;

@@ -1,5 +1,5 @@
 import type { Upload, VideoFailureCode, VideoKind } from '../../../domain/transcript.js';
-import { asArray, asCount, asString, at, textOf } from '../json-fields.js';
+import { asArray, asCount, asString, at, textOf } from '../response-parsing.js';
 import { isAnnouncementText, isPublishedText, readDurationSeconds, readViewCount } from './displayed-values.js';
 
 const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;

@@ -1,5 +1,5 @@
 import { readHandle } from './channel-page.js';
-import { asArray, asCount, asString, at } from '../json-fields.js';
+import { asArray, asCount, asString, at } from '../response-parsing.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { listItems } from './uploads-page.js';
 

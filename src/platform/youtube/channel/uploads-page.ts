@@ -1,8 +1,15 @@
 import type { Upload } from '../../../domain/transcript.js';
-import { asArray, asString, at, isObject, textOf } from '../json-fields.js';
+import {
+  asArray,
+  asString,
+  at,
+  isObject,
+  textOf,
+  alertsOf,
+  hasErrorAlert,
+  UnreadableError,
+} from '../response-parsing.js';
 import { readListedUpload } from './listed-upload.js';
-import { alertsOf, hasErrorAlert } from './page-alerts.js';
-import { UnreadableError } from '../unreadable-error.js';
 
 /**
  * One page of an uploads playlist, newest first, without duplicates within the page. `publishedAt` of each upload is

@@ -7,9 +7,8 @@ import { report } from '../event-log.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { withOptional } from '../optional-work.js';
-import { type ShortsList, withDates, withKinds } from './upload-kinds.js';
 import type { UploadsPage } from './uploads-page.js';
-import { UpstreamEvents } from '../upstream-events.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
 
 /** Pages of a playlist have up to 100 entries; fewer than 20 on each, ten times over, is not a list that goes on. */
 const ENTRIES_PER_PAGE_MIN = 20;
@@ -20,7 +19,7 @@ const PAGES_EXTRA = 3;
 export class UploadsReader {
   constructor(
     private readonly innertube: InnertubeClient,
-    private readonly events: UpstreamEvents,
+    private readonly metrics: UpstreamMetrics,
   ) {}
 
   /**
@@ -75,9 +74,9 @@ export class UploadsReader {
   /** A new page shape is the first sign of responses that will not be readable. */
   private recordVerdict(kind: ListKind, playlistId: string, response: ParsedResponse<UploadsPage>): void {
     if (response.kind === 'parsed' && response.value.kind === 'page')
-      this.events.count('shape', kind, response.value.shape);
+      this.metrics.notice('shape', kind, response.value.shape);
     if (response.kind !== 'unparsable') return;
-    this.events.count('shape', kind, 'unreadable');
+    this.metrics.notice('shape', kind, 'unreadable');
     report('warn', 'youtube_unreadable', { kind, playlistId, expected: response.expected });
   }
 
@@ -101,7 +100,7 @@ export class UploadsReader {
     try {
       return await read();
     } catch (error) {
-      if (scope.context.signal.aborted) this.events.count(kind, 'WEB', 'given-up');
+      if (scope.context.signal.aborted) this.metrics.notice(kind, 'WEB', 'given-up');
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
       const message = cause instanceof Error ? cause.message : String(cause);
       report('log', 'youtube_side_list_failed', { kind, channelId, message });
@@ -113,4 +112,42 @@ export class UploadsReader {
 function valueOf<T>(response: ParsedResponse<T>, subject: string): T {
   if (response.kind === 'parsed') return response.value;
   throw upstreamError(response, subject);
+}
+
+/** The IDs of a channel's Shorts, newest first; `complete` when these are all of them. */
+export interface ShortsList {
+  ids: readonly string[];
+  complete: boolean;
+}
+
+/**
+ * Sets the kind of uploads: Shorts look like videos in the list of uploads. The kind is `video` only within the range that
+ * the list of Shorts covers; beyond its oldest entry, and without the list (null), it stays unknown.
+ */
+export function withKinds(uploads: readonly Upload[], shorts: ShortsList | null): Upload[] {
+  if (!shorts) return [...uploads];
+  const ids = new Set(shorts.ids);
+  const coveredCount = shorts.complete ? uploads.length : coverage(uploads, shorts.ids);
+  return uploads.map((upload, index) => {
+    if (upload.kind === 'live' || upload.kind === 'upcoming') return upload;
+    if (ids.has(upload.videoId)) return { ...upload, kind: 'short' };
+    return index < coveredCount ? { ...upload, kind: upload.kind ?? 'video' } : upload;
+  });
+}
+
+/** How many of the newest uploads a partial list of Shorts covers. */
+function coverage(uploads: readonly Upload[], shortIds: readonly string[]): number {
+  const oldest = shortIds.at(-1);
+  if (oldest === undefined) return 0;
+  const position = uploads.findIndex(({ videoId }) => videoId === oldest);
+  // Both lists are newest first, so an oldest Short that is not among the uploads is older than all of them.
+  return position < 0 ? uploads.length : position + 1;
+}
+
+/** Adds the exact dates from the channel's feed. */
+export function withDates(uploads: readonly Upload[], dates: ReadonlyMap<string, string> | null): Upload[] {
+  return uploads.map((upload) => ({
+    ...upload,
+    publishedAt: upload.publishedAt ?? dates?.get(upload.videoId) ?? null,
+  }));
 }

@@ -1,5 +1,5 @@
 import type { ReadingContext } from '../../video-platform.js';
-import type { UpstreamEvents } from '../upstream-events.js';
+import type { CompletedRequest } from '../upstream-metrics.js';
 import type { Admission } from './circuit-breaker.js';
 import { classifyResponse } from './classify-response.js';
 import type { Egress } from './egress-pool.js';
@@ -39,7 +39,7 @@ export interface PipelineOptions {
   /** For one exchange, from the turn of the request to the last byte of the body. */
   readonly timeoutMs: number;
   readonly bodyBytesMax: number;
-  readonly events: Pick<UpstreamEvents, 'request'>;
+  readonly metrics: { request(request: CompletedRequest): void };
 }
 
 /** A request inside the pipeline. */
@@ -116,7 +116,7 @@ async function recordOutcome(attempt: Attempt, next: Next): Promise<Result> {
   const record = (outcome: string): void => {
     const nowMs = performance.now();
     const seconds = (nowMs - (timing.startedAtMs ?? nowMs)) / 1000;
-    options.events.request({ kind, client, egress: scope.egress.name, outcome, seconds });
+    options.metrics.request({ kind, client, egress: scope.egress.name, outcome, seconds });
   };
   try {
     const result = await next(attempt);

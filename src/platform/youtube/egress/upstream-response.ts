@@ -1,4 +1,4 @@
-import { at } from '../json-fields.js';
+import { at } from '../response-parsing.js';
 
 /** Why the platform refuses the caller rather than the thing asked for. */
 export type BlockReason =

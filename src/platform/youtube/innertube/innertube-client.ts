@@ -5,9 +5,8 @@ import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.j
 import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, JsonResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
-import { at, asString } from '../json-fields.js';
-import { UnreadableError } from '../unreadable-error.js';
-import { UpstreamEvents } from '../upstream-events.js';
+import { at, asString, UnreadableError } from '../response-parsing.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
 import { FieldMaskSupport, type MaskVerdict } from './field-masks.js';
 import { type InnertubeClientName, type InnertubeRequestTemplates, loadRequestTemplates } from './request-templates.js';
 import { VisitorDataCache } from './visitor-data-cache.js';
@@ -42,7 +41,7 @@ export class InnertubeClient implements OnApplicationShutdown {
 
   constructor(
     private readonly pipeline: RequestPipeline,
-    private readonly events: UpstreamEvents,
+    private readonly metrics: UpstreamMetrics,
   ) {}
 
   onApplicationShutdown(): void {
@@ -111,7 +110,7 @@ export class InnertubeClient implements OnApplicationShutdown {
     const isObsolete = () => scope.admission.isObsolete();
     const response = await this.pipeline.json({ kind, client, scope, outgoing, isObsolete });
     if (fields !== null && response.kind === 'json')
-      this.events.count('fields', client, response.whole ? 'ignored' : 'honoured');
+      this.metrics.notice('fields', client, response.whole ? 'ignored' : 'honoured');
     return response;
   }
 

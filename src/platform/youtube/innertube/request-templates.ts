@@ -1,6 +1,6 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 import type { OutgoingRequest } from '../egress/http-transport.js';
 
 /** WEB reads channels and playlists; the others read captions. */

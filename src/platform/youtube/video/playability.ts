@@ -1,5 +1,4 @@
-import { asArray, asNumber, asString, at, textOf } from '../json-fields.js';
-import { plainWords } from '../channel/page-alerts.js';
+import { asArray, asNumber, asString, at, textOf, plainWords } from '../response-parsing.js';
 
 /** Why a player response with a status other than OK has no captions. */
 export type PlayabilityProblem =

@@ -1,9 +1,8 @@
 import { NO_DETAILS, type VideoDetails, type VideoKind } from '../../../domain/transcript.js';
-import { asCount, asString, at, isObject } from '../json-fields.js';
+import { asCount, asString, at, isObject, UnreadableError } from '../response-parsing.js';
 import { readPlayabilityProblem, type PlayabilityProblem } from './playability.js';
 import { readTracks, type PlayerTrack, type TrackDefaults } from './player-tracks.js';
 import { readInstant } from '../channel/displayed-values.js';
-import { UnreadableError } from '../unreadable-error.js';
 
 /** What a player response says about a video. Everything but `tracks` is a reason for having no text. */
 export type PlayerReading =
@@ -139,4 +138,24 @@ function readKind(video: unknown, microformat: unknown): VideoKind | null {
   const eligible = at(microformat, 'isShortsEligible');
   if (typeof eligible !== 'boolean') return null;
   return eligible ? 'short' : 'video';
+}
+
+/** Merges the details of two responses about one video; the newer value takes precedence. */
+export function mergeDetails(known: VideoDetails, parsed: Partial<VideoDetails>): VideoDetails {
+  return {
+    publishedAt: parsed.publishedAt ?? known.publishedAt,
+    durationSeconds: parsed.durationSeconds ?? known.durationSeconds,
+    viewCount: parsed.viewCount ?? known.viewCount,
+    kind: parsed.kind ?? known.kind,
+    captionTracks: fuller(parsed.captionTracks ?? null, known.captionTracks),
+  };
+}
+
+/** An empty list from one client does not replace the tracks that another one returned. */
+function fuller(
+  parsed: VideoDetails['captionTracks'],
+  known: VideoDetails['captionTracks'],
+): VideoDetails['captionTracks'] {
+  if (parsed === null || (parsed.length === 0 && known !== null)) return known;
+  return parsed;
 }

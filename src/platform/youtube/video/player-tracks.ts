@@ -1,6 +1,5 @@
 import type { CaptionTrack } from '../../../domain/transcript.js';
-import { asArray, asCount, asString, at, isObject, textOf } from '../json-fields.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { asArray, asCount, asString, at, isObject, textOf, UnreadableError } from '../response-parsing.js';
 
 /** A caption track and where its text is. */
 export interface PlayerTrack {

@@ -24,11 +24,10 @@ import type { Attempt } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { requestPlayer } from './player-requests.js';
-import type { PlayerReading } from './player-response.js';
+import { type PlayerReading, mergeDetails } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
 import { selectTracks } from './track-selection.js';
-import { UpstreamEvents } from '../upstream-events.js';
-import { mergeDetails } from './video-details.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
 
 /** What one attempt over the clients has found so far. */
 interface Pass {
@@ -49,7 +48,7 @@ export class VideoReader {
   constructor(
     private readonly innertube: InnertubeClient,
     private readonly clientHealth: ClientHealth,
-    private readonly events: UpstreamEvents,
+    private readonly metrics: UpstreamMetrics,
   ) {}
 
   /** Rejects only when the scope's signal is aborted. */
@@ -96,7 +95,7 @@ export class VideoReader {
   }
 
   private async follow(client: YoutubeClient, reading: PlayerReading, pass: Pass): Promise<VideoOutcome | null> {
-    this.events.count('playability', client, reading.kind);
+    this.metrics.notice('playability', client, reading.kind);
     if ('details' in reading) {
       pass.details = mergeDetails(pass.details, reading.details);
       pass.succeeded = true;
