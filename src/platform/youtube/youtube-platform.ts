@@ -26,7 +26,7 @@ const WARM_UP_DELAY_MS = 500;
 const BLOCKED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_blocked' } };
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
-/** YouTube, read through its InnerTube API. */
+/** `VideoPlatform` for YouTube's InnerTube API. */
 @Injectable()
 export class YoutubePlatform extends VideoPlatform implements OnApplicationBootstrap, OnApplicationShutdown {
   private warmUp: NodeJS.Timeout | undefined;
@@ -44,8 +44,8 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
   }
 
   /**
-   * Loads youtubei.js before the first call needs it, and after the start, which a quarter of a second of loading would
-   * delay. A failure to load is reported by the first call.
+   * Loads youtubei.js shortly after the start, so that neither the start nor the first call waits a quarter of a second for
+   * it. The first call reports a failure to load.
    */
   onApplicationBootstrap(): void {
     this.warmUp = setTimeout(() => {
@@ -100,16 +100,16 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
       return { ...attempt, result: { ...result, details: mergeDetails(result.details, dated ?? {}) } };
     } catch (error) {
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
-      // One video's failure must not fail the call, not even when its cause is a bug in here.
+      // One video's failure must not fail the call, even when it is caused by a bug.
       report('warn', 'youtube_internal_error', { videoId, message: String(error) });
       return { result: FAILED, verdict: 'nothing', retryAfterSeconds: null };
     }
   }
 
-  /** The exact publish date, which only WEB returns, when the operator wants one for each video. */
+  /** The exact publish date, which only WEB returns, with `PUBLISH_DATES=exact`. */
   private async dates(videoId: string, scope: RequestScope): Promise<{ publishedAt?: string | null }> {
     if (this.environment.PUBLISH_DATES !== 'exact' || scope.admission.probe) return {};
-    // Without the kind: WEB says which videos are eligible as Shorts, the list of Shorts says which are.
+    // The kind is not used: WEB states which videos are eligible as Shorts, the list of Shorts which are Shorts.
     return {
       publishedAt: (await requestMicroformat(this.innertube, videoId, scope))?.publishedAt ?? null,
     };
@@ -154,7 +154,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
   }
 
   private scope(egress: Egress, admission: Admission, context: ReadingContext): RequestScope {
-    // A hundred videos of one call listen to its signal at once and stop listening when they end: no leak to warn of.
+    // The videos of one call add up to a hundred listeners to its signal and remove them: not a leak.
     setMaxListeners(0, context.signal);
     const retries = admission.probe ? 0 : this.environment.UPSTREAM_RETRIES;
     return { egress, admission, context, budget: new RetryBudget(retries) };

@@ -10,11 +10,11 @@ import { withOptional } from '../optional-work.js';
 import type { UploadsPage } from './uploads-page.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 
-/** Pages of a playlist have up to 100 entries; fewer than 20 on each, ten times over, is not a list that goes on. */
+/** Pages of a playlist have up to 100 entries; a list with fewer per page on average is not followed further. */
 const ENTRIES_PER_PAGE_MIN = 20;
 const PAGES_EXTRA = 3;
 
-/** Reads a channel's newest uploads, with what the list of Shorts and the feed say about them. */
+/** Reads a channel's newest uploads and adds their kind (from the list of Shorts) and date (from the feed). */
 @Injectable()
 export class UploadsReader {
   constructor(
@@ -23,8 +23,8 @@ export class UploadsReader {
   ) {}
 
   /**
-   * At least `count` uploads, or all; null when there is no such playlist. A list of Shorts or a feed that fails leaves
-   * kinds and dates unknown.
+   * Lists at least `count` uploads, or all; null when the playlist does not exist. If the list of Shorts or the feed fails,
+   * kinds and dates stay unknown.
    *
    * @throws UpstreamError when the uploads themselves cannot be read to that length
    */
@@ -43,7 +43,7 @@ export class UploadsReader {
     return { uploads: withDates(withKinds(pages.uploads, shorts), dates), complete: pages.complete };
   }
 
-  /** Null when there is no such playlist. */
+  /** Null when the playlist does not exist. */
   private async pages(
     kind: ListKind,
     playlistId: string,
@@ -55,24 +55,24 @@ export class UploadsReader {
     let from: { playlistId: string } | { continuation: string } = { playlistId };
     for (let page = 1; page <= pagesMax; page += 1) {
       const response = await requestPlaylistPage(this.innertube, kind, from, scope);
-      this.recordVerdict(kind, playlistId, response);
+      this.countShape(kind, playlistId, response);
       const value = valueOf(response, playlistId);
-      // A list that ends here after it has begun elsewhere was changed meanwhile: what it had is what there is.
+      // The playlist was deleted between two pages: the pages so far are the result.
       if (value.kind === 'no-playlist') return page === 1 ? null : { uploads: [...uploads.values()], complete: true };
       for (const upload of value.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
       if (value.continuation === null) return { uploads: [...uploads.values()], complete: true };
       if (uploads.size >= count) return { uploads: [...uploads.values()], complete: false };
       from = { continuation: value.continuation };
     }
-    // Fewer than requested, and no end of the list: returning them would be a silently truncated result.
+    // Fewer than requested without reaching the end: returning them would silently truncate the result.
     throw upstreamError(
       { kind: 'unparsable', expected: `${count} uploads or an end within ${pagesMax} pages` },
       playlistId,
     );
   }
 
-  /** A new page shape is the first sign of responses that will not be readable. */
-  private recordVerdict(kind: ListKind, playlistId: string, response: ParsedResponse<UploadsPage>): void {
+  /** Counts page shapes: a new one announces pages that cannot be read. */
+  private countShape(kind: ListKind, playlistId: string, response: ParsedResponse<UploadsPage>): void {
     if (response.kind === 'parsed' && response.value.kind === 'page')
       this.metrics.notice('shape', kind, response.value.shape);
     if (response.kind !== 'unparsable') return;
@@ -90,7 +90,7 @@ export class UploadsReader {
     return valueOf(await requestFeed(this.innertube, channelId, scope), 'feed');
   }
 
-  /** Additions to the list: a failure is logged and gives null. Never rejects. */
+  /** Reads an addition to the list; a failure is logged and returns null. Never rejects. */
   private async optional<T>(
     kind: string,
     channelId: string,
