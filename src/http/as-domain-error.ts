@@ -1,5 +1,5 @@
 import { HttpException, Logger } from '@nestjs/common';
-import { isDatabaseUnavailable } from '../database/database-unavailable.js';
+import { isDatabaseUnavailable } from '../database/database-errors.js';
 import { DomainError, InvalidRequestError, ServiceUnavailableError } from '../domain/errors.js';
 import { InternalError, RouteNotFoundError } from './routing-errors.js';
 

@@ -1,9 +1,9 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Turns } from '../database/organization-turns.js';
+import { KeyedLimiter } from '../database/organization-limiter.js';
 
 /** How many connections may wait for rows of keys that others have locked. */
-const CONNECTIONS = { atOnce: 2, atOnceWhenSlow: 2, slowMs: 0 };
+const CONNECTIONS = { concurrencyMax: 2, concurrencyMaxWhenSlow: 2, slowMs: 0 };
 /** With more keys waiting, some uses are not written: they are exact to a minute at best anyway. */
 const WAITING_MAX = 10_000;
 
@@ -12,7 +12,7 @@ const WAITING_MAX = 10_000;
 export class ApiKeyUse implements OnApplicationShutdown {
   private readonly logger = new Logger(ApiKeyUse.name);
   private readonly writing = new Map<string, Promise<void>>();
-  private readonly turns = new Turns(CONNECTIONS);
+  private readonly turns = new KeyedLimiter(CONNECTIONS);
   private readonly closing = new AbortController();
 
   constructor(private readonly database: DataSource) {}

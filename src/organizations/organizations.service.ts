@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, IsNull } from 'typeorm';
-import { inOrganizationTurn } from '../database/organization-turns.js';
+import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 import { PLANS, type Plan } from '../domain/plan.js';
 import { readName } from './name.js';
@@ -189,7 +189,7 @@ export class OrganizationsService {
 
   /** Runs a whole transaction that locks the organization. */
   private locking<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return inOrganizationTurn(this.database, id, () => retryConflicts(work));
+    return withOrganizationSlot(this.database, id, () => retryConflicts(work));
   }
 
   /** The one that has or had this id; null when there never was one. */

@@ -5,7 +5,7 @@ import { ApiErrors } from '../../http/error-docs.js';
 import { HealthService } from './health.service.js';
 import { LiveDto, ReadyDto } from './dto/health.dto.js';
 
-/** Probes for whoever runs the service. */
+/** Probes for orchestrators and load balancers. */
 @ApiTags('health')
 @Controller('health')
 @ApiErrors('method_not_allowed')
@@ -13,7 +13,11 @@ export class HealthController {
   constructor(private readonly health: HealthService) {}
 
   @Get('live')
-  @ApiOperation({ security: [], operationId: 'getLive', summary: 'Whether the process answers; touches nothing else' })
+  @ApiOperation({
+    security: [],
+    operationId: 'getLive',
+    summary: 'Liveness: whether the process responds; checks no dependency',
+  })
   @ApiOkResponse({ type: LiveDto, description: 'The process is alive.' })
   live(): LiveDto {
     return { status: 'ok' };
@@ -23,15 +27,15 @@ export class HealthController {
   @ApiOperation({
     security: [],
     operationId: 'getReady',
-    summary: 'Whether requests can be served; names each dependency',
+    summary: 'Readiness: whether requests can be served, with the status of each dependency',
   })
   @ApiOkResponse({
     type: ReadyDto,
-    description: 'Requests are served; `degraded` when a dependency that is not critical is away.',
+    description: 'Requests are served; `degraded` when a non-critical dependency is unavailable.',
   })
   @ApiServiceUnavailableResponse({
     type: ReadyDto,
-    description: 'A critical dependency is away, or the service is shutting down.',
+    description: 'A critical dependency is unavailable, or the service is shutting down.',
   })
   async ready(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
     const readiness = await this.health.readiness();

@@ -1,46 +1,51 @@
 import { Controller, Get, Header, UseGuards } from '@nestjs/common';
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { ApiErrors, type OwnError } from '../../http/error-docs.js';
 import { MetricsGuard, MetricsTokenError } from './metrics.guard.js';
-import { MetricsRegistry } from './metrics-registry.js';
+
+/** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
+const processMetrics = new Registry();
 
 /** The name of the metrics token's scheme in the OpenAPI document. */
 export const METRICS_TOKEN_SCHEME = 'metricsToken';
 
 const TOKEN_NEEDED: OwnError = {
   code: 'unauthorized',
-  title: 'No metrics token, or a wrong one, while `METRICS_TOKEN` is set',
+  title: 'The metrics token is missing or wrong while `METRICS_TOKEN` is set',
   message: new MetricsTokenError().message,
 };
 
 const EXAMPLE = [
-  '# HELP ct_entries_total Entries of answers: cached, fetched, or the code of their failure.',
+  '# HELP ct_entries_total Entries of responses: cached, fetched, or the code of their failure.',
   '# TYPE ct_entries_total counter',
   'ct_entries_total{outcome="cached"} 1207',
   'ct_entries_total{outcome="fetched"} 311',
   '',
 ].join('\n');
 
-/** Figures for whoever runs the service. */
+/** Metrics for operators. */
 @ApiTags('metrics')
 @Controller('metrics')
 @UseGuards(MetricsGuard)
 @ApiBearerAuth(METRICS_TOKEN_SCHEME)
 export class MetricsController {
-  constructor(private readonly metrics: MetricsRegistry) {}
+  constructor(private readonly registry: Registry) {
+    if (processMetrics.getMetricsAsArray().length === 0) collectDefaultMetrics({ register: processMetrics });
+  }
 
   @Get()
   @Header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
   @ApiOperation({
     operationId: 'getMetrics',
-    summary: 'Figures of this process in the text format of Prometheus; open unless `METRICS_TOKEN` is set',
+    summary: 'Metrics of this process in the Prometheus text format; public unless `METRICS_TOKEN` is set',
   })
   @ApiOkResponse({
-    description: 'All figures. What they mean is in docs/operations.md.',
+    description: 'All metrics. docs/operations.md describes them.',
     content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
   })
   @ApiErrors(TOKEN_NEEDED, 'method_not_allowed', 'internal_error')
   show(): Promise<string> {
-    return this.metrics.text();
+    return Registry.merge([this.registry, processMetrics]).metrics();
   }
 }

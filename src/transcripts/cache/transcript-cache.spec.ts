@@ -3,6 +3,7 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { Registry } from 'prom-client';
 import { anyText } from '../../../test/any-text.js';
 import { CacheModule } from '../../cache/cache.module.js';
 import { MemoryStore } from '../../cache/memory-store.js';
@@ -29,7 +30,7 @@ let transcripts: TranscriptCache;
 beforeAll(async () => {
   module = await Test.createTestingModule({ imports: [CacheModule.forRoot(environment)] }).compile();
   cache = module.get<Cache>(CACHE_MANAGER);
-  transcripts = new TranscriptCache(cache, environment, new TranscriptMetrics(), module.get(SharedCache));
+  transcripts = new TranscriptCache(cache, environment, new TranscriptMetrics(new Registry()), module.get(SharedCache));
 });
 afterAll(() => module.close());
 beforeEach(() => cache.clear());

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Segment } from '../../../domain/transcript.js';
 import { readCaptionDocument, readCaptionXml } from './caption-formats.js';
 import { readPlainCues } from './plain-cues.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 
 const HEAD = '<?xml version="1.0" encoding="utf-8" ?>';
 

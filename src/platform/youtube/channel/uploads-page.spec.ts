@@ -14,7 +14,7 @@ import {
   shortsLockup,
 } from '../../../../test/pages/youtube-pages.js';
 import type { Upload } from '../../../domain/transcript.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 import { readUploadsPage, type UploadsPage } from './uploads-page.js';
 
 const A = 'aaaaaaaaaaa';

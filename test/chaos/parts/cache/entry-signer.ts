@@ -1,5 +1,4 @@
-import { ValueSigner } from '../../../../src/cache/value-signer.js';
-import { cacheSecret } from '../../../../src/cache/cache-secret.js';
+import { cacheSecret, ValueSigner } from '../../../../src/cache/cache-signatures.js';
 import { Environment } from '../../../../src/config/environment.js';
 import type { Entry } from './corrupt-entries.js';
 

@@ -1,8 +1,8 @@
 import type { Plan } from '../domain/plan.js';
 
-/** What `quota_reserve_as` answers; no row for an unknown organization. */
+/** A row of `quota_reserve_as`; it returns none for an unknown organization. */
 export interface ReserveRow {
-  /** Null when it was refused. */
+  /** Null when the reservation was refused. */
   reservation_id: string | null;
   limit_in_force: number;
   used_count: number;
@@ -13,12 +13,12 @@ export interface ReserveRow {
 
 export const RESERVE = 'SELECT * FROM quota_reserve_as($1, $2, $3, $4, $5, $6, $7, $8, $9)';
 
-/** Ends a reservation that may or may not have been made, or may be made later. */
+/** Cancels a reservation with an unknown outcome, including one that is created later. */
 export const CANCEL = 'SELECT quota_cancel($1, $2, $3, $4, $5)';
 
-/** What `quota_settle` answers; no row for an unknown reservation. */
+/** A row of `quota_settle`; it returns none for an unknown reservation. */
 export interface SettleRow {
-  /** False when the reservation had been settled before, with these counts. */
+  /** False when the reservation was already settled, with these counts. */
   first: boolean;
   charged_count: number;
   forfeited_count: number;
@@ -38,7 +38,7 @@ export interface UsageRow {
   reserved_count: number;
 }
 
-// One statement, so that all figures are of one moment. Whether a deleted organization is meant too is the fourth value.
+// One statement, so that all values are from one snapshot. $4: include deleted organizations.
 export const USAGE = `
   WITH clock AS MATERIALIZED (SELECT quota_now() AS now)
   SELECT organization.id, organization.plan, organization.deleted_at, clock.now AS decided_at,
@@ -61,7 +61,7 @@ export interface VerifyRow {
   settled_calls: number;
 }
 
-// One statement, so that a settlement in the middle of it is in both figures or in neither.
+// One statement, so that a concurrent settlement is included in both sums or in neither.
 export const VERIFY = `
   SELECT to_char(period_start, 'YYYY-MM') AS period, coalesce(counted.used, 0) AS used_count,
          coalesce(booked.charged, 0)::integer AS recomputed_count,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { asArray, asCount, asNumber, asString, at, isObject, textOf } from './json-fields.js';
+import { asArray, asCount, asNumber, asString, at, isObject, textOf } from './response-parsing.js';
 
 describe('at', () => {
   it('follows names and indices to a value', () => {
