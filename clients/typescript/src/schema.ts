@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * The transcripts of a channel's newest uploads
-         * @description Takes the newest uploads of a YouTube channel (videos, Shorts and past live streams) and returns a transcript for each, with a status of its own: one video's failure never fails the call. Costs one count of the organization's monthly quota for each transcript that is successful and not cached; needs the Pro plan. Before anything is fetched the call reserves what it could cost at most, or is refused with 402. A call has a deadline: what has not arrived by then is an entry with `upstream_timeout`, what arrived is kept. There is no cursor, page or offset, and a parameter that is not named here is refused.
+         * @description Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live streams). The failure of one video never fails the call. Requires the Pro plan. Each transcript that is successful and not cached counts against the organization's monthly quota. The call first reserves quota for every video that it may have to fetch, and is refused with 402 when the quota is too small. Videos that have not arrived by the deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and unknown parameters are refused.
          */
         get: operations["getChannelTranscripts"];
         put?: never;
@@ -379,7 +379,7 @@ export interface components {
         };
         VideoError: {
             /**
-             * @description Why this video has no transcript here. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the languages asked for. `video_unavailable`: This video was removed or is not available. `video_private`: This video is private. `video_members_only`: This video is for the channel's members only. `video_age_restricted`: This video is age-restricted and cannot be read without signing in. `video_not_live_yet`: This video is announced and has not started yet. `video_live`: This video is live at the moment; captions come after it has ended. `upstream_blocked`: The platform refused to answer this service. Try again later. `upstream_timeout`: The transcript did not arrive before the deadline of this call. `upstream_failure`: The platform answered in a way that could not be read. Try again later.
+             * @description Why this video has no transcript here. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. `upstream_blocked`: The platform blocked the request of this service. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: The response of the platform could not be read. Retry later.
              * @example transcript_unavailable
              * @enum {string}
              */
@@ -893,19 +893,19 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The channel: a handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
+                /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description One entry for each upload, newest first. The body is streamed in this order; as lines (`Accept: application/x-ndjson`) in the order in which the videos are finished. */
+            /** @description One entry for each upload. JSON is streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for callers that accept gzip, and comes as lines to those that ask for them. */
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
                     Vary?: string;
                     /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
