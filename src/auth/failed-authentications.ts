@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { normalizeIp } from '@nestjs/throttler';
 import { LRUCache } from 'lru-cache';
 import { SharedCounts } from '../cache/shared-counts.js';
-import { RateLimitedError } from '../domain/errors.js';
+import { TooManyFailedAuthenticationsError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { RejectionCounts } from '../rate-limit/rejection-counts.js';
 import type { InboundCall } from './inbound-call.js';
@@ -58,7 +58,7 @@ export class FailedAuthentications {
    * Counts one failure, of API keys and of the admin token apart: for the address, for the IPv6 site that it is in, and
    * for the admin token over all addresses. The narrowest comes first, so that one address alone cannot use up the rest.
    *
-   * @throws RateLimitedError when any of them has failed too often in the last minute
+   * @throws TooManyFailedAuthenticationsError when any of them has failed too often in the last minute
    */
   async note(call: InboundCall, credential: Credential = 'API key'): Promise<void> {
     const scopes = scopesOf(call.address, credential);
@@ -81,10 +81,7 @@ export class FailedAuthentications {
   private refuse(call: InboundCall, credential: Credential, { failuresMax }: Scope, waitSeconds: number): never {
     this.events.count('failing_address');
     setRateLimitHeaders(call, failuresMax, waitSeconds);
-    throw new RateLimitedError(
-      `Too many requests from this address had no valid ${credential}. With one, a request is answered at once.`,
-      waitSeconds,
-    );
+    throw new TooManyFailedAuthenticationsError(credential, waitSeconds);
   }
 }
 

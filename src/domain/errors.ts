@@ -193,3 +193,52 @@ export class ServiceUnavailableError extends DomainError {
     super(message, cause);
   }
 }
+
+/** An API key exceeded its rate limit. */
+export class RequestRateExceededError extends RateLimitedError {
+  constructor(requestsPerMinute: number, retryAfterSeconds: number) {
+    super(
+      `Rate limit of ${requestsPerMinute} requests per minute exceeded. Retry after ${inSeconds(retryAfterSeconds)}.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** An API key has the maximum number of requests in flight. */
+export class ConcurrencyLimitReachedError extends RateLimitedError {
+  constructor(requestsMax: number, retryAfterSeconds: number) {
+    const requests = requestsMax === 1 ? '1 request' : `${requestsMax} requests`;
+    super(
+      `Concurrency limit of ${requests} for this key reached. Retry when a running request has ended.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** An address sent too many requests without a valid credential. */
+export class TooManyFailedAuthenticationsError extends RateLimitedError {
+  constructor(credential: 'API key' | 'admin token', retryAfterSeconds: number) {
+    super(
+      `Too many requests from this address without a valid ${credential}. Retry after ${inSeconds(retryAfterSeconds)}, ` +
+        `or send a valid ${credential}, which is accepted at once.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** The process has the maximum number of requests in flight. */
+export class ServiceAtCapacityError extends ServiceUnavailableError {
+  constructor(retryAfterSeconds: number) {
+    super('The service is at capacity. Nothing was charged. Retry shortly.', retryAfterSeconds);
+  }
+}
+
+export class DatabaseUnavailableError extends ServiceUnavailableError {
+  constructor(retryAfterSeconds: number, cause?: unknown) {
+    super('The service cannot reach its database. Nothing was charged. Retry shortly.', retryAfterSeconds, cause);
+  }
+}
+
+function inSeconds(seconds: number): string {
+  return seconds === 1 ? '1 second' : `${seconds} seconds`;
+}

@@ -6,17 +6,17 @@ const count = seconds;
 
 /** Absent while the limit is turned off. */
 export const RATE_LIMIT_HEADERS = {
-  'X-RateLimit-Limit': count('Calls that the key may make in a minute.'),
-  'X-RateLimit-Remaining': count('How many of them are left.'),
+  'X-RateLimit-Limit': count('The maximum number of requests per minute with this API key.'),
+  'X-RateLimit-Remaining': count('The number of requests that remain in the current minute.'),
   'X-RateLimit-Reset': seconds(
-    'Seconds until the oldest call of the last minute counts no more, and one more is left.',
+    'Seconds until the oldest request leaves the one-minute window, which allows another request.',
   ),
 };
 
 export const QUOTA_HEADERS = {
-  'X-Quota-Limit': count('Transcripts a month that the organization has.'),
-  'X-Quota-Remaining': count('How many are left when this call has reserved what it could cost.'),
-  'X-Quota-Reset': seconds('Seconds until the next calendar month (UTC) begins.'),
+  'X-Quota-Limit': count('The monthly limit of the organization, in transcripts.'),
+  'X-Quota-Remaining': count('Transcripts that remain this month, after the maximum cost of this request has been reserved.'),
+  'X-Quota-Reset': seconds('Seconds until the quota resets, at the start of the next calendar month (UTC).'),
 };
 
 /** What a page on another origin may read beside the body. */

@@ -2,9 +2,9 @@ import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
 import { setInboundCall } from '../auth/inbound-call.js';
-import { ServiceUnavailableError } from '../domain/errors.js';
+import { ServiceAtCapacityError } from '../domain/errors.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
-import { errorBody, type ErrorBody } from '../http/error-body.js';
+import { errorBody, type ErrorBodyDto } from '../http/error-body.js';
 import { requestIdFrom } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
@@ -73,13 +73,12 @@ export class MessageCalls {
   private refusedUnread(message: unknown): RpcException {
     const requestId = requestIdFrom(fieldsOf(message)['requestId']);
     const log: Record<string, unknown> = {};
-    const text = 'The service is at capacity. Nothing was charged. Retry shortly.';
-    const body = this.refusal(new ServiceUnavailableError(text, RETRY_AFTER_SECONDS), requestId, log);
+    const body = this.refusal(new ServiceAtCapacityError(RETRY_AFTER_SECONDS), requestId, log);
     this.writeLine({ requestId, ...log });
     return new RpcException(body);
   }
 
-  private refusal(error: unknown, requestId: string, log: Record<string, unknown>): ErrorBody {
+  private refusal(error: unknown, requestId: string, log: Record<string, unknown>): ErrorBodyDto {
     const refusal = asDomainError(error, requestId);
     const { code, message, retryable, retryAfterSeconds } = refusal;
     log['code'] = code;

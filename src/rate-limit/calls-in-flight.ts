@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Optional, type BeforeApplicationShutdown } from '@nestjs/common';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
-import { RateLimitedError, ServiceUnavailableError } from '../domain/errors.js';
+import { ConcurrencyLimitReachedError, ServiceAtCapacityError } from '../domain/errors.js';
 import { RejectionCounts } from './rejection-counts.js';
 
 /** Nobody knows when a call that runs will end; this is a pause that does not hammer. */
@@ -59,7 +59,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
   /**
    * Takes a place for a call until `ended` resolves.
    *
-   * @throws RateLimitedError when the key has too many calls in flight, ServiceUnavailableError when the process has
+   * @throws ConcurrencyLimitReachedError for the key, ServiceAtCapacityError for the process
    */
   async acquire(keyId: string, ended: Promise<void>): Promise<void> {
     const { CALLS_PER_KEY, CALLS_PER_PROCESS } = this.environment;
@@ -117,14 +117,14 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     }
   }
 
-  private tooManyOfKey(): RateLimitedError {
+  private tooManyOfKey(): ConcurrencyLimitReachedError {
     this.events.count('key_in_flight');
-    return tooManyOfKey(this.environment.CALLS_PER_KEY);
+    return new ConcurrencyLimitReachedError(this.environment.CALLS_PER_KEY, RETRY_AFTER_SECONDS);
   }
 
-  private tooManyOfProcess(): ServiceUnavailableError {
+  private tooManyOfProcess(): ServiceAtCapacityError {
     this.events.count('process_in_flight');
-    return tooManyOfProcess();
+    return new ServiceAtCapacityError(RETRY_AFTER_SECONDS);
   }
 
   private change(keyId: string, by: 1 | -1): void {
@@ -137,19 +137,4 @@ export class CallsInFlight implements BeforeApplicationShutdown {
 
 function nameOf(keyId: string): string {
   return `ct:calls:${keyId}`;
-}
-
-function tooManyOfKey(max: number): RateLimitedError {
-  const calls = max === 1 ? '1 request' : `${max} requests`;
-  return new RateLimitedError(
-    `Concurrency limit of ${calls} for this key reached. Retry when a running request has ended.`,
-    RETRY_AFTER_SECONDS,
-  );
-}
-
-function tooManyOfProcess(): ServiceUnavailableError {
-  return new ServiceUnavailableError(
-    'The service is at capacity. Nothing was charged. Retry shortly.',
-    RETRY_AFTER_SECONDS,
-  );
 }

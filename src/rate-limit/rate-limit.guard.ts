@@ -1,6 +1,6 @@
 import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
 import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
-import { RateLimitedError } from '../domain/errors.js';
+import { RateLimitedError, RequestRateExceededError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { RejectionCounts } from './rejection-counts.js';
 import { callerOf } from '../auth/caller.js';
@@ -51,13 +51,6 @@ export class RateLimitGuard extends ThrottlerGuard {
   protected override throwThrottlingException(context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
     const { limit, timeToBlockExpire: waitSeconds } = detail;
     setRateLimitHeaders(inboundCallOf(context), limit, waitSeconds);
-    throw new RateLimitedError(
-      `Rate limit of ${limit} requests per minute exceeded. Retry after ${inSeconds(waitSeconds)}.`,
-      waitSeconds,
-    );
+    throw new RequestRateExceededError(limit, waitSeconds);
   }
-}
-
-export function inSeconds(seconds: number): string {
-  return seconds === 1 ? '1 second' : `${seconds} seconds`;
 }

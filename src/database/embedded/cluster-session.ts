@@ -69,7 +69,7 @@ export class ClusterSession {
   }
 
   private async query(expression: string): Promise<boolean> {
-    const { rows } = await this.client.query<{ result: unknown }>(`SELECT ${expression} AS answer`);
+    const { rows } = await this.client.query<{ result: unknown }>(`SELECT ${expression} AS result`);
     return rows[0]?.result === true;
   }
 }

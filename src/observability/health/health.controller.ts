@@ -5,7 +5,7 @@ import { ApiErrors } from '../../http/error-docs.js';
 import { HealthService } from './health.service.js';
 import { LiveDto, ReadyDto } from './dto/health.dto.js';
 
-/** Probes for whoever runs the service. */
+/** Probes for load balancers and orchestrators. */
 @ApiTags('health')
 @Controller('health')
 @ApiErrors('method_not_allowed')
@@ -13,7 +13,12 @@ export class HealthController {
   constructor(private readonly health: HealthService) {}
 
   @Get('live')
-  @ApiOperation({ security: [], operationId: 'getLive', summary: 'Whether the process answers; touches nothing else' })
+  @ApiOperation({
+    security: [],
+    operationId: 'getLive',
+    summary: 'Check liveness',
+    description: 'Responds while the process runs, without checking any dependency.',
+  })
   @ApiOkResponse({ type: LiveDto, description: 'The process is alive.' })
   live(): LiveDto {
     return { status: 'ok' };
@@ -23,15 +28,16 @@ export class HealthController {
   @ApiOperation({
     security: [],
     operationId: 'getReady',
-    summary: 'Whether requests can be served; names each dependency',
+    summary: 'Check readiness',
+    description: 'Checks whether the service can serve requests, and reports the state of each dependency.',
   })
   @ApiOkResponse({
     type: ReadyDto,
-    description: 'Requests are served; `degraded` when a dependency that is not critical is away.',
+    description: 'The service can serve requests. The status is `degraded` while a non-critical dependency is down.',
   })
   @ApiServiceUnavailableResponse({
     type: ReadyDto,
-    description: 'A critical dependency is away, or the service is shutting down.',
+    description: 'A critical dependency is down, or the service is shutting down.',
   })
   async ready(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
     const readiness = await this.health.readiness();

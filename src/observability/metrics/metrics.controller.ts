@@ -1,16 +1,15 @@
 import { Controller, Get, Header, UseGuards } from '@nestjs/common';
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { ApiErrors, type OwnError } from '../../http/error-docs.js';
+import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { MetricsGuard, MetricsTokenError } from './metrics.guard.js';
 import { MetricsRegistry } from './metrics-registry.js';
 
 /** The name of the metrics token's scheme in the OpenAPI document. */
 export const METRICS_TOKEN_SCHEME = 'metricsToken';
 
-const TOKEN_NEEDED: OwnError = {
-  code: 'unauthorized',
-  title: 'No metrics token, or a wrong one, while `METRICS_TOKEN` is set',
-  message: new MetricsTokenError().message,
+const TOKEN_REQUIRED: ErrorExample = {
+  title: 'The metrics token is missing or invalid, while `METRICS_TOKEN` is set',
+  error: new MetricsTokenError(),
 };
 
 const EXAMPLE = [
@@ -21,7 +20,7 @@ const EXAMPLE = [
   '',
 ].join('\n');
 
-/** Figures for whoever runs the service. */
+/** Prometheus metrics of the process. */
 @ApiTags('metrics')
 @Controller('metrics')
 @UseGuards(MetricsGuard)
@@ -33,13 +32,15 @@ export class MetricsController {
   @Header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
   @ApiOperation({
     operationId: 'getMetrics',
-    summary: 'Figures of this process in the text format of Prometheus; open unless `METRICS_TOKEN` is set',
+    summary: 'Retrieve metrics',
+    description:
+      'Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.',
   })
   @ApiOkResponse({
-    description: 'All figures. What they mean is in docs/operations.md.',
+    description: 'All metrics. docs/operations.md describes them.',
     content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
   })
-  @ApiErrors(TOKEN_NEEDED, 'method_not_allowed', 'internal_error')
+  @ApiErrors(TOKEN_REQUIRED, 'method_not_allowed', 'internal_error')
   show(): Promise<string> {
     return this.metrics.text();
   }

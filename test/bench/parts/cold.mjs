@@ -33,7 +33,12 @@ async function start(bench, { name, file, args = [], atOnce = Infinity }, fakeYo
     const collect = (channel) => callService(bench, service, channel);
     return { program: service.program, collect, stop: service.stop };
   }
-  const env = { ...process.env, NODE_ENV: 'production', FAKE_YOUTUBE_URL: fakeYoutube.url, REQUESTS_AT_ONCE: String(atOnce) };
+  const env = {
+    ...process.env,
+    NODE_ENV: 'production',
+    FAKE_YOUTUBE_URL: fakeYoutube.url,
+    REQUESTS_AT_ONCE: String(atOnce),
+  };
   const program = new Program(name, [`bench/programs/${file}`, ...args], { env });
   await Promise.race([program.ready, program.ended.then(() => Promise.reject(new Error(`${name} did not start`)))]);
   const collect = async (channel) => {
