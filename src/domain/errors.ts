@@ -219,8 +219,8 @@ export class ConcurrencyLimitReachedError extends RateLimitedError {
 export class TooManyFailedAuthenticationsError extends RateLimitedError {
   constructor(credential: 'API key' | 'admin token', retryAfterSeconds: number) {
     super(
-      `Too many requests from this address without a valid ${credential}. Retry after ${inSeconds(retryAfterSeconds)}, ` +
-        `or send a valid ${credential}, which is accepted at once.`,
+      `Too many requests without a valid ${credential} from this address. Retry with a valid ${credential}, or after ` +
+        `${inSeconds(retryAfterSeconds)}.`,
       retryAfterSeconds,
     );
   }

@@ -20,6 +20,7 @@ import { ERROR_STATUS } from './error-status.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
 import { InternalError, MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
+const INVALID_REQUEST = 'A parameter or a field is invalid';
 const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';
 
 /** An error of an operation in the OpenAPI document. Code, message and fields are those of the error that is thrown. */
@@ -32,7 +33,7 @@ export interface ErrorExample {
 
 /** The errors that more than one operation has. */
 const EXAMPLES = {
-  invalid_request: invalidRequest('page', '"page" is not a parameter of this operation.'),
+  invalid_request: { title: INVALID_REQUEST, error: unknownParameter('page') },
   unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
   invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
   failed_authentications: {
@@ -80,16 +81,22 @@ const EXAMPLES = {
   upstream_timeout: { title: 'YouTube did not respond in time', error: new UpstreamError('upstream_timeout') },
 } satisfies Record<string, ErrorExample>;
 
-/** A 400 response that names one invalid parameter or field. */
-export function invalidRequest(field: string, message: string): ErrorExample {
-  return { title: 'A parameter or a field is invalid', error: new InvalidRequestError([{ field, message }]) };
+/** The error of a parameter or a body field that fails validation. */
+export function invalidField(field: string, message: string): InvalidRequestError {
+  return new InvalidRequestError([{ field, message }]);
+}
+
+export function unknownParameter(name: string): InvalidRequestError {
+  return invalidField(name, `"${name}" is not a parameter of this operation.`);
 }
 
 /** Documents the errors of an operation: one response per status, with an example of each error. */
-export function ApiErrors(...errors: (keyof typeof EXAMPLES | ErrorExample)[]): MethodDecorator & ClassDecorator {
+export function ApiErrors(
+  ...errors: (keyof typeof EXAMPLES | ErrorExample | InvalidRequestError)[]
+): MethodDecorator & ClassDecorator {
   const byStatus = new Map<number, ErrorExample[]>();
-  for (const name of errors) {
-    const example: ErrorExample = typeof name === 'string' ? EXAMPLES[name] : name;
+  for (const given of errors) {
+    const example = exampleOf(given);
     const status = example.status ?? ERROR_STATUS[example.error.code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), example]);
   }
@@ -97,6 +104,11 @@ export function ApiErrors(...errors: (keyof typeof EXAMPLES | ErrorExample)[]): 
     ApiExtraModels(ErrorBodyDto),
     ...[...byStatus].map(([status, examples]) => apiErrorResponse(status, examples)),
   );
+}
+
+function exampleOf(given: keyof typeof EXAMPLES | ErrorExample | InvalidRequestError): ErrorExample {
+  if (typeof given === 'string') return EXAMPLES[given];
+  return given instanceof InvalidRequestError ? { title: INVALID_REQUEST, error: given } : given;
 }
 
 function apiErrorResponse(status: number, examples: readonly ErrorExample[]): MethodDecorator & ClassDecorator {

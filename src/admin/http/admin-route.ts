@@ -1,8 +1,7 @@
 import { applyDecorators, HttpCode, HttpStatus, Logger, UseGuards, UseInterceptors, type Type } from '@nestjs/common';
 import { ApiBearerAuth, ApiExtraModels, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { InvalidRequestError } from '../../domain/errors.js';
-import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
+import { ApiErrors, invalidField, type ErrorExample } from '../../http/error-docs.js';
 import { JsonBody } from '../../http/json-body.js';
 import { requestContext } from '../../http/request-context.js';
 import { RouteNotFoundError } from '../../http/routing-errors.js';
@@ -69,17 +68,16 @@ export function ApiKeyId(): MethodDecorator {
 
 /** The errors of a route that reads a body. */
 export function ApiBodyErrors(): MethodDecorator & ClassDecorator {
-  const invalidBody = (message: string) => new InvalidRequestError([{ field: 'body', message }]);
   return ApiErrors(
     {
       status: HttpStatus.PAYLOAD_TOO_LARGE,
       title: 'The body is too large',
-      error: invalidBody('The body has more than 16384 bytes.'),
+      error: invalidField('body', 'The body has more than 16384 bytes.'),
     },
     {
       status: HttpStatus.UNSUPPORTED_MEDIA_TYPE,
       title: 'The body is not JSON',
-      error: invalidBody('Send the body as uncompressed JSON in UTF-8, with Content-Type: application/json.'),
+      error: invalidField('body', 'Send the body as uncompressed JSON in UTF-8, with Content-Type: application/json.'),
     },
   );
 }

@@ -1,11 +1,17 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors, invalidRequest } from '../../http/error-docs.js';
+import { ApiErrors, unknownParameter } from '../../http/error-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
-import { InactiveKeyError } from '../../organizations/organization-errors.js';
+import {
+  GRACE_HOURS_MAX,
+  InactiveKeyError,
+  InvalidLifetimeError,
+  KEY_LIFETIME_DAYS_MAX,
+  UnknownCursorError,
+} from '../../organizations/organization-errors.js';
 import { toIssuedKeyDto, toKeyDto, toRevokedKeyDto, toRotatedKeyDto } from '../to-dto.js';
 import {
   AdminRoutes,
@@ -46,10 +52,7 @@ export class AdminKeysController {
     description: 'The response contains the key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, IssuedKeyDto, 'The new key, including its plaintext.', ISSUED_KEY)
-  @ApiErrors(
-    invalidRequest('expiresInDays', 'expiresInDays must be an integer from 1 to 36500.'),
-    ORGANIZATION_NOT_FOUND,
-  )
+  @ApiErrors(new InvalidLifetimeError('expiresInDays', 1, KEY_LIFETIME_DAYS_MAX), ORGANIZATION_NOT_FOUND)
   @ApiBodyErrors()
   async issue(
     @Param('id') id: string,
@@ -67,10 +70,7 @@ export class AdminKeysController {
   @ApiOrganizationId()
   @ApiOperation({ operationId: 'listKeys', summary: 'List the API keys of an organization' })
   @ApiResult(HttpStatus.OK, KeysPageDto, 'A page of keys, oldest first.', { keys: [KEY], next: null })
-  @ApiErrors(
-    invalidRequest('after', 'after must be the "next" value of a page of this list, not "key_x".'),
-    ORGANIZATION_NOT_FOUND,
-  )
+  @ApiErrors(new UnknownCursorError('key_x'), ORGANIZATION_NOT_FOUND)
   async list(@Param('id') id: string, @Query() { limit: count, after }: PageQueryDto): Promise<KeysPageDto> {
     const { id: organizationId } = await this.organizations.get(id);
     const { items, next } = await this.keys.list(organizationId, { count, after });
@@ -87,7 +87,7 @@ export class AdminKeysController {
       'response contains the new key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, RotatedKeyDto, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)
-  @ApiErrors(invalidRequest('graceHours', 'graceHours must be an integer from 0 to 8760.'), KEY_NOT_FOUND, {
+  @ApiErrors(new InvalidLifetimeError('graceHours', 0, GRACE_HOURS_MAX), KEY_NOT_FOUND, {
     title: 'The key is revoked, expired or already replaced',
     error: new InactiveKeyError(KEY.id),
   })
@@ -114,7 +114,7 @@ export class AdminKeysController {
       'revoked: `stillValid` lists those whose grace period has not ended.',
   })
   @ApiResult(HttpStatus.OK, RevokedKeyDto, 'The revoked key.', REVOKED_KEY)
-  @ApiErrors(invalidRequest('force', '"force" is not a parameter of this operation.'), KEY_NOT_FOUND)
+  @ApiErrors(unknownParameter('force'), KEY_NOT_FOUND)
   async revoke(
     @Param('id') id: string,
     @Query() _query: NoParameters,

@@ -1,9 +1,10 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors, invalidRequest } from '../../http/error-docs.js';
+import { ApiErrors, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { UnknownCursorError } from '../../organizations/organization-errors.js';
 import { toDeletedOrganizationDto, toOrganizationDto } from '../to-dto.js';
 import {
   ADMIN_DISABLED,
@@ -32,7 +33,7 @@ export class AdminOrganizationsController {
   @Post()
   @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
   @ApiResult(HttpStatus.CREATED, OrganizationDto, 'The new organization.', ORGANIZATION)
-  @ApiErrors(invalidRequest('plan', 'plan must be free or pro.'), ADMIN_DISABLED)
+  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ADMIN_DISABLED)
   @ApiBodyErrors()
   async create(
     @Body() body: CreateOrganizationDto,
@@ -51,10 +52,7 @@ export class AdminOrganizationsController {
     organizations: [ORGANIZATION],
     next: null,
   })
-  @ApiErrors(
-    invalidRequest('after', 'after must be the "next" value of a page of this list, not "org_x".'),
-    ADMIN_DISABLED,
-  )
+  @ApiErrors(new UnknownCursorError('org_x'), ADMIN_DISABLED)
   async list(@Query() { limit: count, after }: PageQueryDto): Promise<OrganizationsPageDto> {
     const { items, next } = await this.organizations.list({ count, after });
     return { organizations: items.map(toOrganizationDto), next };
@@ -64,7 +62,7 @@ export class AdminOrganizationsController {
   @ApiOrganizationId()
   @ApiOperation({ operationId: 'getOrganization', summary: 'Retrieve an organization' })
   @ApiResult(HttpStatus.OK, OrganizationDto, 'The organization.', ORGANIZATION)
-  @ApiErrors(invalidRequest('month', '"month" is not a parameter of this operation.'), ORGANIZATION_NOT_FOUND)
+  @ApiErrors(unknownParameter('month'), ORGANIZATION_NOT_FOUND)
   async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<OrganizationDto> {
     return toOrganizationDto(await this.organizations.get(id));
   }
@@ -78,7 +76,7 @@ export class AdminOrganizationsController {
   })
   @ApiResult(HttpStatus.OK, OrganizationDto, 'The updated organization.', ORGANIZATION)
   @ApiErrors(
-    invalidRequest('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
+    invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
     ORGANIZATION_NOT_FOUND,
   )
   @ApiBodyErrors()
@@ -104,7 +102,7 @@ export class AdminOrganizationsController {
       'usage of the organization remains available by its ID.',
   })
   @ApiResult(HttpStatus.OK, DeletedOrganizationDto, 'The deleted organization.', DELETED_ORGANIZATION)
-  @ApiErrors(invalidRequest('force', '"force" is not a parameter of this operation.'), ORGANIZATION_NOT_FOUND)
+  @ApiErrors(unknownParameter('force'), ORGANIZATION_NOT_FOUND)
   async delete(
     @Param('id') id: string,
     @Query() _query: NoParameters,

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors, invalidRequest } from '../../http/error-docs.js';
+import { ApiErrors, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
@@ -38,7 +38,7 @@ export class AdminUsageController {
       'sum of its settled calls. The usage of a deleted organization remains available, for invoicing.',
   })
   @ApiResult(HttpStatus.OK, AdminUsageDto, 'The usage of the current calendar month.', ADMIN_USAGE)
-  @ApiErrors(invalidRequest('verify', 'verify must be true or false, given once.'), ORGANIZATION_NOT_FOUND)
+  @ApiErrors(invalidField('verify', 'verify must be true or false, given once.'), ORGANIZATION_NOT_FOUND)
   async usage(@Param('id') id: string, @Query() { verify }: UsageQueryDto): Promise<AdminUsageDto> {
     const { id: organizationId } = await this.organizations.getIncludingDeleted(id);
     const usage = await this.quota.usage(organizationId, { deleted: true });
@@ -52,7 +52,7 @@ export class AdminUsageController {
     description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
   })
   @ApiResult(HttpStatus.OK, PrunedDto, 'What was removed.', PRUNED)
-  @ApiErrors(invalidRequest('months', '"months" is not a parameter of this operation.'), ADMIN_DISABLED)
+  @ApiErrors(unknownParameter('months'), ADMIN_DISABLED)
   @ApiBodyErrors()
   async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Req() request: Request): Promise<PrunedDto> {
     const dto = await this.retention.prune();

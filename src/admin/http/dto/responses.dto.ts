@@ -149,7 +149,7 @@ class VerificationDto implements Verification {
 
 @ApiSchema({ name: 'AdminUsage' })
 export class AdminUsageDto extends UsageDto {
-  @ApiProperty({ description: 'The calendar month (UTC) that the counts apply to.' })
+  @ApiProperty({ type: MonthDto, description: 'The calendar month (UTC) that the counts apply to.' })
   override period: MonthDto;
 
   @ApiPropertyOptional(dateTime('When the organization was deleted. Present only for a deleted organization.'))
