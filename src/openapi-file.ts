@@ -5,8 +5,8 @@ import { Environment } from './config/environment.js';
 import { createDocument } from './openapi.js';
 
 /**
- * Writes the OpenAPI document of the built service to the file that is named. Nothing of the service is started: a
- * preview knows the routes, and opens neither the database nor a port.
+ * Writes the OpenAPI document of the built service to a file. Nest's preview mode reads the routes without starting the
+ * service, so neither the database nor a port is opened.
  */
 async function write(file: string | undefined): Promise<void> {
   if (file === undefined) throw new Error('Usage: node dist/openapi-file.js FILE');
