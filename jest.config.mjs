@@ -2,10 +2,7 @@ const shared = {
   testEnvironment: 'node',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: {
-    '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^@nestjs/throttler$': '<rootDir>/test/throttler-in-jest.mjs',
-  },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

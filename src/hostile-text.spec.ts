@@ -35,7 +35,7 @@ import { attributeOf, nextTag } from './platform/youtube/captions/xml-tags.js';
 const VIDEO_ID = 'aaaaaaaaaaa';
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
 
-/** What is repeated to fill a text, after a beginning that a reader goes into and before an end that it stumbles over. */
+/** Repeated to fill a text, between a start that makes the parser begin its work and an end that makes it fail. */
 const PIECES = [
   ...[' ', '\n', '\t\u00a0', '\u200b', '<', '>', '<i a=', '<i ', '<i a= ', '<br', '<br ', '</c.', '<c.a', '<!--', '<?'],
   ...['&', '&#', '&#1', '&amp;', '&amp;amp;', '"', "'", ' t="', " t='", ' t=', '<text start="0">', '<p t="0">', '<s>'],
@@ -79,7 +79,7 @@ const PIECES = [
 ];
 const ENDS = ['', '\u0000>x"/>'];
 
-/** Readers of a text from outside, with beginnings that lead into their work. */
+/** Parsers of untrusted text, with starts that each of them accepts. */
 const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (text: string) => unknown }>> = {
   plainText: { begin: ['', '<i', '<font a=', '</c.', '<br'], read: plainText },
   decodeEntities: { begin: ['', '&'], read: decodeEntities },
@@ -130,8 +130,8 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   parseLanguages: { begin: ['', 'en-'], read: parseLanguages },
   parseName: { begin: [''], read: parseName },
   isWellFormedKey: { begin: ['', 'ctk_'], read: isWellFormedKey },
-  withoutKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
-  hidingSecrets: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
+  redactApiKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
+  createRedactor: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   requestIdFrom: { begin: [''], read: (text) => requestIdFrom(text) },
   bearerToken: { begin: ['', 'Bearer '], read: (text) => bearerToken(requestWith(text)) },
   readQuery: { begin: ['', 'a='], read: readQuery },
@@ -142,7 +142,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   fieldsOf: { begin: ['{"id":"'], read: (text) => fieldsOf(JSON.parse(text)) },
 };
 
-describe('the time of a reader of outside text is linear in the length of the text', () => {
+describe('the time of a parser of untrusted text is linear in the length of the text', () => {
   it.each(Object.entries(TEXT_READERS))('%s', (_name, { begin, read }) => {
     for (const start of begin) {
       for (const piece of PIECES) for (const end of ENDS) expectLinear(read, start, piece, end);
@@ -154,7 +154,7 @@ describe('the time of a reader of outside text is linear in the length of the te
     ['a tag of spaces', '<font', ' ', 'x'],
     ['opened tags', '', '<i a=', ''],
     ['opened brackets before one end', '', '<', '>'],
-  ])('a caption of a megabyte is read in milliseconds: %s', (_case, start, piece, end) => {
+  ])('a caption of a megabyte is parsed in milliseconds: %s', (_case, start, piece, end) => {
     const cue = start + piece.repeat(1_000_000 / piece.length) + end;
     const escaped = cue.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
     expect(superLinearGrowth((length) => () => plainText(cue.slice(0, length)), 1_048_576)).toBeUndefined();
@@ -164,7 +164,7 @@ describe('the time of a reader of outside text is linear in the length of the te
       JSON.stringify({ events: [{ segs: [{ utf8: cue }] }] }),
     ]) {
       const read = body.startsWith('{') ? readCaptionJson3 : readCaptionXml;
-      // The cue is longer than any real one, so that it is refused after all.
+      // The cue is longer than the maximum, so the parser rejects it in the end.
       expect(() => read(body)).toThrow('a cue of at most');
     }
   });
@@ -172,7 +172,7 @@ describe('the time of a reader of outside text is linear in the length of the te
 
 const LINE = ` ${'x '.repeat(20)}`;
 
-/** Readers of documents and JSON from outside, by what there is a lot of in it. */
+/** Parsers of untrusted documents and JSON, by the part that is repeated. */
 const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> = {
   'captions of many events': reading(readCaptionJson3, (count) =>
     JSON.stringify({ events: many(count, (index) => ({ tStartMs: -index, segs: [{ utf8: 'a' }] })) }),
@@ -239,7 +239,7 @@ const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> =
   'a message of many fields': reading(fieldsOf, fields),
 };
 
-describe('the time of a reader of outside documents is linear in the number of their parts', () => {
+describe('the time of a parser of untrusted documents is linear in the number of their parts', () => {
   it.each(Object.entries(PART_READERS))('%s', (_name, prepare) => {
     const growth = superLinearGrowth((count) => {
       const read = prepare(count);
@@ -276,7 +276,7 @@ function expectLinear(read: (text: string) => unknown, start: string, piece: str
   expect({ start, piece, end, growth }).toEqual({ start, piece, end, growth: undefined });
 }
 
-/** Refusals are as good as readings here, unless the reader ran out of stack. */
+/** An error is as valid as a result here, except a stack overflow. */
 function attempt(read: () => unknown): void {
   try {
     read();

@@ -4,10 +4,7 @@ import { AppModule } from './app.module.js';
 import { Environment } from './config/environment.js';
 import { createDocument } from './openapi.js';
 
-/**
- * Writes the OpenAPI document of the built service to a file. Nest's preview mode reads the routes without starting the
- * service, so neither the database nor a port is opened.
- */
+/** Writes the OpenAPI document to a file. In Nest's preview mode the routes exist, but no provider is created. */
 async function write(file: string | undefined): Promise<void> {
   if (file === undefined) throw new Error('Usage: node dist/openapi-file.js FILE');
   const app = await NestFactory.create(AppModule.with(new Environment()), { preview: true, logger: ['error'] });

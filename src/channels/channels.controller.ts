@@ -9,7 +9,6 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { callerOf } from '../auth/caller.js';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
@@ -107,8 +106,7 @@ export class ChannelsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const caller = callerOf(request);
-    const { requestId, startedAtMs, log } = requestContext(request);
+    const { caller, requestId, startedAtMs, log } = requestContext(request);
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, startedAtMs);
     onResponseEnd(response, () => call.disconnect());
     const plan = await this.transcripts.prepare(

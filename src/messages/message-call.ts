@@ -1,16 +1,12 @@
-import type { InboundCall } from '../auth/inbound-call.js';
-import { requestIdFrom } from '../http/request-context.js';
+import { RequestContext, requestIdFrom } from '../http/request-context.js';
 import type { MessageSlot } from './connection-calls.js';
 import { fieldsOf } from './transcripts-message.js';
 import type { ReplyChannel } from './reply-channel.js';
 
 /** A call that came as a message: who makes it, and whether somebody still waits for it. */
-export class MessageCall implements InboundCall {
+export class MessageCall extends RequestContext {
   readonly credentialLocation = 'the field "apiKey" of the message';
-  readonly startedAtMs = performance.now();
-  readonly requestId: string;
   readonly apiKey: string | undefined;
-  readonly log: Record<string, unknown> = {};
   /** Aborted when nobody waits for the answer any more. */
   readonly disconnected: AbortSignal;
   private readonly leaving = new AbortController();
@@ -18,15 +14,13 @@ export class MessageCall implements InboundCall {
   private end: () => void;
   private readonly over = new Promise<void>((resolve) => (this.end = resolve));
 
-  /** @param subject the context that Nest hands on with the message */
   constructor(
-    readonly subject: object,
     message: unknown,
     readonly replyChannel: ReplyChannel,
   ) {
     const { apiKey, requestId } = fieldsOf(message);
+    super(requestIdFrom(requestId));
     this.apiKey = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
-    this.requestId = requestIdFrom(requestId);
     this.disconnected = this.leaving.signal;
     this.slot = replyChannel.begin(() => this.disconnect());
   }

@@ -1,11 +1,10 @@
 import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
-import { setInboundCall } from '../auth/inbound-call.js';
 import { ServiceAtCapacityError } from '../domain/errors.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
 import { errorBody, type ErrorBodyDto } from '../http/error-body.js';
-import { requestIdFrom } from '../http/request-context.js';
+import { requestContext, requestIdFrom, setRequestContext } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 import { activeTracer, type ServerSpan } from '../observability/tracing/tracer.js';
@@ -30,14 +29,13 @@ export class MessageCalls {
     this.logger.log({ event: 'message_refusals_not_logged', counts }),
   );
   private readonly running = new Set<MessageCall>();
-  private readonly exchanges = new WeakMap<object, MessageCall>();
 
   constructor(private readonly shutdown: ShutdownState) {}
 
   /** What is known of the message that came with a context. */
   exchange(context: object): MessageCall {
-    const exchange = this.exchanges.get(context);
-    if (!exchange) throw new Error('The message came past the hook that opens its exchange.');
+    const exchange = requestContext(context);
+    if (!(exchange instanceof MessageCall)) throw new Error('The call did not arrive as a message.');
     return exchange;
   }
 
@@ -46,9 +44,8 @@ export class MessageCalls {
     const rpc = context.switchToRpc();
     const subject = rpc.getContext<object>();
     if (replyChannel.isFull) return throwError(() => this.refusedUnread(rpc.getData<unknown>()));
-    const exchange = new MessageCall(subject, rpc.getData<unknown>(), replyChannel);
-    this.exchanges.set(subject, exchange);
-    setInboundCall(subject, exchange);
+    const exchange = new MessageCall(rpc.getData<unknown>(), replyChannel);
+    setRequestContext(subject, exchange);
     this.running.add(exchange);
     const reply = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
       catchError((error: unknown) =>

@@ -1,7 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
-import { callerOf } from '../auth/caller.js';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { serializeNdjson } from '../transcripts/response/serialization.js';
 import { Environment } from '../config/environment.js';
@@ -26,8 +25,8 @@ export class MessagesController {
     const exchange = this.calls.exchange(context);
     exchange.passed();
     const { id, query } = await readTranscriptsMessage(message);
-    const { organization, keyId } = callerOf(context);
     const { requestId, log, disconnected } = exchange;
+    const { organization, keyId } = exchange.caller;
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, exchange.startedAtMs);
     disconnected.addEventListener('abort', () => call.disconnect(), { once: true });
     if (disconnected.aborted) call.disconnect();

@@ -4,6 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
+import { withTimeout } from '../domain/with-timeout.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { MessageCalls } from './message-calls.js';
@@ -39,19 +40,10 @@ export async function startMessages(app: NestExpressApplication, environment: En
   app.get(ShutdownState).servers.push({
     close: async (graceMs) => {
       await server.stopAccepting();
-      await within(calls.idle(), graceMs);
+      await withTimeout(calls.idle(), graceMs);
       calls.disconnectAll();
       await server.close();
     },
   });
   new Logger('Messages').log({ event: 'messages_listening', url: server.url });
-}
-
-async function within(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

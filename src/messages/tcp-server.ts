@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { ServerTCP, type IncomingEvent, type TcpContext } from '@nestjs/microservices';
-import { normalizeIp } from '@nestjs/throttler';
 import type { Environment } from '../config/environment.js';
+import { networkOf } from '../http/client-address.js';
 import { PendingMessages, type MessageSlot } from './connection-calls.js';
 import { MESSAGE_LIMITS, type MessageLimits } from './message-limits.js';
 import { PacketDeserializer } from './message-packet.js';
@@ -60,7 +60,7 @@ export class TcpMessages extends ServerTCP implements MessageServer {
   }
 
   override bindHandler(socket: Socket): void {
-    const network = networkOf(socket.remoteAddress);
+    const network = networkOf(socket.remoteAddress, IPV6_PREFIX_BITS);
     const count = this.countByNetwork.get(network) ?? 0;
     const { connectionsMax, connectionsPerAddressMax } = this.limits;
     if (this.connections.size >= connectionsMax || count >= connectionsPerAddressMax) {
@@ -128,10 +128,6 @@ export class TcpMessages extends ServerTCP implements MessageServer {
     const nowMs = performance.now();
     for (const connection of this.connections.values()) connection.check(nowMs);
   }
-}
-
-function networkOf(address: string | undefined): string {
-  return address === undefined ? 'unknown' : normalizeIp(address, IPV6_PREFIX_BITS);
 }
 
 class TcpReplyChannel implements ReplyChannel {

@@ -1,10 +1,10 @@
 import { Controller, Get, Query, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { callerOf } from '../auth/caller.js';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
+import { requestContext } from '../http/request-context.js';
 import { NoParameters } from '../http/validation.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { UsageDto } from './dto/usage.dto.js';
@@ -38,6 +38,6 @@ export class UsageController {
     'service_unavailable',
   )
   usage(@Req() request: Request, @Query() _query: NoParameters): Promise<UsageDto> {
-    return this.quota.usage(callerOf(request).organization.id);
+    return this.quota.usage(requestContext(request).caller.organization.id);
   }
 }

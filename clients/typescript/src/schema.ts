@@ -951,17 +951,17 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
                     Vary?: string;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description The monthly limit of the organization, in transcripts. */
+                    /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
-                    /** @description Transcripts that remain this month, after the maximum cost of this request has been reserved. */
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
-                    /** @description Seconds until the quota resets, at the start of the next calendar month (UTC). */
+                    /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1086,17 +1086,17 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description The monthly limit of the organization, in transcripts. */
+                    /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
-                    /** @description Transcripts that remain this month, after the maximum cost of this request has been reserved. */
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
-                    /** @description Seconds until the quota resets, at the start of the next calendar month (UTC). */
+                    /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1146,11 +1146,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1218,11 +1218,11 @@ export interface operations {
             /** @description The usage of the current calendar month. */
             200: {
                 headers: {
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1274,11 +1274,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1406,11 +1406,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1554,11 +1554,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1679,11 +1679,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1806,11 +1806,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1957,11 +1957,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2096,11 +2096,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2252,11 +2252,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2430,11 +2430,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2572,11 +2572,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2717,11 +2717,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2864,11 +2864,11 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description The maximum number of requests per minute with this API key. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description The number of requests that remain in the current minute. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the one-minute window, which allows another request. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };

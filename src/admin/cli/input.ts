@@ -1,16 +1,14 @@
 import { InvalidArgumentError } from 'commander';
+import { parseWholeNumber } from '../../config/variables.js';
 import type { Page, PageRequest } from '../../organizations/page.js';
 
 const PAGE_SIZE = 500;
 
-/**
- * Parses decimal digits. `Number` would accept "1e3", " 5" and "0x10" as well.
- *
- * @throws InvalidArgumentError
- */
-export function parseWholeNumber(text: string): number {
-  if (!/^[0-9]{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
+/** @throws InvalidArgumentError */
+export function wholeNumber(text: string): number {
+  const number = parseWholeNumber(text);
+  if (number === undefined) throw new InvalidArgumentError('It must be a whole number.');
+  return number;
 }
 
 /** Reads all pages of a list. */

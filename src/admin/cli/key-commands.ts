@@ -4,7 +4,7 @@ import type { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-
 import { GRACE_HOURS_DEFAULT } from '../../organizations/organization-errors.js';
 import type { IssuedKeyDto, KeyDto } from '../http/dto/responses.dto.js';
 import { toIssuedKeyDto, toKeyDto, toRevokedKeyDto, toRotatedKeyDto } from '../to-dto.js';
-import { allItems, parseWholeNumber } from './input.js';
+import { allItems, wholeNumber } from './input.js';
 import { labelled, table, type CommandResult, type RunWork } from './output.js';
 
 /** Adds `key issue`, `key list`, `key rotate` and `key revoke`. */
@@ -16,7 +16,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .description('issue an API key, which is shown only once')
     .argument('<org>', 'ID or name')
     .option('--name <name>', 'label for the purpose of the key')
-    .option('--expires-in-days <count>', 'days until the key expires (default: never)', parseWholeNumber)
+    .option('--expires-in-days <count>', 'days until the key expires (default: never)', wholeNumber)
     .action((idOrName: string, options: { name?: string; expiresInDays?: number }) =>
       run(async ({ organizations, keys }) => {
         const { id: organizationId } = await organizations.find(idOrName);
@@ -39,7 +39,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .command('rotate')
     .description('issue a key that replaces another, which stays valid for a grace period')
     .argument('<key-id>')
-    .option('--grace-hours <count>', 'hours that the old key stays valid', parseWholeNumber, GRACE_HOURS_DEFAULT)
+    .option('--grace-hours <count>', 'hours that the old key stays valid', wholeNumber, GRACE_HOURS_DEFAULT)
     .action((keyId: string, { graceHours }: { graceHours: number }) =>
       run(async ({ keys }) => rotatedResult(await keys.rotate(keyId, graceHours))),
     );

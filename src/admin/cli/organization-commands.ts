@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from 'commander';
 import { PLANS } from '../../domain/plan.js';
 import type { Organization } from '../../organizations/organization.entity.js';
 import { toDeletedOrganizationDto, toOrganizationDto } from '../to-dto.js';
-import { allItems, parseWholeNumber } from './input.js';
+import { allItems, wholeNumber } from './input.js';
 import { labelled, table, type CommandResult, type RunWork } from './output.js';
 
 /** Adds `org create`, `org list`, `org set-plan`, `org set-limit` and `org delete`. */
@@ -14,7 +14,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .description('create an organization')
     .requiredOption('--name <name>', 'name of the organization')
     .addOption(new Option('--plan <plan>', 'plan of the organization').choices(PLANS).makeOptionMandatory())
-    .option('--monthly-limit <count>', 'transcripts per month, instead of the limit of the plan', parseWholeNumber)
+    .option('--monthly-limit <count>', 'transcripts per month, instead of the limit of the plan', wholeNumber)
     .action((options: { name: string; plan: string; monthlyLimit?: number }) =>
       run(async ({ organizations }) => organizationResult(await organizations.create(options))),
     );
@@ -40,7 +40,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .description('change the monthly limit of an organization')
     .argument('<org>', 'ID or name')
     .argument('<count>', 'transcripts per month, or "default" for the limit of the plan', (text) =>
-      text === 'default' ? null : parseWholeNumber(text),
+      text === 'default' ? null : wholeNumber(text),
     )
     .action((idOrName: string, limit: number | null) =>
       run(async ({ organizations }) => organizationResult(await organizations.setLimit(idOrName, limit))),

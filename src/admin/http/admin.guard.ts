@@ -1,11 +1,10 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import { inboundCallOf } from '../../auth/inbound-call.js';
 import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
 import { SecretToken } from '../../http/bearer-token.js';
-import { requestContext } from '../../http/request-context.js';
+import { requestContextOf } from '../../http/request-context.js';
 import { RouteNotFoundError } from '../../http/routing-errors.js';
 
 const ADMIN_PATH = /^\/admin(?:\/|$)/;
@@ -43,12 +42,12 @@ export class AdminGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     if (!this.token) throw new RouteNotFoundError();
-    const request = context.switchToHttp().getRequest<Request>();
-    if (!this.token.isIn(request)) {
-      await this.failed.note(inboundCallOf(context), 'admin token');
+    const call = requestContextOf(context);
+    if (!this.token.isIn(context.switchToHttp().getRequest<Request>())) {
+      await this.failed.record(call, 'admin token');
       throw new AdminTokenError();
     }
-    requestContext(request).log['admin'] = true;
+    call.log['admin'] = true;
     return true;
   }
 }

@@ -27,10 +27,10 @@ export class RefusalSampler {
   flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const disconnected = [...this.counts].flatMap(([code, count]) =>
+    const dropped = [...this.counts].flatMap(([code, count]) =>
       count > LINES_MAX ? [[code, count - LINES_MAX]] : [],
     );
     this.counts.clear();
-    if (disconnected.length > 0) this.report(Object.fromEntries(disconnected) as NotLogged);
+    if (dropped.length > 0) this.report(Object.fromEntries(dropped) as NotLogged);
   }
 }

@@ -46,7 +46,7 @@ export class RequestLog {
         path: this.redact(legiblePath(path)).slice(0, PATH_SHOWN_MAX),
         status,
         ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
-        ...(disconnected && { disconnected }),
+        ...(disconnected && { left: true }),
         ...log,
       });
     });

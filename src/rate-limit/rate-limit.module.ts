@@ -1,0 +1,10 @@
+import { Module } from '@nestjs/common';
+import { CallsInFlight, CallsInFlightGuard } from './calls-in-flight.js';
+import { RateCounter } from './rate-counter.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RejectionCounts } from './rejection-counts.js';
+
+const providers = [RateLimitGuard, RateCounter, CallsInFlightGuard, CallsInFlight, RejectionCounts];
+
+@Module({ providers, exports: providers })
+export class RateLimitModule {}
