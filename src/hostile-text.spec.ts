@@ -7,7 +7,7 @@ import { readQuery, routeFinder } from './http/request-paths.js';
 import { requestIdFrom } from './http/request-context.js';
 import { createRedactor } from './http/redaction.js';
 import { bearerToken } from './http/bearer-token.js';
-import { fieldsOf } from './messages/transcripts-message.js';
+import { fieldsOf } from './messages/message-reader.js';
 import { isWellFormedKey, redactApiKeys } from './organizations/api-key.js';
 import { parseName } from './organizations/input-rules.js';
 import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';

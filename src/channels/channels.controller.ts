@@ -10,12 +10,10 @@ import {
 } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
-import { onResponseEnd } from '../http/response-end.js';
-import { Call } from '../transcripts/call.js';
+import { responseEnd } from '../http/response-end.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
 import { writeResponse } from '../transcripts/response/response-writer.js';
@@ -24,15 +22,12 @@ import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
 
 const NDJSON = 'application/x-ndjson';
 
-/** The one operation: turns HTTP into a call of the service and its events into a response. */
+/** Turns an HTTP request into a call of the service, and its events into the response. */
 @ApiTags('channels')
 @Controller('channels')
 @RequiresFeature('channel_transcripts')
 export class ChannelsController {
-  constructor(
-    private readonly transcripts: TranscriptsService,
-    private readonly environment: Environment,
-  ) {}
+  constructor(private readonly transcripts: TranscriptsService) {}
 
   @Get(':id/transcripts')
   @ApiOperation({
@@ -107,35 +102,27 @@ export class ChannelsController {
     @Res() response: Response,
   ): Promise<void> {
     const { caller, requestId, startedAtMs, log } = requestContext(request);
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, startedAtMs);
-    onResponseEnd(response, () => call.disconnect());
     const plan = await this.transcripts.prepare(
-      {
-        reference: id,
-        limit: query.limit,
-        languages: query.languages ?? [],
-        organizationId: caller.organization.id,
-        keyId: caller.keyId,
-        requestId,
-      },
-      call,
+      { reference: id, ...query },
+      { organizationId: caller.organization.id, keyId: caller.keyId, requestId },
+      { startedAtMs, responseEnd: responseEnd(response) },
     );
     log['channelId'] = plan.channel.id;
     const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
-    const delivery = this.transcripts.deliver(plan, call, encoding === 'gzip' ? 'deflated' : 'json');
+    const delivery = this.transcripts.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json');
     log['counts'] = delivery.summary;
     setQuotaHeaders(response, plan.quota);
     response.vary('Accept-Encoding');
     response.vary('Accept');
-    const lines = request.accepts(['application/json', NDJSON]) === NDJSON;
-    response.setHeader('Content-Type', `${lines ? NDJSON : 'application/json'}; charset=utf-8`);
-    const pieces = lines
+    const streamsLines = request.accepts(['application/json', NDJSON]) === NDJSON;
+    response.setHeader('Content-Type', `${streamsLines ? NDJSON : 'application/json'}; charset=utf-8`);
+    const chunks = streamsLines
       ? serializeNdjson(delivery.events('as-finished'))
       : serializeJson(delivery.events('newest-first'));
-    await writeResponse(response, pieces, encoding);
+    await writeResponse(response, chunks, encoding);
   }
 
-  /** A URL whose slashes came raw, because a gateway decoded them or nobody encoded them. */
+  /** The same for a channel URL with unencoded slashes, which some gateways decode. */
   @Get('*id/transcripts')
   @ApiExcludeEndpoint()
   listByRawUrl(

@@ -85,21 +85,21 @@ const REFUSED = [
 ];
 
 describe('a channel reference', () => {
-  it.each(ACCEPTED)('%j is read', (text, expected) => {
+  it.each(ACCEPTED)('%j is parsed', (text, expected) => {
     expect(parseChannelReference(text)).toEqual(expected);
   });
 
-  it.each(REFUSED)('%j is no channel', (text) => {
+  it.each(REFUSED)('%j is refused', (text) => {
     expect(parseChannelReference(text)).toBeUndefined();
   });
 
-  it('longer than 2,048 characters is no channel, whatever it holds', () => {
+  it('longer than 2,048 characters is refused', () => {
     const url = `https://www.youtube.com/@name?x=${'a'.repeat(REFERENCE_LENGTH_MAX)}`;
     expect(parseChannelReference(url)).toBeUndefined();
     expect(parseChannelReference(url.slice(0, REFERENCE_LENGTH_MAX))).toEqual({ kind: 'handle', handle: 'name' });
   });
 
-  it('of any text gives a value of the grammar or nothing, and never throws', () => {
+  it('never throws and always matches the grammar, for any text', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -119,7 +119,7 @@ describe('a channel reference', () => {
     );
   });
 
-  it('means the same as a handle, as a URL, and as an encoded URL', () => {
+  it('is the same as a handle, as a URL and as an encoded URL', () => {
     const handle = fc
       .string({ unit: fc.constantFrom(...'abzAZ09_-.·éß中あя'), minLength: 3, maxLength: 30 })
       .filter((text) => !/^\d+(\.\d+){3}$/.test(text));

@@ -12,7 +12,7 @@ import { MessagesController } from './messages.controller.js';
 import { NatsMessages } from './nats-server.js';
 import { TcpMessages } from './tcp-server.js';
 
-/** The operation as a message, beside HTTP. Imported only where MESSAGE_TRANSPORT is set. */
+/** The operation as a message, in addition to HTTP. Imported only when MESSAGE_TRANSPORT is set. */
 @Module({
   imports: [AuthModule, TranscriptsModule],
   controllers: [MessagesController],
@@ -21,17 +21,17 @@ import { TcpMessages } from './tcp-server.js';
 export class MessagesModule {}
 
 /**
- * Begins to take messages, and sees to their end when the service stops. The application's own filters and pipes are for
- * requests and are not inherited: the hook does for messages what they do.
+ * Starts to receive messages and registers their end for the shutdown. The filters and pipes of the application are for
+ * HTTP and not inherited: the pre-request hook does the same for messages.
  *
- * @throws Error when the address is taken or NATS does not answer
+ * @throws Error when the address is in use or NATS is unavailable
  */
 export async function startMessages(app: NestExpressApplication, environment: Environment): Promise<void> {
   const server =
     environment.MESSAGE_TRANSPORT === 'nats' ? new NatsMessages(environment) : new TcpMessages(environment);
   const calls = app.get(MessageCalls);
   const microservice = app.connectMicroservice({ strategy: server }, { deferInitialization: true });
-  // The application itself has called the hooks of the start.
+  // The application has already called the initialization hooks.
   if (microservice instanceof NestMicroservice) microservice.setIsInitHookCalled(true);
   microservice.registerPreRequestHook((context: ExecutionContext, next: () => Observable<unknown>) =>
     calls.open(context, server.replyChannel(context.switchToRpc().getContext()), next),

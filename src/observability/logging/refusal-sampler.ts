@@ -27,9 +27,7 @@ export class RefusalSampler {
   flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const dropped = [...this.counts].flatMap(([code, count]) =>
-      count > LINES_MAX ? [[code, count - LINES_MAX]] : [],
-    );
+    const dropped = [...this.counts].flatMap(([code, count]) => (count > LINES_MAX ? [[code, count - LINES_MAX]] : []));
     this.counts.clear();
     if (dropped.length > 0) this.report(Object.fromEntries(dropped) as NotLogged);
   }

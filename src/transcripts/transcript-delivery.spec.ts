@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CompletionOrder } from './completion-order.js';
+import { CompletionOrder } from './transcript-delivery.js';
 
-describe('promises in the order in which they finish', () => {
-  it('come each once, in that order, whether they were waited for or not', async () => {
+describe('CompletionOrder', () => {
+  it('yields each promise once, in the order in which they settle, awaited or not', async () => {
     const plan = fc
       .integer({ min: 0, max: 12 })
       .chain((count) =>
@@ -27,7 +27,7 @@ describe('promises in the order in which they finish', () => {
     );
   });
 
-  it('reject in their turn', async () => {
+  it('yields rejected promises', async () => {
     const finishing = new CompletionOrder<number>();
     finishing.add(Promise.reject(new Error('no')));
     const [first] = finishing;

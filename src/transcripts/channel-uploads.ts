@@ -1,7 +1,8 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import type { ChannelReference } from '../domain/channel-reference.js';
+import { parseChannelReference, type ChannelReference } from '../domain/channel-reference.js';
+import { ChannelNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../domain/transcript.js';
 import { VideoPlatform, type ReadingContext, type UploadsList } from '../platform/video-platform.js';
 import { ReadThroughCache } from './cache/read-through-cache.js';
@@ -29,9 +30,15 @@ const uploadsReader: Reader<UploadsList> = record<UploadsList>({
   complete: flag,
 });
 
-/** Channels and their uploads lists: asked of the platform once, shared by calls that come together, and remembered. */
+/** A channel and its newest uploads: the source of the videos of a call. */
+export interface ChannelWithUploads {
+  channel: Channel;
+  uploads: Upload[];
+}
+
+/** Reads channels and their uploads from the platform and caches them; concurrent calls share a request. */
 @Injectable()
-export class ChannelDirectory {
+export class ChannelUploads {
   private readonly ids: ReadThroughCache<string>;
   private readonly channels: ReadThroughCache<Channel>;
   private readonly lists: ReadThroughCache<UploadsList>;
@@ -47,36 +54,52 @@ export class ChannelDirectory {
     this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, uploadsReader, lookups.uploads);
   }
 
-  /** @throws ChannelNotFoundError | UpstreamError */
-  resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {
+  /**
+   * Lists the newest uploads of a channel, at most `limit`.
+   *
+   * @param text the channel as the caller names it
+   * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
+   */
+  async list(text: string, limit: number, context: ReadingContext): Promise<ChannelWithUploads> {
+    const reference = parseChannelReference(text);
+    if (!reference) throw new ChannelNotFoundError();
+    const channelId = await this.resolve(reference, context);
+    const [channel, uploads] = await Promise.allSettled([
+      this.channel(channelId, context),
+      this.uploads(channelId, limit, context),
+    ]);
+    if (channel.status === 'fulfilled' && uploads.status === 'fulfilled')
+      return { channel: channel.value, uploads: uploads.value };
+    const reasons = [channel, uploads].flatMap((result) =>
+      result.status === 'rejected' ? [result.reason as unknown] : [],
+    );
+    // Other requests fail in arbitrary ways for a deleted channel: the clear reason wins.
+    throw reasons.find((reason) => reason instanceof ChannelNotFoundError) ?? reasons[0];
+  }
+
+  private resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {
     if (reference.kind === 'id') return Promise.resolve(reference.id);
-    // The platform tells handles apart without case; older names are left as they are.
+    // Handles are case-insensitive on the platform; the older names are not.
     const name = reference.kind === 'handle' ? reference.handle.toLowerCase() : reference.name;
     return this.ids.get(`${FORMAT}:id:${reference.kind}:${name}`, context, (shared) =>
       this.platform.resolveChannel(reference, shared),
     );
   }
 
-  /** @throws ChannelNotFoundError | UpstreamError */
-  channel(channelId: string, context: ReadingContext): Promise<Channel> {
+  private channel(channelId: string, context: ReadingContext): Promise<Channel> {
     return this.channels.get(`${FORMAT}:channel:${channelId}`, context, (shared) =>
       this.platform.readChannel(channelId, shared),
     );
   }
 
-  /**
-   * The newest uploads, at most `count`.
-   *
-   * @throws ChannelNotFoundError | UpstreamError
-   */
-  async uploads(channelId: string, count: number, context: ReadingContext): Promise<Upload[]> {
+  private async uploads(channelId: string, limit: number, context: ReadingContext): Promise<Upload[]> {
     const list = await this.lists.get(
       `${FORMAT}:uploads:${channelId}`,
       context,
-      (shared) => this.platform.listUploads(channelId, count, shared),
-      ({ uploads, complete }) => complete || uploads.length >= count,
-      String(count),
+      (shared) => this.platform.listUploads(channelId, limit, shared),
+      ({ uploads, complete }) => complete || uploads.length >= limit,
+      String(limit),
     );
-    return list.uploads.slice(0, count);
+    return list.uploads.slice(0, limit);
   }
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConnectionCalls, PendingMessages } from './connection-calls.js';
+import { ConnectionCalls, PendingMessages } from './message-transport.js';
 
 describe('ConnectionCalls', () => {
-  it('ends what runs when the connection closes, and nothing that has ended before', () => {
+  it('disconnects running messages, and no ended ones, when the connection closes', () => {
     const calls = new ConnectionCalls(new PendingMessages());
     const disconnected: string[] = [];
     calls.begin(() => disconnected.push('running'));
@@ -12,16 +12,16 @@ describe('ConnectionCalls', () => {
     expect(disconnected).toEqual(['running']);
   });
 
-  it('ends a message at once that begins when the connection has closed', () => {
+  it('disconnects a message at once when the connection is already closed', () => {
     const calls = new ConnectionCalls(new PendingMessages());
     calls.close();
-    let left = false;
-    calls.begin(() => (left = true));
-    expect(left).toBe(true);
+    let disconnected = false;
+    calls.begin(() => (disconnected = true));
+    expect(disconnected).toBe(true);
     expect(calls.isIdle).toBe(true);
   });
 
-  it('counts a message as pending until it has passed the guards or ended, once', () => {
+  it('counts a message as pending, once, until it has passed the guards or ended', () => {
     const all = new PendingMessages();
     let rooms = 0;
     const calls = new ConnectionCalls(all, () => (rooms += 1));
