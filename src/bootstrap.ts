@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Request } from 'express';
 import type { Logger } from 'pino';
-import { hideAdmin } from './admin/http/hide-admin.js';
+import { hideAdmin } from './admin/http/admin.guard.js';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
 import { withTimeout } from './domain/with-timeout.js';

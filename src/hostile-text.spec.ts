@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { superLinearGrowth } from '../test/linear-time.js';
-import { readLanguages } from './channels/dto/languages.js';
+import { parseLanguages } from './channels/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import { readQuery, routeFinder } from './http/request-paths.js';
 import { requestIdFrom } from './http/request-context.js';
@@ -9,7 +9,7 @@ import { createRedactor } from './http/redaction.js';
 import { bearerToken } from './http/bearer-token.js';
 import { fieldsOf } from './messages/message-reader.js';
 import { isWellFormedKey, redactApiKeys } from './organizations/api-key.js';
-import { readName } from './organizations/name.js';
+import { parseName } from './organizations/input-rules.js';
 import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
 import { readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel/channel-page.js';
@@ -127,8 +127,8 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
     read: (text) => readChannelPage(channelOf([text])),
   },
   parseChannelReference: { begin: ['', '@', 'https://www.youtube.com/', 'youtube.com/@'], read: parseChannelReference },
-  readLanguages: { begin: ['', 'en-'], read: readLanguages },
-  readName: { begin: [''], read: readName },
+  parseLanguages: { begin: ['', 'en-'], read: parseLanguages },
+  parseName: { begin: [''], read: parseName },
   isWellFormedKey: { begin: ['', 'ctk_'], read: isWellFormedKey },
   redactApiKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
   createRedactor: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },

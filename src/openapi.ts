@@ -4,37 +4,38 @@ import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
 import { METRICS_TOKEN_SCHEME } from './observability/metrics/metrics.controller.js';
 
-/** The version of the interface; additions raise the second number. */
+/** The version of the API. Additions increment the minor version. */
 const API_VERSION = '1.1.0';
 
-/** The OpenAPI document of all routes. */
+/** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Channel Transcripts')
     .setDescription(
-      "Returns the transcripts of a YouTube channel's newest uploads in one call. Press Authorize, paste an API key and execute. " +
-        'Every error has the same envelope, `{ "error": { code, message, retryable, requestId } }`, and every response an ' +
-        "`X-Request-Id`, which echoes the caller's own if that has at most 128 letters, digits and `._:/+=@-`. Paths must be " +
-        'spelled as in this document: another case, a trailing slash or unnecessary percent-encoding is 404. A request with more ' +
-        'than one `Authorization` header, or with a path that cannot be decoded, is 400 before authentication.',
+      "Returns the transcripts of a YouTube channel's newest uploads in one call. To try it here, select Authorize, enter an " +
+        'API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId } }`. ' +
+        'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
+        'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
+        'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header or ' +
+        'with an undecodable path is refused with 400 before authentication.',
     )
     .setVersion(API_VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')
     .addServer('/', 'The service that serves this document')
-    .addTag('channels', 'Transcripts by channel')
-    .addTag('usage', 'Quota usage of an organization')
-    .addTag('health', 'Health checks')
+    .addTag('channels', 'Transcripts of channels')
+    .addTag('usage', 'Quota usage of the organization')
+    .addTag('health', 'Liveness and readiness probes')
     .addTag('metrics', 'Prometheus metrics')
     .addTag(
       'admin',
-      'Organizations, API keys and usage, for the operator of the service; available when `ADMIN_TOKEN` is set',
+      'Management of organizations, API keys and usage by the operator. Available only when `ADMIN_TOKEN` is set.',
     )
     .addBearerAuth(
       {
         type: 'http',
         scheme: 'bearer',
         bearerFormat: 'API key',
-        description: 'An API key of an organization: `ctk_…`.',
+        description: 'An API key of an organization (`ctk_…`).',
       },
       API_KEY_SCHEME,
     )
@@ -56,7 +57,7 @@ export function serveDocument(app: INestApplication, document: OpenAPIObject): v
     ui: true,
     raw: ['json'],
     customSiteTitle: 'Channel Transcripts',
-    // The pasted key is not stored in the browser, where any script of this origin could read it.
+    // The key is not stored in the browser, where any script of this origin could read it.
     swaggerOptions: { persistAuthorization: false, tryItOutEnabled: true, displayRequestDuration: true },
   });
 }

@@ -35,7 +35,8 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  admin: ['auth', 'rate-limit', 'organizations', 'quota', 'http', 'domain', 'config', 'database'],
+  // The usage under /admin is a customer's usage and more.
+  admin: ['auth', 'rate-limit', 'organizations', 'quota', 'usage/dto', 'http', 'domain', 'config', 'database'],
 };
 
 for (const [folder, allowed] of Object.entries(ALLOWED)) {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { SharedCounts } from '../cache/shared-counts.js';
-import { RateLimitedError } from '../domain/errors.js';
+import { TooManyFailedAuthenticationsError } from '../domain/errors.js';
 import { networkOf } from '../http/client-address.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -58,7 +58,7 @@ export class FailedAuthentications {
    * Counts one failure, separately for API keys and the admin token: for the address, for its IPv6 site, and for the admin
    * token over all addresses. The narrowest scope is counted first, so that one address alone cannot exhaust the others.
    *
-   * @throws RateLimitedError when any of the scopes has reached its limit
+   * @throws TooManyFailedAuthenticationsError when any of the scopes has reached its limit
    */
   async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
     const scopes = scopesOf(call.address, credential);
@@ -81,10 +81,7 @@ export class FailedAuthentications {
   private refuse(call: RequestContext, credential: Credential, { failuresMax }: Scope, resetSeconds: number): never {
     this.events.count('failing_address');
     setRateLimitHeaders(call, failuresMax, { used: failuresMax, resetSeconds });
-    throw new RateLimitedError(
-      `Too many requests from this address had no valid ${credential}. A request with a valid one is not limited by this.`,
-      resetSeconds,
-    );
+    throw new TooManyFailedAuthenticationsError(credential, resetSeconds);
   }
 }
 

@@ -10,14 +10,12 @@ import {
 } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { SERVICE_BUSY, TOO_MANY_AT_ONCE, TOO_MANY_FAILURES } from '../rate-limit/limit-docs.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { RESPONSE_EXAMPLE, NDJSON_EXAMPLE } from './dto/transcripts-response.example.js';
-import { TranscriptsDto } from './dto/transcripts-response.dto.js';
+import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
 import { writeResponse } from '../transcripts/response/response-writer.js';
 import { serializeJson, serializeNdjson } from '../transcripts/response/serialization.js';
 import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
@@ -53,7 +51,7 @@ export class ChannelsController {
   @ApiExtraModels(TranscriptsDto)
   @ApiOkResponse({
     content: {
-      'application/json': { schema: { $ref: getSchemaPath(TranscriptsDto) }, example: RESPONSE_EXAMPLE },
+      'application/json': { schema: { $ref: getSchemaPath(TranscriptsDto) }, example: TRANSCRIPTS_EXAMPLE },
       [NDJSON]: {
         schema: {
           type: 'string',
@@ -61,7 +59,7 @@ export class ChannelsController {
             'One JSON object per line, with a `type`: first `channel` with the field `channel`, then a `result` with the field ' +
             '`result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
         },
-        example: NDJSON_EXAMPLE,
+        example: TRANSCRIPTS_NDJSON_EXAMPLE,
       },
     },
     description:
@@ -88,13 +86,13 @@ export class ChannelsController {
     'channel_not_found',
     'method_not_allowed',
     'rate_limited',
-    TOO_MANY_AT_ONCE,
-    TOO_MANY_FAILURES,
+    'concurrency_limited',
+    'failed_authentications',
     'internal_error',
     'upstream_failure',
     'upstream_blocked',
     'service_unavailable',
-    SERVICE_BUSY,
+    'at_capacity',
     'upstream_timeout',
   )
   async list(

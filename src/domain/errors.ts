@@ -96,7 +96,7 @@ export class ChannelNotFoundError extends DomainError {
 
   constructor(cause?: unknown) {
     super(
-      'Channel not found. Use a handle (@name), a channel ID (UC and 22 characters) or the URL of a channel on youtube.com.',
+      'Channel not found. Use a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com.',
       cause,
     );
   }
@@ -128,8 +128,8 @@ export class PlanLimitExceededError extends DomainError {
     readonly limitThatFits: number,
   ) {
     super(
-      `This call could cost ${required} ${required === 1 ? 'transcript' : 'transcripts'}, and ${remainingQuota(quota)} of ` +
-        `${quota.limit} remain this month. ${advice(quota, limitThatFits)}`,
+      `This request may use up to ${required} ${required === 1 ? 'transcript' : 'transcripts'} of the monthly quota, and ` +
+        `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, limitThatFits)}`,
     );
   }
 
@@ -146,8 +146,8 @@ export class PlanLimitExceededError extends DomainError {
 }
 
 function advice({ reserved, resetAt }: QuotaState, limitThatFits: number): string {
-  if (limitThatFits > 0) return `Retry with limit=${limitThatFits}, which fits.`;
-  if (reserved > 0) return `No limit fits now: ${reserved} are reserved for running calls.`;
+  if (limitThatFits > 0) return `Retry with limit=${limitThatFits} or lower.`;
+  if (reserved > 0) return `No limit fits now, because ${reserved} are reserved by running requests.`;
   return `No limit fits before the quota resets at ${resetAt.toISOString()}.`;
 }
 
@@ -155,9 +155,9 @@ function advice({ reserved, resetAt }: QuotaState, limitThatFits: number): strin
 export type UpstreamErrorCode = 'upstream_failure' | 'upstream_blocked' | 'upstream_timeout';
 
 const UPSTREAM_MESSAGES: Record<UpstreamErrorCode, string> = {
-  upstream_failure: 'The response of the platform could not be read. Retry later.',
-  upstream_blocked: 'The platform currently blocks requests from this service. Retry later.',
-  upstream_timeout: 'The platform did not respond before the deadline. Retry the request.',
+  upstream_failure: 'YouTube sent a response that could not be read. Retry later.',
+  upstream_blocked: 'YouTube currently blocks requests from this service. Retry later.',
+  upstream_timeout: 'YouTube did not respond before the deadline. Retry the request.',
 };
 
 /** The channel or its uploads could not be read from the platform. */
@@ -196,4 +196,53 @@ export class ServiceUnavailableError extends DomainError {
   ) {
     super(message, cause);
   }
+}
+
+/** An API key exceeded its rate limit. */
+export class RequestRateExceededError extends RateLimitedError {
+  constructor(requestsPerMinute: number, retryAfterSeconds: number) {
+    super(
+      `Rate limit of ${requestsPerMinute} requests per minute exceeded. Retry after ${inSeconds(retryAfterSeconds)}.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** An API key has the maximum number of requests in flight. */
+export class ConcurrencyLimitReachedError extends RateLimitedError {
+  constructor(requestsMax: number, retryAfterSeconds: number) {
+    const requests = requestsMax === 1 ? '1 request' : `${requestsMax} requests`;
+    super(
+      `Concurrency limit of ${requests} for this key reached. Retry when a running request has ended.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** An address sent too many requests without a valid credential. */
+export class TooManyFailedAuthenticationsError extends RateLimitedError {
+  constructor(credential: 'API key' | 'admin token', retryAfterSeconds: number) {
+    super(
+      `Too many requests without a valid ${credential} from this address. Retry with a valid ${credential}, or after ` +
+        `${inSeconds(retryAfterSeconds)}.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** The process has the maximum number of requests in flight. */
+export class ServiceAtCapacityError extends ServiceUnavailableError {
+  constructor(retryAfterSeconds: number) {
+    super('The service is at capacity. Nothing was charged. Retry shortly.', retryAfterSeconds);
+  }
+}
+
+export class DatabaseUnavailableError extends ServiceUnavailableError {
+  constructor(retryAfterSeconds: number, cause?: unknown) {
+    super('The service cannot reach its database. Nothing was charged. Retry shortly.', retryAfterSeconds, cause);
+  }
+}
+
+function inSeconds(seconds: number): string {
+  return seconds === 1 ? '1 second' : `${seconds} seconds`;
 }

@@ -40,14 +40,14 @@ export const VIDEO_FAILURES = {
   },
   video_not_live_yet: { retryable: true, message: 'This video is scheduled and has not started yet.' },
   video_live: { retryable: true, message: 'This video is live. Captions are available after it has ended.' },
-  upstream_blocked: { retryable: true, message: 'The platform blocked the request of this service. Retry later.' },
+  upstream_blocked: { retryable: true, message: 'YouTube blocked the request of this service. Retry later.' },
   upstream_timeout: {
     retryable: true,
     message: 'The transcript did not arrive before the deadline of the call. Retry the request.',
   },
   upstream_failure: {
     retryable: true,
-    message: 'The response of the platform could not be read. Retry later.',
+    message: 'YouTube sent a response that could not be read. Retry later.',
   },
 } as const satisfies Record<string, { retryable: boolean; message: string }>;
 

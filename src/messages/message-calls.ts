@@ -2,9 +2,9 @@ import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import type { Span } from '@opentelemetry/api';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
-import { ServiceUnavailableError } from '../domain/errors.js';
+import { ServiceAtCapacityError } from '../domain/errors.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
-import { errorBody, type ErrorBody } from '../http/error-body.js';
+import { errorBody, type ErrorBodyDto } from '../http/error-body.js';
 import { RequestContext, requestContext, requestIdFrom, setRequestContext } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
@@ -121,13 +121,12 @@ export class MessageCalls {
   private refuseUnread(message: unknown): RpcException {
     const requestId = requestIdFrom(fieldsOf(message)['requestId']);
     const log: Record<string, unknown> = {};
-    const text = 'The service is at capacity. Nothing was charged. Retry shortly.';
-    const body = this.errorBody(new ServiceUnavailableError(text, RETRY_AFTER_SECONDS), requestId, log);
+    const body = this.errorBody(new ServiceAtCapacityError(RETRY_AFTER_SECONDS), requestId, log);
     this.writeLine({ requestId, ...log });
     return new RpcException(body);
   }
 
-  private errorBody(error: unknown, requestId: string, log: Record<string, unknown>): ErrorBody {
+  private errorBody(error: unknown, requestId: string, log: Record<string, unknown>): ErrorBodyDto {
     const reported = asDomainError(error, requestId);
     const { code, message, retryable, retryAfterSeconds } = reported;
     log['code'] = code;

@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
-import { RateLimitedError, ServiceUnavailableError } from '../domain/errors.js';
+import { ConcurrencyLimitReachedError, ServiceAtCapacityError } from '../domain/errors.js';
 import { requestContextOf } from '../http/request-context.js';
 import { RejectionCounts } from './rejection-counts.js';
 
@@ -66,7 +66,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
   /**
    * Acquires a slot for a call until `ended` resolves.
    *
-   * @throws RateLimitedError at the limit of the key, ServiceUnavailableError at the limit of the process
+   * @throws ConcurrencyLimitReachedError for the key, ServiceAtCapacityError for the process
    */
   async acquire(keyId: string, ended: Promise<void>): Promise<void> {
     const { CALLS_PER_KEY, CALLS_PER_PROCESS } = this.environment;
@@ -124,22 +124,14 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     }
   }
 
-  private tooManyOfKey(): RateLimitedError {
+  private tooManyOfKey(): ConcurrencyLimitReachedError {
     this.events.count('key_in_flight');
-    const limit = this.environment.CALLS_PER_KEY;
-    const requests = limit === 1 ? '1 request' : `${limit} requests`;
-    return new RateLimitedError(
-      `Concurrency limit of ${requests} for this key reached. Retry when a running request has ended.`,
-      RETRY_AFTER_SECONDS,
-    );
+    return new ConcurrencyLimitReachedError(this.environment.CALLS_PER_KEY, RETRY_AFTER_SECONDS);
   }
 
-  private tooManyOfProcess(): ServiceUnavailableError {
+  private tooManyOfProcess(): ServiceAtCapacityError {
     this.events.count('process_in_flight');
-    return new ServiceUnavailableError(
-      'The service is at capacity. Nothing was charged. Retry shortly.',
-      RETRY_AFTER_SECONDS,
-    );
+    return new ServiceAtCapacityError(RETRY_AFTER_SECONDS);
   }
 
   private change(keyId: string, by: 1 | -1): void {

@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import { RateLimitedError } from '../domain/errors.js';
+import { RequestRateExceededError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { requestContextOf } from '../http/request-context.js';
 import type { RateRecord } from './local-rate-counter.js';
@@ -27,11 +27,7 @@ export class RateLimitGuard implements CanActivate {
     const record = await this.count(context);
     if (!record || record.granted) return true;
     this.events.count('key_per_minute');
-    const wait = record.resetSeconds === 1 ? '1 second' : `${record.resetSeconds} seconds`;
-    throw new RateLimitedError(
-      `Rate limit of ${this.limit} requests per minute exceeded. Retry after ${wait}.`,
-      record.resetSeconds,
-    );
+    throw new RequestRateExceededError(this.limit, record.resetSeconds);
   }
 
   /** Counts a call and sets its `X-RateLimit-*` headers. @returns undefined when the limit is turned off */

@@ -19,7 +19,8 @@ describe('a call that could exceed the quota', () => {
     const now = new Date();
     expect(response.body.error).toEqual({
       code: 'plan_limit_exceeded',
-      message: 'This call could cost 25 transcripts, and 7 of 7 remain this month. Retry with limit=7, which fits.',
+      message:
+        'This request may use up to 25 transcripts of the monthly quota, and 7 of 7 remain. Retry with limit=7 or lower.',
       retryable: false,
       requestId: response.headers['x-request-id'],
       limit: 7,
@@ -37,7 +38,7 @@ describe('a call that could exceed the quota', () => {
     const { key } = await service.organization({ monthlyLimit: 3 });
     // The newest two can have no transcript, so five entries cost three.
     const refused = await service.get('/channels/@harbourlight/transcripts?limit=20', key);
-    expect(refused.body.error.message).toContain('Retry with limit=5, which fits');
+    expect(refused.body.error.message).toContain('Retry with limit=5 or lower');
     expect((await service.get('/channels/@harbourlight/transcripts?limit=6', key)).status).toBe(402);
     const granted = await service.get('/channels/@harbourlight/transcripts?limit=5', key);
     expect(granted.status).toBe(200);

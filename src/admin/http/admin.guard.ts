@@ -1,5 +1,5 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
@@ -7,18 +7,27 @@ import { SecretToken } from '../../http/bearer-token.js';
 import { requestContextOf } from '../../http/request-context.js';
 import { RouteNotFoundError } from '../../http/routing-errors.js';
 
-/** No admin token, or another one than the service's. */
+const ADMIN_PATH = /^\/admin(?:\/|$)/;
+
+/** The admin token is missing or invalid. */
 export class AdminTokenError extends DomainError {
   readonly code = 'unauthorized';
 
   constructor() {
-    super('Send the admin token of the service in the header "Authorization: Bearer <ADMIN_TOKEN>".');
+    super('Send the admin token in the header "Authorization: Bearer <ADMIN_TOKEN>".');
   }
 }
 
+/** Middleware: while no admin token is set, every path under `/admin` is 404, including undefined routes and methods. */
+export function hideAdmin({ ADMIN_TOKEN }: Environment) {
+  return (request: Request, _response: Response, next: NextFunction): void => {
+    next(ADMIN_TOKEN === undefined && ADMIN_PATH.test(request.path) ? new RouteNotFoundError() : undefined);
+  };
+}
+
 /**
- * Lets the holder of `ADMIN_TOKEN` pass; while none is set there is nothing here (404). An address that has sent too
- * many wrong tokens gets 429, and the right one is never held back.
+ * Requires `ADMIN_TOKEN`; while none is set, the routes do not exist (404). An address that sent too many wrong tokens
+ * gets 429, and the correct token is always accepted.
  */
 @Injectable()
 export class AdminGuard implements CanActivate {

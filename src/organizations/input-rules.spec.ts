@@ -1,20 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { readName } from './name.js';
+import { parseName } from './input-rules.js';
 import { InvalidNameError } from './organization-errors.js';
 
 describe('a name', () => {
   it.each(['A', '株式会社', 'Crème & Söhne', "O'Neil <x>", '👩‍👩‍👧', '😀'.repeat(100)])('can be %j', (name) => {
-    expect(readName(name)).toBe(name);
+    expect(parseName(name)).toBe(name);
   });
 
   it('is trimmed', () => {
-    expect(readName('  Acme \n')).toBe('Acme');
+    expect(parseName('  Acme \n')).toBe('Acme');
   });
 
   it.each(['', '  ', 'a\nb', 'a\0', '\u001b[31mred', 'a\u0085b', 'a\u2028b', '\ud800', '😀'.repeat(101)])(
     'cannot be %j',
     (name) => {
-      expect(() => readName(name)).toThrow(InvalidNameError);
+      expect(() => parseName(name)).toThrow(InvalidNameError);
     },
   );
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { facts, table } from './table.js';
+import { labelled, table } from './output.js';
 
 describe('a table', () => {
-  it('is as wide as its widest cells, counts a character beyond the basic plane once, and shows null as a dash', () => {
+  it('has columns as wide as their widest cell, counts a surrogate pair once, and shows null as a dash', () => {
     expect(
       table(
         ['ID', 'NAME', 'LIMIT'],
@@ -14,15 +14,15 @@ describe('a table', () => {
     ).toBe('ID       NAME   LIMIT\na        😀😀😀😀😀  -\nlong-id  x      5');
   });
 
-  it('without rows is its heading', () => {
+  it('without rows consists of its heading', () => {
     expect(table(['ID', 'NAME'], [])).toBe('ID  NAME');
   });
 });
 
-describe('facts', () => {
-  it('stand below each other', () => {
+describe('labelled values', () => {
+  it('are aligned', () => {
     expect(
-      facts([
+      labelled([
         ['id', 'a'],
         ['limit', 0],
         ['x', null],
