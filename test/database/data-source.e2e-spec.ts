@@ -131,12 +131,12 @@ describe('the database of a process', () => {
     const project = join(import.meta.dirname, '../..');
     const copy = await mkdtemp(join(tmpdir(), 'without-embedded-'));
     try {
-      for (const name of ['package.json', 'dist/config', 'dist/database', 'dist/domain', 'dist/tracing']) {
+      for (const name of ['package.json', 'dist']) {
         await cp(join(project, name), join(copy, name), { recursive: true });
       }
       await symlink(join(project, 'node_modules'), join(copy, 'node_modules'));
       for (const name of ['embedded-postgres.js', 'cluster-session.js', 'postmaster.js', 'postgres-binaries.js']) {
-        await rm(join(copy, 'dist/database', name));
+        await rm(join(copy, 'dist/database/embedded', name));
       }
       const program = join(import.meta.dirname, 'programs/open-database.mjs');
       const { stdout } = await run(process.execPath, [program, join(copy, 'dist'), database.url]);
