@@ -14,10 +14,10 @@ import { Organization } from './organizations/organization.entity.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import { UsageModule } from './usage/usage.module.js';
 
-/** Wiring only. The one place that says which platform the channels are on. */
+/** Wiring only, and the only module that names the platform. */
 @Module({})
 export class AppModule {
-  /** @param others what serves calls in other ways than HTTP */
+  /** @param others the modules that accept calls by other transports than HTTP */
   static with(environment: Environment, others: readonly Type<unknown>[] = []): DynamicModule {
     return {
       module: AppModule,

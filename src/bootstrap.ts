@@ -4,93 +4,74 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Request } from 'express';
 import type { Logger } from 'pino';
-import { hideAdmin } from './admin/http/hide-admin.js';
+import { hideAdmin } from './admin/http/admin.guard.js';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
-import { rejectRepeatedAuthorization } from './http/bearer-token.js';
-import { ignoreConditionalHeaders } from './http/conditional-headers.js';
-import { Connections } from './http/connections.js';
+import { withTimeout } from './domain/with-timeout.js';
+import { trustProxySetting, warnOfMissingProxies } from './http/client-address.js';
+import { handleClientErrors } from './http/connections/client-errors.js';
+import { Connections } from './http/connections/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
+import { redactorFor } from './http/redaction.js';
 import {
-  normalizeRequestUrls,
-  readQuery,
+  ignoreConditionalHeaders,
+  rejectInvalidHost,
+  rejectRepeatedAuthorization,
+  rejectTooManyHeaders,
   rejectUndecodablePath,
-  rejectUndocumentedPaths,
-} from './http/request-paths.js';
-import { warnOfMissingProxies } from './http/proxy-hops.js';
-import { handleClientErrors, rejectTooManyHeaders, rejectInvalidHost } from './http/client-errors.js';
+} from './http/request-checks.js';
 import { assignRequestContext } from './http/request-context.js';
-import { createRedactor } from './http/redaction.js';
+import { normalizeRequestUrls, readQuery, rejectUndocumentedPaths } from './http/request-paths.js';
 import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { traceRequests } from './http/trace-requests.js';
-import { StrictValidationPipe } from './http/validation.js';
 import { NestLogger } from './observability/logging/logger.js';
 import { RequestLog } from './observability/logging/request-log.js';
 import { RequestMetrics } from './observability/metrics/request-metrics.js';
 import { createDocument, serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
-import { withoutMicroservices } from './without-microservices.js';
 
 /**
- * What is left of the work after the grace is settled within this. A settlement that a database which is away holds up
- * gets one more try when everything is closed.
+ * For the settlements of calls that were aborted at the end of the grace period. A settlement that an unavailable database
+ * delays is retried once more when the application closes.
  */
 const LAST_SETTLEMENTS_MS = 2_000;
 
-/** How long a browser may remember the answer to a preflight. */
+/** How long a browser may cache a preflight response. */
 const PREFLIGHT_SECONDS = 600;
 
 const FOR_OPERATORS = /^\/(?:admin|metrics)(?:\/|$)/;
 
-/** What only tests change, to see in a second what takes half a minute. */
+/** Timeouts that tests shorten. */
 export interface HttpTimes {
-  /** How long a reader may take nothing before its connection is destroyed. */
+  /** How long a reader may be stalled before its connection is destroyed. */
   stalledReaderMs?: number;
 }
 
 /**
- * The whole service behind HTTP, not yet listening: what `main.ts` and the tests share. With `MESSAGE_TRANSPORT` it takes
- * messages already.
+ * Creates the whole service, which does not listen for HTTP yet; `main.ts` and the tests share it. With
+ * `MESSAGE_TRANSPORT` it already accepts messages.
  */
 export async function createApp(
   environment: Environment,
   logger: Logger,
   times: HttpTimes = {},
 ): Promise<NestExpressApplication> {
-  // Loaded only when it is needed: neither Nest's package for messages nor a client of a broker is otherwise.
+  // Imported on demand, because the module loads a broker's client.
   const messages = environment.MESSAGE_TRANSPORT && (await import('./messages/messages.module.js'));
-  const create = (): Promise<NestExpressApplication> =>
-    NestFactory.create<NestExpressApplication>(AppModule.with(environment, messages && [messages.MessagesModule]), {
-      logger: new NestLogger(logger),
-      abortOnError: false,
-      bodyParser: false,
-    });
-  const app = messages ? await create() : await withoutMicroservices(create);
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(environment, messages && [messages.MessagesModule]),
+    { logger: new NestLogger(logger), abortOnError: false, bodyParser: false },
+  );
   app.disable('x-powered-by');
-  // An ETag would be computed over bodies of megabytes that nobody may keep anyway.
+  // Express would hash bodies of megabytes for an ETag that no client may store.
   app.disable('etag');
   app.set('query parser', readQuery);
-  const trusted = trustProxy(environment.TRUST_PROXY);
-  app.set('trust proxy', trusted);
-  const document = createDocument(app);
-  const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
-  const connections = app.get(Connections);
-  app.use(connections.inTurn);
-  const requestLog = new RequestLog(logger, redact);
-  app.use(assignRequestContext(redact), traceRequests(redact), requestLog.log);
-  app.use(app.get(RequestMetrics).countRequests(document), setSecurityHeaders);
-  if (typeof trusted === 'number') app.use(warnOfMissingProxies(trusted));
-  allowOrigins(app, environment.CORS_ORIGINS);
-  app.use(ignoreConditionalHeaders, rejectTooManyHeaders, rejectInvalidHost, rejectRepeatedAuthorization);
-  app.use(rejectUndecodablePath);
-  app.use(app.get(ShutdownState).refuse);
-  app.use(hideAdmin(environment), rejectUndocumentedPaths(document));
-  app.useGlobalPipes(new StrictValidationPipe(redact));
-  serveDocument(app, document);
+  app.set('trust proxy', trustProxySetting(environment.TRUST_PROXY));
+  useMiddleware(app, environment, logger);
   const server: Server = app.getHttpServer();
-  server.once('close', () => requestLog.flush());
-  connections.follow(server, times.stalledReaderMs);
+  const connections = app.get(Connections);
+  connections.track(server, times.stalledReaderMs);
   normalizeRequestUrls(server);
   handleClientErrors(server, connections, logger);
   await app.init();
@@ -101,46 +82,42 @@ export async function createApp(
   return app;
 }
 
-/** How long the end may take, and what it waits for first. */
-export interface ShutdownTimes {
-  /** From the beginning until what still runs is cut off, the delay included. */
-  graceSeconds: number;
-  /** How long the service is not ready and still serves. */
-  delaySeconds?: number;
-  /** Ends the delay before its time when it is aborted. */
-  hurry?: AbortSignal;
-}
-
 /**
- * Ends the service in good order: not ready, then no new connections, what runs is finished and settled, then everything
- * is closed. What still runs after the grace is cut off, and settled all the same.
+ * Registers the middleware in its order. Not by `MiddlewareConsumer`: Nest would run it after CORS and `/docs`, and not
+ * for paths that cannot be decoded, but every response needs its id, headers, log line and metrics.
  */
-export async function shutDown(app: NestExpressApplication, times: ShutdownTimes): Promise<void> {
-  const { graceSeconds, delaySeconds = 0, hurry } = times;
-  const state = app.get(ShutdownState);
-  state.stopping = true;
-  const cutOffAtMs = performance.now() + graceSeconds * 1000;
-  const delayMs = Math.min(delaySeconds, graceSeconds) * 1000;
-  if (delayMs > 0) await sleep(delayMs, undefined, hurry && { signal: hurry }).catch(() => undefined);
-  state.refusing = true;
-  const remainingMs = Math.max(0, cutOffAtMs - performance.now());
-  await Promise.all([
-    app.get(Connections).close(app.getHttpServer(), remainingMs),
-    ...state.servers.map((server) => server.close(remainingMs)),
-  ]);
-  const endsAtMs = cutOffAtMs + LAST_SETTLEMENTS_MS;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, endsAtMs - performance.now());
-  });
-  await Promise.race([app.get(TranscriptsService).idle(), late]);
-  clearTimeout(timer);
-  await app.close();
+function useMiddleware(app: NestExpressApplication, environment: Environment, logger: Logger): void {
+  const document = createDocument(app);
+  const redact = redactorFor(environment);
+  const requestLog = new RequestLog(logger, redact);
+  app.getHttpServer().once('close', () => requestLog.flush());
+  app.use(
+    app.get(Connections).sequentially,
+    assignRequestContext(redact),
+    traceRequests(redact),
+    requestLog.log,
+    app.get(RequestMetrics).countRequests(document),
+    setSecurityHeaders,
+  );
+  const proxies = trustProxySetting(environment.TRUST_PROXY);
+  if (typeof proxies === 'number') app.use(warnOfMissingProxies(proxies));
+  // Before the checks of paths and methods, because a preflight is OPTIONS.
+  if (environment.CORS_ORIGINS) allowOrigins(app, environment.CORS_ORIGINS);
+  app.use(
+    ignoreConditionalHeaders,
+    rejectTooManyHeaders,
+    rejectInvalidHost,
+    rejectRepeatedAuthorization,
+    rejectUndecodablePath,
+    app.get(ShutdownState).refuse,
+    hideAdmin(environment),
+    rejectUndocumentedPaths(document),
+  );
+  serveDocument(app, document);
 }
 
-/** Preflights are answered before the methods are looked at. What is for operators is not for pages of other origins. */
-function allowOrigins(app: NestExpressApplication, origins: readonly string[] | undefined): void {
-  if (!origins) return;
+/** The routes for operators are not available to pages of other origins. */
+function allowOrigins(app: NestExpressApplication, origins: readonly string[]): void {
   const cors = {
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET'],
@@ -152,7 +129,33 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[] | 
   });
 }
 
-function trustProxy(value: string): false | number | string {
-  if (value === 'off') return false;
-  return /^[0-9]+$/.test(value) ? Number(value) : value;
+/** The timing of a shutdown. */
+export interface ShutdownTimes {
+  /** From the start of the shutdown until running calls are aborted; includes the delay. */
+  graceSeconds: number;
+  /** How long requests are still served while readiness fails. */
+  delaySeconds?: number;
+  /** Ends the delay early when aborted. */
+  hurry?: AbortSignal;
+}
+
+/**
+ * Shuts the service down: readiness fails, no new connections are accepted, running calls end and are settled, then
+ * everything is closed. Calls that still run after the grace period are aborted, and settled as well.
+ */
+export async function shutDown(app: NestExpressApplication, times: ShutdownTimes): Promise<void> {
+  const { graceSeconds, delaySeconds = 0, hurry } = times;
+  const state = app.get(ShutdownState);
+  state.stopping = true;
+  const graceEndsAtMs = performance.now() + graceSeconds * 1000;
+  const delayMs = Math.min(delaySeconds, graceSeconds) * 1000;
+  if (delayMs > 0) await sleep(delayMs, undefined, hurry && { signal: hurry }).catch(() => undefined);
+  state.refusing = true;
+  const remainingMs = Math.max(0, graceEndsAtMs - performance.now());
+  await Promise.all([
+    app.get(Connections).close(app.getHttpServer(), remainingMs),
+    ...state.servers.map((server) => server.close(remainingMs)),
+  ]);
+  await withTimeout(app.get(TranscriptsService).idle(), graceEndsAtMs + LAST_SETTLEMENTS_MS - performance.now());
+  await app.close();
 }

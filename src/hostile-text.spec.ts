@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { superLinearGrowth } from '../test/linear-time.js';
-import { readLanguages } from './channels/dto/languages.js';
+import { parseLanguages } from './channels/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import { readQuery, routeFinder } from './http/request-paths.js';
 import { requestIdFrom } from './http/request-context.js';
 import { createRedactor } from './http/redaction.js';
 import { bearerToken } from './http/bearer-token.js';
-import { fieldsOf } from './messages/transcripts-message.js';
+import { fieldsOf } from './messages/message-reader.js';
 import { isWellFormedKey, redactApiKeys } from './organizations/api-key.js';
-import { readName } from './organizations/name.js';
+import { parseName } from './organizations/input-rules.js';
 import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
 import { readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel/channel-page.js';
@@ -35,7 +35,7 @@ import { attributeOf, nextTag } from './platform/youtube/captions/xml-tags.js';
 const VIDEO_ID = 'aaaaaaaaaaa';
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
 
-/** What is repeated to fill a text, after a beginning that a reader goes into and before an end that it stumbles over. */
+/** Repeated to fill a text, between a start that makes the parser begin its work and an end that makes it fail. */
 const PIECES = [
   ...[' ', '\n', '\t\u00a0', '\u200b', '<', '>', '<i a=', '<i ', '<i a= ', '<br', '<br ', '</c.', '<c.a', '<!--', '<?'],
   ...['&', '&#', '&#1', '&amp;', '&amp;amp;', '"', "'", ' t="', " t='", ' t=', '<text start="0">', '<p t="0">', '<s>'],
@@ -79,7 +79,7 @@ const PIECES = [
 ];
 const ENDS = ['', '\u0000>x"/>'];
 
-/** Readers of a text from outside, with beginnings that lead into their work. */
+/** Parsers of untrusted text, with starts that each of them accepts. */
 const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (text: string) => unknown }>> = {
   plainText: { begin: ['', '<i', '<font a=', '</c.', '<br'], read: plainText },
   decodeEntities: { begin: ['', '&'], read: decodeEntities },
@@ -127,11 +127,11 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
     read: (text) => readChannelPage(channelOf([text])),
   },
   parseChannelReference: { begin: ['', '@', 'https://www.youtube.com/', 'youtube.com/@'], read: parseChannelReference },
-  readLanguages: { begin: ['', 'en-'], read: readLanguages },
-  readName: { begin: [''], read: readName },
+  parseLanguages: { begin: ['', 'en-'], read: parseLanguages },
+  parseName: { begin: [''], read: parseName },
   isWellFormedKey: { begin: ['', 'ctk_'], read: isWellFormedKey },
-  withoutKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
-  hidingSecrets: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
+  redactApiKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
+  createRedactor: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   requestIdFrom: { begin: [''], read: (text) => requestIdFrom(text) },
   bearerToken: { begin: ['', 'Bearer '], read: (text) => bearerToken(requestWith(text)) },
   readQuery: { begin: ['', 'a='], read: readQuery },
@@ -142,7 +142,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   fieldsOf: { begin: ['{"id":"'], read: (text) => fieldsOf(JSON.parse(text)) },
 };
 
-describe('the time of a reader of outside text is linear in the length of the text', () => {
+describe('the time of a parser of untrusted text is linear in the length of the text', () => {
   it.each(Object.entries(TEXT_READERS))('%s', (_name, { begin, read }) => {
     for (const start of begin) {
       for (const piece of PIECES) for (const end of ENDS) expectLinear(read, start, piece, end);
@@ -154,7 +154,7 @@ describe('the time of a reader of outside text is linear in the length of the te
     ['a tag of spaces', '<font', ' ', 'x'],
     ['opened tags', '', '<i a=', ''],
     ['opened brackets before one end', '', '<', '>'],
-  ])('a caption of a megabyte is read in milliseconds: %s', (_case, start, piece, end) => {
+  ])('a caption of a megabyte is parsed in milliseconds: %s', (_case, start, piece, end) => {
     const cue = start + piece.repeat(1_000_000 / piece.length) + end;
     const escaped = cue.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
     expect(superLinearGrowth((length) => () => plainText(cue.slice(0, length)), 1_048_576)).toBeUndefined();
@@ -164,15 +164,18 @@ describe('the time of a reader of outside text is linear in the length of the te
       JSON.stringify({ events: [{ segs: [{ utf8: cue }] }] }),
     ]) {
       const read = body.startsWith('{') ? readCaptionJson3 : readCaptionXml;
-      // The cue is longer than any real one, so that it is refused after all.
+      // The cue is longer than the maximum, so the parser rejects it in the end.
       expect(() => read(body)).toThrow('a cue of at most');
     }
   });
 });
 
+/** Quadratic work on so many parts takes more than the limit even at a nanosecond for each pair. */
+const PARTS_MAX = 16 * 1024;
+
 const LINE = ` ${'x '.repeat(20)}`;
 
-/** Readers of documents and JSON from outside, by what there is a lot of in it. */
+/** Parsers of untrusted documents and JSON, by the part that is repeated. */
 const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> = {
   'captions of many events': reading(readCaptionJson3, (count) =>
     JSON.stringify({ events: many(count, (index) => ({ tStartMs: -index, segs: [{ utf8: 'a' }] })) }),
@@ -239,12 +242,12 @@ const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> =
   'a message of many fields': reading(fieldsOf, fields),
 };
 
-describe('the time of a reader of outside documents is linear in the number of their parts', () => {
+describe('the time of a parser of untrusted documents is linear in the number of their parts', () => {
   it.each(Object.entries(PART_READERS))('%s', (_name, prepare) => {
     const growth = superLinearGrowth((count) => {
       const read = prepare(count);
       return () => attempt(read);
-    }, 64 * 1024);
+    }, PARTS_MAX);
     expect(growth).toBeUndefined();
   });
 });
@@ -276,7 +279,7 @@ function expectLinear(read: (text: string) => unknown, start: string, piece: str
   expect({ start, piece, end, growth }).toEqual({ start, piece, end, growth: undefined });
 }
 
-/** Refusals are as good as readings here, unless the reader ran out of stack. */
+/** An error is as valid as a result here, except a stack overflow. */
 function attempt(read: () => unknown): void {
   try {
     read();

@@ -4,16 +4,16 @@ import type { Logger } from 'pino';
 import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
 import { createApp, shutDown } from './bootstrap.js';
 import { escapeInvisible } from './http/escape-invisible.js';
-import { createRedactor, type Redactor } from './http/redaction.js';
+import { redactorFor, type Redactor } from './http/redaction.js';
 import { createLogger, standardOutput } from './observability/logging/logger.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 
 async function start(): Promise<void> {
-  // Nothing is under way yet that would have to be finished.
+  // During the start no call is running that would have to finish.
   const exit = (): never => process.exit(0);
   process.on('SIGTERM', exit).on('SIGINT', exit);
   const environment = readEnvironment();
-  const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
+  const redact = redactorFor(environment);
   const logger = createLogger(environment.LOG_LEVEL, standardOutput(), redact);
   const stopTracing = await loadTracing(environment, logger, redact);
   const app = await createApp(environment, logger);
@@ -29,7 +29,7 @@ async function start(): Promise<void> {
   if (await app.get(OrganizationsService).isEmpty()) {
     logger.info({
       event: 'no_organization',
-      message: 'There is no organization yet. Make one with: npm run cli -- org create --name "My team" --plan pro',
+      message: 'No organization exists. Create one with: npm run cli -- org create --name "My team" --plan pro',
     });
   }
 }
@@ -41,7 +41,7 @@ async function loadTracing(environment: Environment, logger: Logger, redact: Red
   return startTracing((cause) => logger.warn({ event: 'traces_not_sent', cause }), redact);
 }
 
-/** A second signal ends the delay: whoever presses Ctrl-C twice has no balancer in front. */
+/** A second signal skips the delay, which is of use behind a load balancer only. */
 function stopOnSignals(app: NestExpressApplication, environment: Environment, stopTracing: () => Promise<void>): void {
   const { SHUTDOWN_GRACE_SECONDS: graceSeconds, SHUTDOWN_DELAY_SECONDS: delaySeconds } = environment;
   const hurry = new AbortController();
@@ -60,7 +60,7 @@ function stopOnSignals(app: NestExpressApplication, environment: Environment, st
   process.on('SIGINT', stop);
 }
 
-/** The reason of a start that failed, a line for each fault; a stack is of use to nobody here. */
+/** Prints why the start failed, one line per fault and no stack. */
 function fail(error: unknown): never {
   for (const line of reasons(error)) process.stderr.write(`channel-transcripts: ${escapeInvisible(line)}\n`);
   process.exit(1);
@@ -70,7 +70,7 @@ function reasons(error: unknown): readonly string[] {
   if (error instanceof EnvironmentError) return error.faults;
   if (!(error instanceof Error)) return [String(error)];
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') return [`${message}: the port is taken. Stop what uses it, or set PORT.`];
+  if (code === 'EADDRINUSE') return [`${message}: the port is in use. Stop the process that uses it, or set PORT.`];
   if (code === 'EACCES' && message.startsWith('listen')) return [`${message}: choose a PORT of 1024 or more.`];
   return [message.split('\n', 1)[0] ?? message];
 }

@@ -4,10 +4,7 @@ import { AppModule } from './app.module.js';
 import { Environment } from './config/environment.js';
 import { createDocument } from './openapi.js';
 
-/**
- * Writes the OpenAPI document of the built service to the file that is named. Nothing of the service is started: a
- * preview knows the routes, and opens neither the database nor a port.
- */
+/** Writes the OpenAPI document to a file. In Nest's preview mode the routes exist, but no provider is created. */
 async function write(file: string | undefined): Promise<void> {
   if (file === undefined) throw new Error('Usage: node dist/openapi-file.js FILE');
   const app = await NestFactory.create(AppModule.with(new Environment()), { preview: true, logger: ['error'] });

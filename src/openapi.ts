@@ -4,37 +4,38 @@ import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
 import { METRICS_TOKEN_SCHEME } from './observability/metrics/metrics.controller.js';
 
-/** The version of the interface; additions raise the second number. */
+/** The version of the API. Additions increment the minor version. */
 const API_VERSION = '1.1.0';
 
-/** The OpenAPI document of every route there is. */
+/** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Channel Transcripts')
     .setDescription(
-      "The transcripts of a YouTube channel's newest uploads in one call. Press Authorize, paste an API key and execute. " +
-        'Every error has one envelope, `{ "error": { code, message, retryable, requestId } }`, and every response an `X-Request-Id`, ' +
-        "which echoes the caller's own when that is at most 128 plain characters. Paths are taken as they are written here: in " +
-        'another case, with a slash at the end or with other characters percent-encoded they are 404. A request with more ' +
-        'than one `Authorization` header, or with a path that cannot be decoded, is 400 before its key is looked at.',
+      "Returns the transcripts of a YouTube channel's newest uploads in one call. To try it here, select Authorize, enter an " +
+        'API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId } }`. ' +
+        'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
+        'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
+        'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header or ' +
+        'with an undecodable path is refused with 400 before authentication.',
     )
     .setVersion(API_VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')
     .addServer('/', 'The service that serves this document')
-    .addTag('channels', 'Transcripts by channel')
-    .addTag('usage', 'What an organization has used of its quota')
-    .addTag('health', 'Probes')
-    .addTag('metrics', 'Figures for Prometheus')
+    .addTag('channels', 'Transcripts of channels')
+    .addTag('usage', 'Quota usage of the organization')
+    .addTag('health', 'Liveness and readiness probes')
+    .addTag('metrics', 'Prometheus metrics')
     .addTag(
       'admin',
-      'Organizations, keys and usage, for whoever runs the service; there only when `ADMIN_TOKEN` is set',
+      'Management of organizations, API keys and usage by the operator. Available only when `ADMIN_TOKEN` is set.',
     )
     .addBearerAuth(
       {
         type: 'http',
         scheme: 'bearer',
         bearerFormat: 'API key',
-        description: 'An API key of an organization: `ctk_…`.',
+        description: 'An API key of an organization (`ctk_…`).',
       },
       API_KEY_SCHEME,
     )
@@ -49,14 +50,14 @@ export function createDocument(app: INestApplication): OpenAPIObject {
   return SwaggerModule.createDocument(app, builder.build());
 }
 
-/** Serves the document at /docs-json and a page to try it on at /docs. */
+/** Serves the document at /docs-json and Swagger UI at /docs. */
 export function serveDocument(app: INestApplication, document: OpenAPIObject): void {
   SwaggerModule.setup('docs', app, document, {
     jsonDocumentUrl: 'docs-json',
     ui: true,
     raw: ['json'],
     customSiteTitle: 'Channel Transcripts',
-    // A key that is pasted here is forgotten with the page: what the browser stores, any script of this origin can read.
+    // The key is not stored in the browser, where any script of this origin could read it.
     swaggerOptions: { persistAuthorization: false, tryItOutEnabled: true, displayRequestDuration: true },
   });
 }

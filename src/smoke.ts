@@ -12,13 +12,10 @@ import { YoutubeModule } from './platform/youtube/youtube.module.js';
 const USAGE = 'Usage: npm run smoke -- @handle [number of videos, 1 to 100, default 10]';
 const VIDEOS_DEFAULT = 10;
 
-/** Why the check could not be made, as the one line that is shown. */
+/** Why the check failed, in one line. */
 class SmokeError extends Error {}
 
-/**
- * Reads a channel from the platform without the service, and shows what the platform still does as expected: for the
- * first look from a machine that reaches it. Not a part of the tests.
- */
+/** Reads a channel from YouTube without the service and prints how YouTube responded. Not part of the tests. */
 async function smoke(words: readonly string[]): Promise<void> {
   const { reference, count } = readArguments(words);
   const environment = readEnvironment();
@@ -40,13 +37,13 @@ async function smoke(words: readonly string[]): Promise<void> {
     print(`channel   ${channel.name} (${channel.handle ?? 'no handle'}, ${channel.id})`);
     const uploads = list.uploads.slice(0, count);
     const lines = uploads.map(async (upload) => lineOf(upload, await platform.readVideo(upload.videoId, [], context)));
-    // All of them are awaited, also when one rejects: the others would end unhandled.
-    const ends = await Promise.allSettled(lines);
-    for (const line of ends) print(line.status === 'fulfilled' ? line.value : lineOfError(line.reason));
+    // Awaits all, also when one rejects, because the other rejections would be unhandled.
+    const results = await Promise.allSettled(lines);
+    for (const line of results) print(line.status === 'fulfilled' ? line.value : lineOfError(line.reason));
     context.signal.throwIfAborted();
     if (uploads.length === 0) print('The channel has no uploads.');
   } catch (error) {
-    throw context.signal.aborted ? new SmokeError('The platform took too long to answer.') : error;
+    throw context.signal.aborted ? new SmokeError('YouTube did not respond within REQUEST_DEADLINE_SECONDS.') : error;
   } finally {
     await report(registry);
     await app.close();
@@ -88,7 +85,7 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** A failure in one line, without a stack: whoever runs this wants to know what to do. */
+/** A failure in one line, without a stack. */
 function lineOfError(error: unknown): string {
   if (error instanceof EnvironmentError) return error.faults.join('; ');
   if (error instanceof DomainError && error.cause instanceof Error) return `${error.code}: ${error.cause.message}`;

@@ -5,23 +5,23 @@ const TRACING = 'observability/tracing';
 /** Every feature registers its own metrics. */
 const REGISTRY = 'observability/metrics/metrics-registry\\.ts$';
 
-/** Which folder may import which. What is not listed here is refused; files directly in src/ wire everything together. */
+/** The folders that each folder may import; files directly in src/ may import any. */
 const ALLOWED = {
   domain: [],
   config: [],
   cache: ['config', REGISTRY],
   database: ['config', 'domain', TRACING],
-  // An error repeats what was sent, with API keys redacted.
-  http: ['domain', 'database', TRACING, 'organizations/api-key\\.ts$'],
+  // Errors redact API keys; the context of a call carries its caller.
+  http: ['config', 'domain', 'database', TRACING, 'organizations/(api-key|caller)\\.ts$'],
   // Everything that a call can be refused by waits for the database in one way.
   organizations: ['domain', STATEMENTS],
   quota: ['organizations', TRACING, REGISTRY, 'config', 'domain', STATEMENTS],
-  // The limits count over all replicas in the Redis server that the cache is connected to.
-  'rate-limit': ['auth', 'cache', 'http', 'domain', 'config'],
-  auth: [REGISTRY, 'rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
+  // The limits count over all replicas through the cache's Redis connection. auth imports this folder, never the reverse.
+  'rate-limit': ['cache', 'http', REGISTRY, 'domain', 'config'],
+  auth: ['rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
   transcripts: ['cache', PORT, 'quota', 'http', TRACING, REGISTRY, 'domain', 'config'],
   channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
-  // Messages share the query, the lines and the guards of the HTTP route.
+  // Messages share the query, the NDJSON events and the guards of the HTTP route.
   messages: ['channels', 'transcripts', 'auth', 'http', 'observability/logging', TRACING, 'domain', 'config'],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
   observability: [
@@ -35,8 +35,14 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  admin: ['auth', 'rate-limit', 'organizations', 'quota', 'http', 'domain', 'config', 'database'],
+  // The usage under /admin is a customer's usage and more.
+  admin: ['auth', 'rate-limit', 'organizations', 'quota', 'usage/dto', 'http', 'domain', 'config', 'database'],
 };
+
+for (const [folder, allowed] of Object.entries(ALLOWED)) {
+  const mutual = allowed.find((target) => ALLOWED[target]?.includes(folder));
+  if (mutual) throw new Error(`src/${folder} and src/${mutual} must not import each other.`);
+}
 
 const folderRules = Object.entries(ALLOWED).map(([folder, allowed]) => ({
   name: `${folder}-imports`,
@@ -56,21 +62,21 @@ export default {
     {
       name: 'port-imports',
       severity: 'error',
-      comment: 'The port speaks of the domain only.',
+      comment: 'The port depends on the domain only.',
       from: { path: '^src/platform/[^/]+\\.ts$' },
       to: { path: '^src/', pathNot: '^src/domain/' },
     },
     {
       name: 'youtube-imports',
       severity: 'error',
-      comment: 'The adapter knows the port, the domain, the configuration and the metrics registry.',
+      comment: 'The adapter depends on the port, the domain, the configuration and the metrics registry only.',
       from: { path: '^src/platform/youtube/', pathNot: '\\.spec\\.ts$' },
       to: { path: '^src/', pathNot: ['^src/platform/', '^src/domain/', '^src/config/', `^src/${REGISTRY}`] },
     },
     {
       name: 'only-the-wiring-names-youtube',
       severity: 'error',
-      comment: 'Everything else goes through the port, so that the platform can be another one.',
+      comment: 'Everything else uses the port, so that another platform can be supported.',
       from: {
         path: '^src/',
         pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|hostile-text\\.spec)\\.ts$'],
@@ -80,29 +86,29 @@ export default {
     {
       name: 'domain-is-plain',
       severity: 'error',
-      comment: 'The domain needs no framework.',
+      comment: 'The domain depends on no package.',
       from: { path: '^src/domain/', pathNot: '\\.spec\\.ts$' },
       to: { dependencyTypes: ['npm', 'core'] },
     },
     {
       name: 'nothing-imports-the-start',
       severity: 'error',
-      comment: 'Folders do not reach up into the files that start and wire the application.',
+      comment: 'Folders do not import the files that start and wire the application.',
       from: { path: '^src/[^/]+/' },
       to: { path: '^src/[^/]+\\.ts$' },
     },
     {
       name: 'fake-youtube-shares-no-code',
       severity: 'error',
-      comment: 'The fake YouTube shares no code with the service, so that it cannot share a misreading.',
+      comment: 'The fake YouTube shares no code with the service, so that they cannot share a bug.',
       from: { path: '^(src|test/fake-youtube)/' },
       to: { path: '^(src|test/fake-youtube)/', pathNot: '^$1/' },
     },
-    { name: 'no-circles', severity: 'error', comment: 'Imports go one way.', from: {}, to: { circular: true } },
+    { name: 'no-circles', severity: 'error', comment: 'Imports are acyclic.', from: {}, to: { circular: true } },
     {
       name: 'resolvable',
       severity: 'error',
-      comment: 'An import that leads nowhere.',
+      comment: 'The import cannot be resolved.',
       from: {},
       to: { couldNotResolve: true },
     },

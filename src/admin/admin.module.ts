@@ -6,7 +6,7 @@ import { AdminKeysController } from './http/keys.controller.js';
 import { AdminOrganizationsController } from './http/organizations.controller.js';
 import { AdminUsageController } from './http/usage.controller.js';
 
-/** `/admin`: what the commands do, over HTTP. */
+/** The admin commands over HTTP, under `/admin`. */
 @Module({
   imports: [AuthModule, OrganizationsModule, QuotaModule],
   controllers: [AdminOrganizationsController, AdminKeysController, AdminUsageController],

@@ -1,13 +1,11 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
+import { requestContextOf } from '../http/request-context.js';
 import { ApiKeysService } from '../organizations/api-keys.service.js';
-import type { Caller } from '../organizations/caller.js';
 import { RejectionCounts } from '../rate-limit/rejection-counts.js';
-import { setCaller } from './caller.js';
-import { inboundCallOf, type InboundCall } from './inbound-call.js';
 import { FailedAuthentications } from './failed-authentications.js';
 
-/** Who calls: refuses a request without a valid API key (401), and an address that has sent too many of those (429). */
+/** Refuses a call without a valid API key (401), and after too many of those every further one of its address (429). */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   constructor(
@@ -17,20 +15,19 @@ export class ApiKeyGuard implements CanActivate {
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const call = inboundCallOf(context);
-    const key = call.apiKey;
-    const caller = key === undefined ? undefined : await this.authenticated(call, key);
+    const call = requestContextOf(context);
+    const { apiKey } = call;
+    const caller =
+      apiKey === undefined
+        ? undefined
+        : await this.apiKeys.authenticate(apiKey, { fromSuspect: this.failed.isThrottled(call) });
     if (!caller) {
-      this.events.count(key === undefined ? 'no_key' : 'invalid_key');
-      await this.failed.note(call);
-      throw key === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError();
+      this.events.count(apiKey === undefined ? 'no_key' : 'invalid_key');
+      await this.failed.record(call);
+      throw apiKey === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError();
     }
-    setCaller(call.subject, caller);
+    call.caller = caller;
     Object.assign(call.log, { organizationId: caller.organization.id, keyId: caller.keyId });
     return true;
-  }
-
-  private authenticated(call: InboundCall, key: string): Promise<Caller | undefined> {
-    return this.apiKeys.authenticate(key, { fromSuspect: this.failed.isHeldBack(call) });
   }
 }

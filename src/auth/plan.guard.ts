@@ -1,33 +1,27 @@
-import { Injectable, SetMetadata, type CanActivate, type CustomDecorator, type ExecutionContext } from '@nestjs/common';
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan, type Feature } from '../domain/plan.js';
-import { callerOf } from './caller.js';
-import { inboundCallOf } from './inbound-call.js';
+import { requestContextOf } from '../http/request-context.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 
-const FEATURE = 'access:feature';
-
 /** Names the feature that a route belongs to, for `PlanGuard`. */
-export const NeedsFeature = (feature: Feature): CustomDecorator => SetMetadata(FEATURE, feature);
+export const RequiredFeature = Reflector.createDecorator<Feature>();
 
-/** May they: refuses a caller whose organization's plan lacks the route's feature (403). That counts as a call too. */
+/** Refuses a caller whose organization's plan lacks the route's feature (403). The call counts for the rate limit. */
 @Injectable()
 export class PlanGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
-    private readonly rate: RateLimitGuard,
+    private readonly rateLimit: RateLimitGuard,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const feature = this.reflector.getAllAndOverride<Feature | undefined>(FEATURE, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
-    if (feature === undefined) throw new Error('PlanGuard guards a route that names no feature.');
-    const { plan } = callerOf(inboundCallOf(context).subject).organization;
+    const feature = this.reflector.getAllAndOverride(RequiredFeature, [context.getHandler(), context.getClass()]);
+    if (!feature) throw new Error('PlanGuard guards a route without RequiredFeature.');
+    const { plan } = requestContextOf(context).caller.organization;
     if (planIncludes(plan, feature)) return true;
-    await this.rate.count(context);
+    await this.rateLimit.count(context);
     throw new FeatureNotInPlanError(feature, plan, requiredPlan(feature));
   }
 }

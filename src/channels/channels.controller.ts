@@ -9,76 +9,68 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { callerOf } from '../auth/caller.js';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { SERVICE_BUSY, TOO_MANY_AT_ONCE, TOO_MANY_FAILURES } from '../rate-limit/limit-docs.js';
-import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
-import { onResponseEnd } from '../http/response-end.js';
-import { Call } from '../transcripts/call.js';
+import { responseEnd } from '../http/response-end.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { RESPONSE_EXAMPLE, NDJSON_EXAMPLE } from './dto/transcripts-response.example.js';
-import { TranscriptsDto } from './dto/transcripts-response.dto.js';
+import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
 import { writeResponse } from '../transcripts/response/response-writer.js';
 import { serializeJson, serializeNdjson } from '../transcripts/response/serialization.js';
 import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
 
 const NDJSON = 'application/x-ndjson';
 
-/** The one operation: turns HTTP into a call of the service and its events into a response. */
+/** Turns an HTTP request into a call of the service, and its events into the response. */
 @ApiTags('channels')
 @Controller('channels')
 @RequiresFeature('channel_transcripts')
 export class ChannelsController {
-  constructor(
-    private readonly transcripts: TranscriptsService,
-    private readonly environment: Environment,
-  ) {}
+  constructor(private readonly transcripts: TranscriptsService) {}
 
   @Get(':id/transcripts')
   @ApiOperation({
     operationId: 'getChannelTranscripts',
     summary: "The transcripts of a channel's newest uploads",
     description:
-      'Takes the newest uploads of a YouTube channel (videos, Shorts and past live streams) and returns a transcript for ' +
-      "each, with a status of its own: one video's failure never fails the call. Costs one count of the organization's " +
-      'monthly quota for each transcript that is successful and not cached; needs the Pro plan. Before anything is ' +
-      'fetched the call reserves what it could cost at most, or is refused with 402. A call has a deadline: what has not ' +
-      'arrived by then is an entry with `upstream_timeout`, what arrived is kept. There is no cursor, page or offset, and ' +
-      'a parameter that is not named here is refused.',
+      'Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live ' +
+      'streams). The failure of one video never fails the call. Requires the Pro plan. Each transcript that is successful ' +
+      "and not cached counts against the organization's monthly quota. The call first reserves quota for every video that " +
+      'it may have to fetch, and is refused with 402 when the quota is too small. Videos that have not arrived by the ' +
+      'deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and ' +
+      'unknown parameters are refused.',
   })
   @ApiParam({
     name: 'id',
     description:
-      'The channel: a handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel ' +
+      'A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel ' +
       '(`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw.',
     schema: { type: 'string', maxLength: 2048, example: '@harbourlight' },
   })
   @ApiExtraModels(TranscriptsDto)
   @ApiOkResponse({
     content: {
-      'application/json': { schema: { $ref: getSchemaPath(TranscriptsDto) }, example: RESPONSE_EXAMPLE },
+      'application/json': { schema: { $ref: getSchemaPath(TranscriptsDto) }, example: TRANSCRIPTS_EXAMPLE },
       [NDJSON]: {
         schema: {
           type: 'string',
           description:
-            'A line of JSON for each event, told apart by `type`: `channel` with the field `channel`, `result` with `result` ' +
-            'as each video is finished, and last `summary` with `summary`. The fields are those of the JSON answer.',
+            'One JSON object per line, with a `type`: first `channel` with the field `channel`, then a `result` with the field ' +
+            '`result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
         },
-        example: NDJSON_EXAMPLE,
+        example: TRANSCRIPTS_NDJSON_EXAMPLE,
       },
     },
     description:
-      'One entry for each upload, newest first. The body is streamed in this order; as lines ' +
-      '(`Accept: application/x-ndjson`) in the order in which the videos are finished.',
+      'One entry for each upload. JSON is streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in ' +
+      'which the videos finish.',
     headers: {
-      'X-Request-Id': { description: 'The id of the request.', schema: { type: 'string' } },
+      'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } },
       Vary: {
         description:
-          '`Accept-Encoding, Accept`: the body is compressed for callers that accept gzip, and comes as lines to those ' +
-          'that ask for them.',
+          '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that ' +
+          'accept it.',
         schema: { type: 'string' },
       },
       ...RATE_LIMIT_HEADERS,
@@ -94,13 +86,13 @@ export class ChannelsController {
     'channel_not_found',
     'method_not_allowed',
     'rate_limited',
-    TOO_MANY_AT_ONCE,
-    TOO_MANY_FAILURES,
+    'concurrency_limited',
+    'failed_authentications',
     'internal_error',
     'upstream_failure',
     'upstream_blocked',
     'service_unavailable',
-    SERVICE_BUSY,
+    'at_capacity',
     'upstream_timeout',
   )
   async list(
@@ -109,37 +101,28 @@ export class ChannelsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const caller = callerOf(request);
-    const { requestId, startedAtMs, log } = requestContext(request);
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, startedAtMs);
-    onResponseEnd(response, () => call.disconnect());
+    const { caller, requestId, startedAtMs, log } = requestContext(request);
     const plan = await this.transcripts.prepare(
-      {
-        reference: id,
-        limit: query.limit,
-        languages: query.languages ?? [],
-        organizationId: caller.organization.id,
-        keyId: caller.keyId,
-        requestId,
-      },
-      call,
+      { reference: id, ...query },
+      { organizationId: caller.organization.id, keyId: caller.keyId, requestId },
+      { startedAtMs, responseEnd: responseEnd(response) },
     );
     log['channelId'] = plan.channel.id;
     const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
-    const delivery = this.transcripts.deliver(plan, call, encoding === 'gzip' ? 'deflated' : 'json');
+    const delivery = this.transcripts.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json');
     log['counts'] = delivery.summary;
     setQuotaHeaders(response, plan.quota);
     response.vary('Accept-Encoding');
     response.vary('Accept');
-    const lines = request.accepts(['application/json', NDJSON]) === NDJSON;
-    response.setHeader('Content-Type', `${lines ? NDJSON : 'application/json'}; charset=utf-8`);
-    const pieces = lines
+    const streamsLines = request.accepts(['application/json', NDJSON]) === NDJSON;
+    response.setHeader('Content-Type', `${streamsLines ? NDJSON : 'application/json'}; charset=utf-8`);
+    const chunks = streamsLines
       ? serializeNdjson(delivery.events('as-finished'))
       : serializeJson(delivery.events('newest-first'));
-    await writeResponse(response, pieces, encoding);
+    await writeResponse(response, chunks, encoding);
   }
 
-  /** A URL whose slashes came raw, because a gateway decoded them or nobody encoded them. */
+  /** The same for a channel URL with unencoded slashes, which some gateways decode. */
   @Get('*id/transcripts')
   @ApiExcludeEndpoint()
   listByRawUrl(

@@ -1,7 +1,7 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { Environment } from './environment.js';
 
-/** Gives the checked configuration to whoever injects `Environment`. */
+/** Provides the validated configuration as `Environment`. */
 @Global()
 @Module({})
 export class ConfigModule {

@@ -15,11 +15,11 @@ function faultsOf(variables: Record<string, string>): readonly string[] {
 }
 
 describe('the configuration', () => {
-  it('of an empty environment is the defaults', () => {
+  it('of an empty environment has the defaults', () => {
     expect(readEnvironment({})).toEqual(new Environment());
   });
 
-  it('takes an empty variable for an unset one', () => {
+  it('treats an empty variable as unset', () => {
     expect(readEnvironment({ PORT: '', DATABASE_URL: '', UPSTREAM_PROXY_URL: '' })).toEqual(new Environment());
   });
 
@@ -45,7 +45,7 @@ describe('the configuration', () => {
     });
   });
 
-  it('asks for a NATS server where messages come from one, and only there', () => {
+  it('requires NATS_URL for messages over NATS only', () => {
     expect(faultsOf({ MESSAGE_TRANSPORT: 'nats' })).toEqual(['NATS_URL must be set when MESSAGE_TRANSPORT is nats']);
     expect(faultsOf({ MESSAGE_TRANSPORT: 'nats', NATS_URL: 'nats://a:b@one:4222, tls://two' })).toEqual([]);
     expect(faultsOf({ MESSAGE_TRANSPORT: 'tcp' })).toEqual([]);
@@ -100,27 +100,27 @@ describe('the configuration', () => {
     ['TRUST_PROXY', '10.0.0.0/8,'],
     ['CORS_ORIGINS', 'app.example.com'],
     ['CORS_ORIGINS', 'https://app.example.com/path'],
-  ])('%s=%j is refused in one line that names the variable', (name, value) => {
+  ])('rejects %s=%j with one line that names the variable', (name, value) => {
     const faults = faultsOf({ [name]: value });
     expect(faults).toHaveLength(1);
     expect(faults[0]).toMatch(new RegExp(`^${name} must .+$`));
   });
 
   it.each(['off', '2', '10', 'loopback', 'loopback, 10.0.0.0/8', '::1', 'fd00::/8,192.168.1.1'])(
-    'takes TRUST_PROXY=%s',
+    'accepts TRUST_PROXY=%s',
     (value) => {
       expect(readEnvironment({ TRUST_PROXY: value }).TRUST_PROXY).toBe(value);
     },
   );
 
   it.each(['CALLS_PER_KEY', 'CALLS_PER_PROCESS', 'RATE_LIMIT_PER_MINUTE'])(
-    '%s=0 is allowed: it turns the limit off',
+    'accepts %s=0, which turns the limit off',
     (name) => {
       expect(readEnvironment({ [name]: '0' })).toMatchObject({ [name]: 0 });
     },
   );
 
-  it('names every fault at once', () => {
+  it('reports every invalid variable at once', () => {
     expect(faultsOf({ PORT: 'x', REDIS_URL: 'x', LOG_LEVEL: 'x' }).map((fault) => fault.split(' ')[0])).toEqual([
       'PORT',
       'REDIS_URL',
@@ -128,20 +128,20 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('never repeats a URL, which can hold a password', () => {
+  it('never shows a URL, which can contain a password', () => {
     expect(faultsOf({ DATABASE_URL: 'mysql://app:hunter2@db' }).join()).not.toContain('hunter2');
   });
 
-  it('never repeats a token', () => {
+  it('never shows a token', () => {
     expect(faultsOf({ ADMIN_TOKEN: 'hunter2' }).join()).not.toContain('hunter2');
   });
 
-  it.each(['ADMIN_TOKEN', 'METRICS_TOKEN'])('says how to make %s when it is short or trivial', (name) => {
+  it.each(['ADMIN_TOKEN', 'METRICS_TOKEN'])('says how to generate %s when it is short or guessable', (name) => {
     for (const token of ['short', 'x'.repeat(64)])
       expect(faultsOf({ [name]: token })[0]).toContain('openssl rand -hex 32');
   });
 
-  it('takes every token that is made as it says', () => {
+  it('accepts every token that is generated as it says', () => {
     for (let count = 0; count < 200; count += 1) {
       for (const token of [
         randomBytes(32).toString('hex'),
@@ -157,7 +157,7 @@ describe('the configuration', () => {
     expect(faultsOf({ TRUST_PROXY: value })[0]).toMatch(/must not trust every address.*set the number of proxies/);
   });
 
-  it('of any text gives a value or faults, a line each', () => {
+  it('turns any text into a value or into faults of one line each', () => {
     const names = Object.keys(new Environment());
     fc.assert(
       fc.property(fc.constantFrom(...names), fc.string(), (name, value) => {
@@ -166,9 +166,15 @@ describe('the configuration', () => {
     );
   });
 
-  it('is described in the README, each variable with its default', () => {
-    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-    const undescribed = Object.keys(new Environment()).filter((name) => !readme.includes(`\`${name}\``));
+  it('is described in docs/configuration.md, each variable with its default', () => {
+    const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+    const rows = new Map(
+      [...page.matchAll(/^\| `(\w+)` +\| (.+?) +\|/gm)].map(([, name, shown]) => [name, shown ?? '']),
+    );
+    const undescribed = Object.entries(new Environment()).filter(([name, value]: [string, unknown]) => {
+      const shown = rows.get(name);
+      return shown === undefined || (value !== undefined && !shown.includes(String(value)));
+    });
     expect(undescribed).toEqual([]);
   });
 });

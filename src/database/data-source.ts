@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Logger, type Type } from '@nestjs/common';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
-import type { Environment } from '../config/environment.js';
+import { isProduction, type Environment } from '../config/environment.js';
 import { checkReachable } from './database-errors.js';
 import { runMigrations } from './migrations.js';
 import { keepsSessionSettings, withSessionOptions } from './session-settings.js';
@@ -77,7 +77,7 @@ function reportEmbedded(dataDir: string): void {
     event: 'embedded_postgres',
     message: `DATABASE_URL is not set: using the embedded PostgreSQL in ${dataDir}, which is intended for evaluation and development.`,
   });
-  if (process.env['NODE_ENV'] !== 'production') return;
+  if (!isProduction()) return;
   logger.warn({
     event: 'embedded_postgres_in_production',
     message:

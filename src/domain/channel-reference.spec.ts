@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../../test/any-text.js';
 import { parseChannelReference, REFERENCE_LENGTH_MAX } from './channel-reference.js';
 
 const ID = 'UCh4rb0urL1ghtW0rksh0p00';
@@ -85,25 +86,25 @@ const REFUSED = [
 ];
 
 describe('a channel reference', () => {
-  it.each(ACCEPTED)('%j is read', (text, expected) => {
+  it.each(ACCEPTED)('%j is parsed', (text, expected) => {
     expect(parseChannelReference(text)).toEqual(expected);
   });
 
-  it.each(REFUSED)('%j is no channel', (text) => {
+  it.each(REFUSED)('%j is refused', (text) => {
     expect(parseChannelReference(text)).toBeUndefined();
   });
 
-  it('longer than 2,048 characters is no channel, whatever it holds', () => {
+  it('longer than 2,048 characters is refused', () => {
     const url = `https://www.youtube.com/@name?x=${'a'.repeat(REFERENCE_LENGTH_MAX)}`;
     expect(parseChannelReference(url)).toBeUndefined();
     expect(parseChannelReference(url.slice(0, REFERENCE_LENGTH_MAX))).toEqual({ kind: 'handle', handle: 'name' });
   });
 
-  it('of any text gives a value of the grammar or nothing, and never throws', () => {
+  it('never throws and always matches the grammar, for any text', () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          fc.string({ unit: 'binary' }),
+          anyText(),
           fc.webUrl(),
           fc.string().map((s) => `https://www.youtube.com/${s}`),
         ),
@@ -119,7 +120,7 @@ describe('a channel reference', () => {
     );
   });
 
-  it('means the same as a handle, as a URL, and as an encoded URL', () => {
+  it('is the same as a handle, as a URL and as an encoded URL', () => {
     const handle = fc
       .string({ unit: fc.constantFrom(...'abzAZ09_-.·éß中あя'), minLength: 3, maxLength: 30 })
       .filter((text) => !/^\d+(\.\d+){3}$/.test(text));

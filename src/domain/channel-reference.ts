@@ -1,4 +1,4 @@
-/** What a caller named a channel by. Only `id` needs no look-up; the others are paths below the platform's own address. */
+/** A channel as a caller names it. An `id` needs no lookup; the others are paths on the platform. */
 export type ChannelReference =
   | { kind: 'id'; id: string }
   /** Without the `@`, NFC-normalised. */
@@ -6,18 +6,18 @@ export type ChannelReference =
   /** The older addresses `/c/name`, `/user/name` and `/name`. */
   | { kind: 'custom' | 'user' | 'vanity'; name: string };
 
-/** Longest reference that is looked at, in UTF-16 code units. */
+/** Maximum length of a reference, in UTF-16 code units. */
 export const REFERENCE_LENGTH_MAX = 2048;
 
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
-// Marks belong to the letters of many scripts (Devanagari, Thai, …), so they count as such, though never as the first.
+// Combining marks are part of the letters of many scripts (Devanagari, Thai, …); they are allowed, but not first.
 const HANDLE = /^[\p{L}\p{Nd}_.·-][\p{L}\p{M}\p{Nd}_.·-]{2,29}$/u;
 const NAME = /^[\p{L}\p{Nd}_.·-][\p{L}\p{M}\p{Nd}_.·-]{0,99}$/u;
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
 const PLATFORM_URL = /^(?:https?:\/\/?)?(?:www\.|m\.)?youtube\.com\//i;
 const TAB = /^[a-z_]{1,30}$/;
 
-/** First path segments that are pages of the platform itself, so that `/watch` or `/shorts/ID` is never read as a name. */
+/** First path segments that belong to the platform, so that `/watch` or `/shorts/ID` is never parsed as a name. */
 const PLATFORM_PAGES = new Set(
   (
     'about account ads api attribution_link c channel channels clip creators e embed error feed gaming generate_204 ' +
@@ -29,10 +29,10 @@ const PLATFORM_PAGES = new Set(
 );
 
 /**
- * Reads what a caller gave as a channel: a handle with or without `@`, a channel ID or the URL of a channel. Undefined
- * for everything else. The text is only ever parsed, never fetched, so a foreign URL leads nowhere.
+ * Parses a reference to a channel: a handle with or without `@`, a channel ID or the URL of a channel. Undefined for
+ * everything else. The text is never fetched, so the URL of another site causes no request.
  *
- * @param text the reference, percent-decoded once as a router does it; the path of a URL may be encoded once more
+ * @param text the reference, percent-decoded once as by a router; the path of a URL may be encoded once more
  */
 export function parseChannelReference(text: string): ChannelReference | undefined {
   if (text.length > REFERENCE_LENGTH_MAX) return undefined;
@@ -41,7 +41,7 @@ export function parseChannelReference(text: string): ChannelReference | undefine
   if (platform) return parsePath(reference.slice(platform[0].length));
   if (CHANNEL_ID.test(reference)) return { kind: 'id', id: reference };
   if (reference.startsWith('@')) return parseHandle(reference.slice(1));
-  // The platform's own address without a path, or a bare network address, is no handle though its characters would fit.
+  // The platform's host name and IP addresses match the characters of a handle, but are none.
   if (PLATFORM_URL.test(`${reference}/`) || IPV4.test(reference)) return undefined;
   return parseHandle(reference);
 }

@@ -1,6 +1,6 @@
 import type { Plan } from './plan.js';
 
-/** Every `error.code` that a refused call can carry. The HTTP status of each stands in `http/error-status.ts`. */
+/** Every `error.code` of a refused call. `http/error-status.ts` maps each to its HTTP status. */
 export type ErrorCode =
   | 'invalid_request'
   | 'unauthorized'
@@ -18,17 +18,17 @@ export type ErrorCode =
   | 'service_unavailable'
   | 'upstream_timeout';
 
-/** Fields that an error adds to its body beside `code`, `message`, `retryable` and `requestId`. */
+/** Fields of an error body in addition to `code`, `message`, `retryable` and `requestId`. */
 export type ErrorFields = Readonly<Record<string, unknown>>;
 
 /**
- * A refusal that the caller is meant to read: a stable code, a public message, whether trying again can help, and a
- * private `cause` that goes to the log only.
+ * An error that is reported to the caller: a stable code, a public message, whether a retry can succeed, and a private
+ * `cause` for the log only.
  */
 export abstract class DomainError extends Error {
   abstract readonly code: ErrorCode;
   readonly retryable: boolean = false;
-  /** Seconds after which a retry makes sense, sent as `Retry-After`. */
+  /** Seconds to wait before a retry, sent as `Retry-After`. */
   readonly retryAfterSeconds: number | undefined = undefined;
 
   constructor(message: string, cause?: unknown) {
@@ -61,7 +61,7 @@ export class InvalidRequestError extends DomainError {
 export class UnauthorizedError extends DomainError {
   readonly code = 'unauthorized';
 
-  /** @param place where the key belongs */
+  /** @param place where to send the key */
   constructor(place = 'the header "Authorization: Bearer <API_KEY>"') {
     super(`Send your API key in ${place}.`);
   }
@@ -83,7 +83,7 @@ export class FeatureNotInPlanError extends DomainError {
     readonly plan: Plan,
     readonly requiredPlan: Plan,
   ) {
-    super(`Your organization is on the ${plan} plan; this operation needs the ${requiredPlan} plan.`);
+    super(`Your organization is on the ${plan} plan; this operation requires the ${requiredPlan} plan.`);
   }
 
   override fields(): ErrorFields {
@@ -96,36 +96,40 @@ export class ChannelNotFoundError extends DomainError {
 
   constructor(cause?: unknown) {
     super(
-      'No such channel. Give a handle (@name), a channel ID (UC and 22 characters) or the URL of a channel on youtube.com.',
+      'Channel not found. Use a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com.',
       cause,
     );
   }
 }
 
-/** The state of an organization's quota at the moment a call was refused; counts are transcripts of one calendar month (UTC). */
+/** The state of an organization's quota; counts are transcripts of one calendar month (UTC). */
 export interface QuotaState {
   limit: number;
   used: number;
   reserved: number;
-  /** When the next month begins and `used` starts again at 0. */
+  /** When the next month starts and `used` is 0 again. */
   resetAt: Date;
-  /** When these figures were read, by the same clock as `resetAt`: that of the database. */
+  /** When these figures were read, by the clock of the database, as `resetAt` is. */
   asOf: Date;
+}
+
+/** The number of transcripts that can still be reserved this month. */
+export function remainingQuota({ limit, used, reserved }: QuotaState): number {
+  return Math.max(0, limit - used - reserved);
 }
 
 export class PlanLimitExceededError extends DomainError {
   readonly code = 'plan_limit_exceeded';
 
-  /** @param limitThatFits the largest `limit` with which the same call would be granted now; 0 when there is none. */
+  /** @param limitThatFits the largest `limit` with which the same call would be granted now; 0 when none would */
   constructor(
     readonly quota: QuotaState,
     readonly required: number,
     readonly limitThatFits: number,
   ) {
-    const left = Math.max(0, quota.limit - quota.used - quota.reserved);
     super(
-      `This call could cost ${required} ${required === 1 ? 'transcript' : 'transcripts'} and ${left} of ${quota.limit} are ` +
-        `left this month. ${advice(quota, limitThatFits)}`,
+      `This request may use up to ${required} ${required === 1 ? 'transcript' : 'transcripts'} of the monthly quota, and ` +
+        `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, limitThatFits)}`,
     );
   }
 
@@ -142,18 +146,18 @@ export class PlanLimitExceededError extends DomainError {
 }
 
 function advice({ reserved, resetAt }: QuotaState, limitThatFits: number): string {
-  if (limitThatFits > 0) return `limit=${limitThatFits} would fit.`;
-  if (reserved > 0) return `No limit would fit now; ${reserved} are held for calls that are under way.`;
-  return `No limit would fit before the quota starts again at ${resetAt.toISOString()}.`;
+  if (limitThatFits > 0) return `Retry with limit=${limitThatFits} or lower.`;
+  if (reserved > 0) return `No limit fits now, because ${reserved} are reserved by running requests.`;
+  return `No limit fits before the quota resets at ${resetAt.toISOString()}.`;
 }
 
-/** What stopped the reading of a channel as a whole; a single video's trouble is a `VideoFailure`, never an error. */
+/** Codes of errors that fail a call as a whole; the failure of one video is a `VideoFailure` instead. */
 export type UpstreamErrorCode = 'upstream_failure' | 'upstream_blocked' | 'upstream_timeout';
 
 const UPSTREAM_MESSAGES: Record<UpstreamErrorCode, string> = {
-  upstream_failure: 'The platform answered in a way that could not be read. Try again later.',
-  upstream_blocked: 'The platform refuses to answer this service at the moment. Try again later.',
-  upstream_timeout: 'The platform took too long to answer. Try again.',
+  upstream_failure: 'YouTube sent a response that could not be read. Retry later.',
+  upstream_blocked: 'YouTube currently blocks requests from this service. Retry later.',
+  upstream_timeout: 'YouTube did not respond before the deadline. Retry the request.',
 };
 
 /** The channel or its uploads could not be read from the platform. */
@@ -168,7 +172,7 @@ export class UpstreamError extends DomainError {
   }
 }
 
-/** The caller's own limit, never the platform's. */
+/** The caller exceeded its own limit; limits of the platform are upstream errors. */
 export class RateLimitedError extends DomainError {
   readonly code = 'rate_limited';
   override readonly retryable = true;
@@ -192,4 +196,53 @@ export class ServiceUnavailableError extends DomainError {
   ) {
     super(message, cause);
   }
+}
+
+/** An API key exceeded its rate limit. */
+export class RequestRateExceededError extends RateLimitedError {
+  constructor(requestsPerMinute: number, retryAfterSeconds: number) {
+    super(
+      `Rate limit of ${requestsPerMinute} requests per minute exceeded. Retry after ${inSeconds(retryAfterSeconds)}.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** An API key has the maximum number of requests in flight. */
+export class ConcurrencyLimitReachedError extends RateLimitedError {
+  constructor(requestsMax: number, retryAfterSeconds: number) {
+    const requests = requestsMax === 1 ? '1 request' : `${requestsMax} requests`;
+    super(
+      `Concurrency limit of ${requests} for this key reached. Retry when a running request has ended.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** An address sent too many requests without a valid credential. */
+export class TooManyFailedAuthenticationsError extends RateLimitedError {
+  constructor(credential: 'API key' | 'admin token', retryAfterSeconds: number) {
+    super(
+      `Too many requests without a valid ${credential} from this address. Retry with a valid ${credential}, or after ` +
+        `${inSeconds(retryAfterSeconds)}.`,
+      retryAfterSeconds,
+    );
+  }
+}
+
+/** The process has the maximum number of requests in flight. */
+export class ServiceAtCapacityError extends ServiceUnavailableError {
+  constructor(retryAfterSeconds: number) {
+    super('The service is at capacity. Nothing was charged. Retry shortly.', retryAfterSeconds);
+  }
+}
+
+export class DatabaseUnavailableError extends ServiceUnavailableError {
+  constructor(retryAfterSeconds: number, cause?: unknown) {
+    super('The service cannot reach its database. Nothing was charged. Retry shortly.', retryAfterSeconds, cause);
+  }
+}
+
+function inSeconds(seconds: number): string {
+  return seconds === 1 ? '1 second' : `${seconds} seconds`;
 }

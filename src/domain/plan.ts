@@ -1,10 +1,10 @@
-/** The plans an organization can be on, the smaller one first. */
+/** The plans, in ascending order. */
 export const PLANS = ['free', 'pro'] as const;
 export type Plan = (typeof PLANS)[number];
 
 export type Feature = 'channel_transcripts';
 
-/** The smallest plan that includes each feature. */
+/** The lowest plan that includes each feature. */
 const REQUIRED_PLAN: Record<Feature, Plan> = { channel_transcripts: 'pro' };
 
 export function requiredPlan(feature: Feature): Plan {
@@ -15,5 +15,5 @@ export function planIncludes(plan: Plan, feature: Feature): boolean {
   return PLANS.indexOf(plan) >= PLANS.indexOf(REQUIRED_PLAN[feature]);
 }
 
-/** How many videos one call may ask for, on the plan that has channel transcripts. */
+/** The maximum number of videos in one call, on plans with channel transcripts. */
 export const VIDEOS_PER_CALL_MAX = 100;

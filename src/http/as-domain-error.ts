@@ -1,6 +1,6 @@
 import { HttpException, Logger } from '@nestjs/common';
 import { isDatabaseUnavailable } from '../database/database-errors.js';
-import { DomainError, InvalidRequestError, ServiceUnavailableError } from '../domain/errors.js';
+import { DatabaseUnavailableError, DomainError, InvalidRequestError } from '../domain/errors.js';
 import { InternalError, RouteNotFoundError } from './routing-errors.js';
 
 /** Seconds after which a caller may try again when the database was away. */
@@ -17,11 +17,7 @@ export function asDomainError(error: unknown, requestId: string): DomainError {
   }
   if (isDatabaseUnavailable(error)) {
     logger.error({ event: 'database_away', requestId, cause: causeText(error) });
-    return new ServiceUnavailableError(
-      'The service cannot reach its database at the moment. Nothing was charged.',
-      DATABASE_RETRY_AFTER_SECONDS,
-      error,
-    );
+    return new DatabaseUnavailableError(DATABASE_RETRY_AFTER_SECONDS, error);
   }
   logger.error({ event: 'bug', requestId, stack: error instanceof Error ? error.stack : String(error) });
   return new InternalError(error);

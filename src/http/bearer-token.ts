@@ -1,25 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { NextFunction, Request, Response } from 'express';
-import { InvalidRequestError } from '../domain/errors.js';
+import type { Request } from 'express';
 
 const BEARER = /^Bearer +(\S+) *$/i;
 
-/** What a request sends as `Authorization: Bearer …`; undefined when it sends none. */
+/** The token of the header `Authorization: Bearer …`. */
 export function bearerToken(request: Request): string | undefined {
   return BEARER.exec(request.headers.authorization ?? '')?.[1];
 }
 
-/**
- * Middleware: refuses a request with several `Authorization` headers, of which Node would take the first and a proxy in
- * front perhaps the last. It comes before authentication, since who is calling cannot be said.
- */
-export function rejectRepeatedAuthorization(request: Request, _response: Response, next: NextFunction): void {
-  const repeated = (request.headersDistinct['authorization']?.length ?? 0) > 1;
-  const message = 'The header Authorization must be given at most once.';
-  next(repeated ? new InvalidRequestError([{ field: 'Authorization', message }]) : undefined);
-}
-
-/** A token that an operator has set, compared in a time that tells nothing of how far a guess was right. */
+/** A token that the operator has configured, compared in constant time. */
 export class SecretToken {
   private readonly expected: Buffer;
 
@@ -27,14 +16,14 @@ export class SecretToken {
     this.expected = digest(token);
   }
 
-  /** Whether a request brings this token. */
+  /** Whether the request sends this token. */
   isIn(request: Request): boolean {
     const given = bearerToken(request);
     return given !== undefined && timingSafeEqual(digest(given), this.expected);
   }
 }
 
-/** Of one length, whatever the token is. */
+/** `timingSafeEqual` requires inputs of the same length. */
 function digest(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

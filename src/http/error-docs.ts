@@ -1,216 +1,158 @@
 import { applyDecorators } from '@nestjs/common';
+import { ApiExtraModels, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import {
-  ApiExtraModels,
-  ApiProperty,
-  ApiPropertyOptional,
-  ApiResponse,
-  ApiSchema,
-  getSchemaPath,
-} from '@nestjs/swagger';
-import type { ErrorCode, ErrorFields } from '../domain/errors.js';
-import { errorBody } from './error-body.js';
+  ChannelNotFoundError,
+  ConcurrencyLimitReachedError,
+  DatabaseUnavailableError,
+  FeatureNotInPlanError,
+  InvalidApiKeyError,
+  InvalidRequestError,
+  PlanLimitExceededError,
+  RequestRateExceededError,
+  ServiceAtCapacityError,
+  TooManyFailedAuthenticationsError,
+  UnauthorizedError,
+  UpstreamError,
+  type DomainError,
+} from '../domain/errors.js';
+import { ErrorBodyDto, errorBody } from './error-body.js';
 import { ERROR_STATUS } from './error-status.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
+import { InternalError, MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
-@ApiSchema({ name: 'InvalidField' })
-class InvalidFieldSchema {
-  @ApiProperty({ description: 'The parameter that is wrong.', example: 'limit' })
-  field: string;
+const INVALID_REQUEST = 'A parameter or a field is invalid';
+const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';
 
-  @ApiProperty({ description: 'What is wrong with it and what would be right.' })
-  message: string;
-}
-
-@ApiSchema({ name: 'Error' })
-class ErrorSchema {
-  @ApiProperty({ enum: Object.keys(ERROR_STATUS), description: 'Stable; see docs/errors.md.' })
-  code: ErrorCode;
-
-  @ApiProperty({ description: 'A sentence for people; it may change.' })
-  message: string;
-
-  @ApiProperty({ description: 'Whether the same call can succeed later.' })
-  retryable: boolean;
-
-  @ApiProperty({ description: 'Leads to this request in the log of the service; also in `X-Request-Id`.' })
-  requestId: string;
-
-  @ApiPropertyOptional({
-    type: [InvalidFieldSchema],
-    description: 'With `invalid_request`: each parameter that is wrong.',
-  })
-  details?: InvalidFieldSchema[];
-
-  @ApiPropertyOptional({ type: 'integer', description: 'With `plan_limit_exceeded`: transcripts a month.' })
-  limit?: number;
-
-  @ApiPropertyOptional({ type: 'integer', description: 'With `plan_limit_exceeded`: charged this month.' })
-  used?: number;
-
-  @ApiPropertyOptional({
-    type: 'integer',
-    description: 'With `plan_limit_exceeded`: held for calls that are under way.',
-  })
-  reserved?: number;
-
-  @ApiPropertyOptional({ type: 'integer', description: 'With `plan_limit_exceeded`: what this call could have cost.' })
-  required?: number;
-
-  @ApiPropertyOptional({
-    type: String,
-    format: 'date-time',
-    description: 'With `plan_limit_exceeded`: when the next month begins (UTC).',
-  })
-  resetAt?: string;
-
-  @ApiPropertyOptional({ type: String, description: 'With `plan_limit_exceeded`: whose quota it is.' })
-  scope?: string;
-
-  @ApiPropertyOptional({ type: String, description: 'With `feature_not_in_plan`: what the plan lacks.' })
-  feature?: string;
-
-  @ApiPropertyOptional({ type: String, description: 'With `feature_not_in_plan`: the plan of the organization.' })
-  plan?: string;
-
-  @ApiPropertyOptional({
-    type: String,
-    description: 'With `feature_not_in_plan`: the smallest plan that has the feature.',
-  })
-  requiredPlan?: string;
-}
-
-@ApiSchema({ name: 'ErrorAnswer' })
-class ErrorBodySchema {
-  @ApiProperty({ description: 'What went wrong.' })
-  error: ErrorSchema;
-}
-
-interface ErrorExample {
+/** An error of an operation in the OpenAPI document. Code, message and fields are those of the error that is thrown. */
+export interface ErrorExample {
   title: string;
-  message: string;
-  retryable?: boolean;
-  fields?: ErrorFields;
+  error: DomainError;
+  /** When it is not the usual status of the code. */
+  status?: number;
 }
 
-const EXAMPLES: Record<ErrorCode, ErrorExample> = {
-  invalid_request: {
-    title: 'A parameter is wrong',
-    message: '"page" is not a parameter of this operation.',
-    fields: { details: [{ field: 'page', message: '"page" is not a parameter of this operation.' }] },
+/** The errors that more than one operation has. */
+const EXAMPLES = {
+  invalid_request: { title: INVALID_REQUEST, error: unknownParameter('page') },
+  unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
+  invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
+  failed_authentications: {
+    title: 'Too many requests without a valid API key from this address',
+    error: new TooManyFailedAuthenticationsError('API key', 42),
   },
-  unauthorized: { title: 'No API key', message: 'Send your API key in the header "Authorization: Bearer <API_KEY>".' },
-  invalid_api_key: {
-    title: 'A key that is not valid',
-    message: 'This API key is malformed, unknown, revoked or expired.',
+  failed_admin_authentications: {
+    title: 'Too many requests without a valid admin token from this address',
+    error: new TooManyFailedAuthenticationsError('admin token', 42),
   },
   plan_limit_exceeded: {
-    title: 'The quota would be exceeded',
-    message: 'This call could cost 25 transcripts and 7 of 5000 are left this month. limit=7 would fit.',
-    fields: {
-      limit: 5000,
-      used: 4993,
-      reserved: 0,
-      required: 25,
-      resetAt: '2026-12-01T00:00:00.000Z',
-      scope: 'organization',
-    },
+    title: 'The request could exceed the monthly quota',
+    error: new PlanLimitExceededError(
+      {
+        limit: 5000,
+        used: 4993,
+        reserved: 0,
+        resetAt: new Date('2026-12-01T00:00:00Z'),
+        asOf: new Date('2026-11-20T16:00:00Z'),
+      },
+      25,
+      7,
+    ),
   },
   feature_not_in_plan: {
-    title: 'The plan lacks channel transcripts',
-    message: 'Your organization is on the free plan; this operation needs the pro plan.',
-    fields: { feature: 'channel_transcripts', plan: 'free', requiredPlan: 'pro' },
+    title: 'The plan does not include channel transcripts',
+    error: new FeatureNotInPlanError('channel_transcripts', 'free', 'pro'),
   },
-  channel_not_found: {
-    title: 'No such channel',
-    message:
-      'No such channel. Give a handle (@name), a channel ID (UC and 22 characters) or the URL of a channel on youtube.com.',
+  channel_not_found: { title: 'The channel does not exist', error: new ChannelNotFoundError() },
+  not_found: { title: 'The endpoint does not exist', error: new RouteNotFoundError() },
+  method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
+  rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },
+  concurrency_limited: {
+    title: 'The API key has too many requests in progress',
+    error: new ConcurrencyLimitReachedError(10, 2),
   },
-  not_found: { title: 'Not found', message: 'Not found. See /docs for the available endpoints.' },
-  method_not_allowed: { title: 'Another method', message: 'This address answers GET only.' },
-  conflict: {
-    title: 'The key is at its end already',
-    message: 'The key "key_5b1f6a2c9d3e4f7081a2b3c4" is revoked, expired or replaced already; issue a new one.',
-  },
-  rate_limited: {
-    title: 'Too many calls by this key',
-    message: 'Rate limit of 60 requests per minute exceeded. Retry after 12 seconds.',
-    retryable: true,
-  },
-  internal_error: {
-    title: 'A bug',
-    message: 'Something went wrong in the service. The request id leads to the cause in its log.',
-  },
-  upstream_failure: {
-    title: 'The channel could not be read',
-    message: 'The platform answered in a way that could not be read. Try again later.',
-    retryable: true,
-  },
-  upstream_blocked: {
-    title: 'The platform refuses',
-    message: 'The platform refuses to answer this service at the moment. Try again later.',
-    retryable: true,
-  },
+  internal_error: { title: 'An unexpected error occurred', error: new InternalError(undefined) },
+  upstream_failure: { title: 'The channel could not be read', error: new UpstreamError('upstream_failure') },
+  upstream_blocked: { title: 'YouTube blocks the service', error: new UpstreamError('upstream_blocked') },
   service_unavailable: {
-    title: 'The database is away or the service is stopping',
-    message: 'The service cannot reach its database at the moment. Nothing was charged.',
-    retryable: true,
+    title: 'The database is unavailable, or the service is shutting down',
+    error: new DatabaseUnavailableError(5),
   },
-  upstream_timeout: {
-    title: 'The platform is slow',
-    message: 'The platform took too long to answer. Try again.',
-    retryable: true,
-  },
-};
+  at_capacity: { title: 'The service has too many requests in progress', error: new ServiceAtCapacityError(2) },
+  upstream_timeout: { title: 'YouTube did not respond in time', error: new UpstreamError('upstream_timeout') },
+} satisfies Record<string, ErrorExample>;
 
-/** An error of a route that says something of its own; `status` when it is not the usual one of the code. */
-export type OwnError = { code: ErrorCode; status?: number } & ErrorExample;
-
-/** Documents the errors of a route: one response a status, with an example for each code. */
-export function ApiErrors(...errors: (ErrorCode | OwnError)[]): MethodDecorator & ClassDecorator {
-  const byStatus = new Map<number, OwnError[]>();
-  for (const given of errors) {
-    const error = typeof given === 'string' ? { code: given, ...EXAMPLES[given] } : given;
-    const status = error.status ?? ERROR_STATUS[error.code];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), error]);
-  }
-  const responses = [...byStatus].map(([status, sameStatus]) =>
-    ApiResponse({
-      status,
-      description: sameStatus.map(({ code, title }) => `\`${code}\`: ${title.toLowerCase()}`).join('; '),
-      headers: headersOf(status),
-      content: {
-        'application/json': {
-          schema: { $ref: getSchemaPath(ErrorBodySchema) },
-          examples: Object.fromEntries(
-            sameStatus.map((error, index) => [
-              sameStatus.findIndex(({ code }) => code === error.code) === index
-                ? error.code
-                : `${error.code}_${index + 1}`,
-              { summary: error.title, value: example(error) },
-            ]),
-          ),
-        },
-      },
-    }),
-  );
-  return applyDecorators(ApiExtraModels(ErrorBodySchema), ...responses);
+/** The error of a parameter or a body field that fails validation. */
+export function invalidField(field: string, message: string): InvalidRequestError {
+  return new InvalidRequestError([{ field, message }]);
 }
 
-function example({ code, message, retryable = false, fields = {} }: OwnError): unknown {
-  return errorBody({ code, message, retryable, fields }, '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21');
+export function unknownParameter(name: string): InvalidRequestError {
+  return invalidField(name, `"${name}" is not a parameter of this operation.`);
+}
+
+/** Documents the errors of an operation: one response per status, with an example of each error. */
+export function ApiErrors(
+  ...errors: (keyof typeof EXAMPLES | ErrorExample | InvalidRequestError)[]
+): MethodDecorator & ClassDecorator {
+  const byStatus = new Map<number, ErrorExample[]>();
+  for (const given of errors) {
+    const example = exampleOf(given);
+    const status = example.status ?? ERROR_STATUS[example.error.code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), example]);
+  }
+  return applyDecorators(
+    ApiExtraModels(ErrorBodyDto),
+    ...[...byStatus].map(([status, examples]) => apiErrorResponse(status, examples)),
+  );
+}
+
+function exampleOf(given: keyof typeof EXAMPLES | ErrorExample | InvalidRequestError): ErrorExample {
+  if (typeof given === 'string') return EXAMPLES[given];
+  return given instanceof InvalidRequestError ? { title: INVALID_REQUEST, error: given } : given;
+}
+
+function apiErrorResponse(status: number, examples: readonly ErrorExample[]): MethodDecorator & ClassDecorator {
+  const codes = examples.map(({ error }) => error.code);
+  return ApiResponse({
+    status,
+    description: examples.map(({ title, error }) => `\`${error.code}\`: ${title}.`).join(' '),
+    headers: headersOf(status),
+    content: {
+      'application/json': {
+        schema: { $ref: getSchemaPath(ErrorBodyDto) },
+        examples: Object.fromEntries(
+          examples.map(({ title, error }, index) => {
+            const { code, message, retryable } = error;
+            const name = codes.indexOf(code) === index ? code : `${code}_${index + 1}`;
+            const value = errorBody({ code, message, retryable, fields: error.fields() }, REQUEST_ID);
+            return [name, { summary: title, value }];
+          }),
+        ),
+      },
+    },
+  });
 }
 
 function headersOf(status: number): Record<string, { description: string; schema: { type: 'string' | 'integer' } }> {
-  const requestId = { 'X-Request-Id': { description: 'The id of the request.', schema: { type: 'string' as const } } };
-  if (status === 401) {
-    return { ...requestId, 'WWW-Authenticate': { description: '`Bearer`', schema: { type: 'string' } } };
+  const requestId = { 'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } } };
+  const retryAfter = {
+    'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' as const } },
+  };
+  switch (status) {
+    case 401:
+      return { ...requestId, 'WWW-Authenticate': { description: '`Bearer`', schema: { type: 'string' } } };
+    case 402:
+      return { ...requestId, ...RATE_LIMIT_HEADERS, ...QUOTA_HEADERS };
+    case 405:
+      return {
+        ...requestId,
+        Allow: { description: 'The methods that the endpoint supports.', schema: { type: 'string' } },
+      };
+    case 429:
+      return { ...requestId, ...retryAfter, ...RATE_LIMIT_HEADERS };
+    case 503:
+      return { ...requestId, ...retryAfter };
+    default:
+      return requestId;
   }
-  if (status === 402) return { ...requestId, ...RATE_LIMIT_HEADERS, ...QUOTA_HEADERS };
-  if (status === 429 || status === 503) {
-    const retryAfter = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' as const } } };
-    return { ...requestId, ...retryAfter, ...(status === 429 && RATE_LIMIT_HEADERS) };
-  }
-  if (status === 405)
-    return { ...requestId, Allow: { description: 'The methods there are.', schema: { type: 'string' } } };
-  return requestId;
 }

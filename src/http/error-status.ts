@@ -1,7 +1,7 @@
 import { HttpStatus } from '@nestjs/common';
 import type { ErrorCode } from '../domain/errors.js';
 
-/** The one place that gives each error its HTTP status. */
+/** The HTTP status of each error code. */
 export const ERROR_STATUS: Record<ErrorCode, HttpStatus> = {
   invalid_request: HttpStatus.BAD_REQUEST,
   unauthorized: HttpStatus.UNAUTHORIZED,

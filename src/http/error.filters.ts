@@ -21,7 +21,7 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
     const status: number = error instanceof RefusedRequestError ? error.status : ERROR_STATUS[error.code];
     context.log['code'] = error.code;
     if (error.cause !== undefined) context.log['cause'] = causeText(error.cause);
-    // Too late for an answer of its own: a body cut short must not look whole.
+    // A truncated body must not look complete, so the connection is destroyed.
     if (response.headersSent) {
       response.destroy();
       return;
@@ -30,7 +30,7 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
     if (error instanceof MethodNotAllowedError) response.setHeader('Allow', error.allowed);
     if (error instanceof PlanLimitExceededError) setQuotaHeaders(response, error.quota);
     if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds));
-    // A file that could not be served has left its own headers behind.
+    // A static file that failed to send has already set its headers.
     for (const name of ['ETag', 'Last-Modified', 'Accept-Ranges']) response.removeHeader(name);
     response.type('application/json');
     const { code, message, retryable } = error;
@@ -38,7 +38,7 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
   }
 }
 
-/** Turns what is not a domain error into one: the framework's own refusals, a database that is away, and bugs. */
+/** Maps every other error to a domain error: the framework's own, an unavailable database, and bugs. */
 @Catch()
 export class UnexpectedErrorFilter implements ExceptionFilter<unknown> {
   private readonly domainErrors = new DomainErrorFilter();

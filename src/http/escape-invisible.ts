@@ -1,9 +1,9 @@
-/** Characters that steer a terminal, break a line, turn the direction of a text or show nothing; the end of a line is none. */
+/** Control, format and separator characters, which change or hide what a terminal displays; line feeds are excluded. */
 const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}]|[^\P{Cc}\n]/gu;
 
 /**
- * Writes the invisible characters of a line as JSON does its control characters, so that what a log shows is what it says.
- * In a line of JSON they can only stand in texts, where the meaning stays the same.
+ * Escapes invisible characters as JSON does (`\u202e`), so that a terminal displays a log line as it is. In a line of
+ * JSON they occur only within strings, whose value does not change.
  */
 export function escapeInvisible(line: string): string {
   return line.replace(INVISIBLE, (character) =>

@@ -1,15 +1,23 @@
 import { Global, Module } from '@nestjs/common';
-import { APP_FILTER } from '@nestjs/core';
-import { Connections } from './connections.js';
+import { APP_FILTER, APP_PIPE } from '@nestjs/core';
+import { Environment } from '../config/environment.js';
+import { Connections } from './connections/connections.js';
 import { DomainErrorFilter, UnexpectedErrorFilter } from './error.filters.js';
+import { redactorFor } from './redaction.js';
 import { ShutdownState } from './shutdown-state.js';
+import { StrictValidationPipe } from './validation.js';
 
-/** What every route shares. Of two filters Nest asks the one that was registered last first. */
+/** The pipe and filters of every HTTP route. Nest tries the filter that was registered last first. */
 @Global()
 @Module({
   providers: [
     Connections,
     ShutdownState,
+    {
+      provide: APP_PIPE,
+      inject: [Environment],
+      useFactory: (environment: Environment) => new StrictValidationPipe(redactorFor(environment)),
+    },
     { provide: APP_FILTER, useClass: UnexpectedErrorFilter },
     { provide: APP_FILTER, useClass: DomainErrorFilter },
   ],

@@ -1,41 +1,61 @@
 import { HttpStatus, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
-import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-depth.js';
 import { RefusedBodyError } from './routing-errors.js';
 
 const BODY_BYTES_MAX = 16 * 1024;
-const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
+const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
+
+/** Far above any value of the interface, far below what exhausts the stack of the validator. */
+export const NESTING_LEVELS_MAX = 32;
 
 /**
- * Reads the JSON object in the body of a request; no body is an empty object. An interceptor, because those come after
- * the guards: whoever may not call is told so, whatever the body is. Routes without it never read a body.
+ * Reads the JSON object in the body of a request; without a body it is an empty object. Routes without this interceptor
+ * never read a body. It is not Express's parser, because that one runs before the guards, reads an oversized body to its
+ * end before it responds, and accepts malformed UTF-8.
  */
 @Injectable()
 export class JsonBody implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
-    if (WITH_BODY.has(request.method)) request.body = await readBody(request, http.getResponse<Response>());
+    if (METHODS_WITH_BODY.has(request.method)) request.body = await readBody(request, http.getResponse<Response>());
     return next.handle();
   }
+}
+
+/**
+ * Whether a value nests objects and arrays more than `levels` deep: a string or a number is 0 deep, `{}` is 1. Works
+ * without recursion, because a few kilobytes of brackets would exhaust the stack.
+ */
+export function isNestedDeeper(value: unknown, levels: number): boolean {
+  let objects = [value].filter(isObject);
+  for (let depth = 0; objects.length > 0; depth += 1) {
+    if (depth === levels) return true;
+    objects = objects.flatMap((object): unknown[] => Object.values(object)).filter(isObject);
+  }
+  return false;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 async function readBody(request: Request, response: Response): Promise<object> {
   const { headers } = request;
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return {};
-  refuseOtherContent(request);
+  rejectOtherContent(request);
   try {
-    return objectOf(await readBytes(request));
+    return parseObject(await readBytes(request));
   } catch (error) {
-    // The rest of the body may still be on its way, and must not be taken for the next request.
+    // The rest of the body may still arrive and must not be parsed as the next request.
     response.setHeader('Connection', 'close');
     request.resume();
     throw error;
   }
 }
 
-function refuseOtherContent(request: Request): void {
+function rejectOtherContent(request: Request): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8';
   const encoding = request.headers['content-encoding'] ?? 'identity';
   if (!request.is('application/json') || charset.toLowerCase() !== 'utf-8' || encoding.toLowerCase() !== 'identity') {
@@ -47,36 +67,33 @@ function refuseOtherContent(request: Request): void {
 }
 
 async function readBytes(request: Request): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw tooLarge();
   const chunks: Buffer[] = [];
-  let bytes = Number(request.headers['content-length'] ?? 0);
-  if (bytes > BODY_BYTES_MAX) throw tooLarge();
-  bytes = 0;
+  let bytes = 0;
   try {
-    // Without destroying, because the refusal goes out on the same connection.
+    // Does not destroy the stream on an error, because the response uses the same connection.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes > BODY_BYTES_MAX) throw tooLarge();
       chunks.push(chunk);
     }
   } catch (error) {
-    throw error instanceof RefusedBodyError ? error : malformed('The body did not arrive whole.');
+    throw error instanceof RefusedBodyError ? error : malformed('The body is incomplete.');
   }
   return Buffer.concat(chunks);
 }
 
-/** What the parser says is not passed on, because it repeats the text. */
-function objectOf(bytes: Buffer): object {
+/** The parser's own message is not passed on, because it quotes the body. */
+function parseObject(bytes: Buffer): object {
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw malformed('The body is not well-formed JSON.');
+    throw malformed('The body is not valid JSON in UTF-8.');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw malformed('The body must be a JSON object.');
-  }
+  if (!isObject(value) || Array.isArray(value)) throw malformed('The body must be a JSON object.');
   if (isNestedDeeper(value, NESTING_LEVELS_MAX)) {
-    throw malformed(`The body is nested more than ${NESTING_LEVELS_MAX} levels deep.`);
+    throw malformed(`The body must not be nested more than ${NESTING_LEVELS_MAX} levels deep.`);
   }
   return value;
 }

@@ -6,7 +6,7 @@ const KEY = 'ctk_0123456789abcdefghij';
 const encodeAll = (text: string): string =>
   [...text].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
 
-describe('a path as a log shows it', () => {
+describe('the legible form of a path', () => {
   it.each([
     ['plain', KEY],
     ['encoded', KEY.replace('_', '%5F')],
@@ -16,22 +16,22 @@ describe('a path as a log shows it', () => {
     ['encoded in every letter, three times', encodeAll(encodeAll(encodeAll(KEY)))],
     ['encoded beside what is malformed', `%zz%${KEY.replace('_', '%5F')}%c3%28%`],
     ['encoded beside bytes that are no UTF-8', `%ff%63%74%6b%5f${KEY.slice(4)}%c3`],
-  ])('shows a key that is %s in plain characters, so that it is masked', (_how, key) => {
+  ])('contains a key that is %s in plain characters, so that it can be redacted', (_how, key) => {
     expect(legiblePath(`/channels/${key}/transcripts`)).toContain(KEY);
   });
 
-  it('shows no more of a path that is encoded beyond all measure', () => {
+  it('is replaced by a note when the path is encoded too many times', () => {
     let path = 'a';
     for (let layer = 0; layer < 17; layer += 1)
       path = layer % 2 ? path.replace('%', '%25%') : encodeAll(path.slice(0, 40));
     expect(legiblePath(path).length).toBeLessThanOrEqual(path.length);
   });
 
-  it('is well decoded where it was encoded once', () => {
+  it('is the decoded path when it was encoded once', () => {
     expect(legiblePath('/channels/%40%E6%B8%AF/transcripts')).toBe('/channels/@港/transcripts');
   });
 
-  it('is given for any text, in time that grows with its length', () => {
+  it('exists for any text, and takes time linear in its length', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('%', '2', '5', 'f', 'a') }), (text) => {
         expect(legiblePath(text).length).toBeLessThanOrEqual(Math.max(text.length, 24));

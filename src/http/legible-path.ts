@@ -1,13 +1,13 @@
-/** Any percent-encoding of a character, whose own percent sign may be encoded again any number of times. */
+/** A percent-encoded byte, whose percent sign may itself be encoded any number of times. */
 const ENCODED = /%(?:25)*[0-9a-f]{2}/gi;
 const SEQUENCE = /(?:%[0-9a-f]{2})+/gi;
-/** Each further layer makes a text three times as long, so that a request line has room for fewer. */
+/** Each layer triples the length of a text, so that no request line has room for more. */
 const LAYERS_MAX = 16;
 const ILLEGIBLE = '(encoded too often)';
 
 /**
- * A path as a log or a trace shows it: decoded whole, however often it was encoded and even where it is malformed, because
- * a key in it is recognised by its plain characters only.
+ * A path for a log or a trace: decoded through all layers of encoding, even where it is malformed, because a key can only
+ * be redacted in its decoded form.
  */
 export function legiblePath(path: string): string {
   let text = path;
@@ -19,7 +19,7 @@ export function legiblePath(path: string): string {
   return ILLEGIBLE;
 }
 
-/** What is no UTF-8 stays encoded, and the ASCII characters beside it do not. */
+/** Decodes only the ASCII characters of a sequence that is not valid UTF-8. */
 function decodedSequence(sequence: string): string {
   try {
     return decodeURIComponent(sequence);

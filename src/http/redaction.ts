@@ -1,16 +1,18 @@
+import type { Environment } from '../config/environment.js';
 import { redactApiKeys } from '../organizations/api-key.js';
 
-/** Takes the secrets out of a text that goes into an answer or a log. */
+/** Removes secrets from a text that is sent to a caller or logged. */
 export type Redactor = (text: string) => string;
 
-/**
- * Hides API keys, and the tokens of this service: a caller may send one by mistake where none belongs.
- *
- * @param tokens those that are set
- */
+/** Redacts API keys and the secrets of a configuration; callers send them in the wrong place by mistake. */
+export function redactorFor({ ADMIN_TOKEN, METRICS_TOKEN, CACHE_SECRET }: Environment): Redactor {
+  return createRedactor(ADMIN_TOKEN, METRICS_TOKEN, CACHE_SECRET);
+}
+
+/** @param tokens secrets to redact besides API keys; undefined ones are ignored */
 export function createRedactor(...tokens: (string | undefined)[]): Redactor {
   const hidden = tokens.flatMap((token) =>
-    // In JSON a quote or a backslash is written as two characters.
+    // JSON escapes quotes and backslashes.
     token === undefined ? [] : [token, JSON.stringify(token).slice(1, -1)],
   );
   return (text) => hidden.reduce((rest, token) => rest.replaceAll(token, '…'), redactApiKeys(text));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../../test/any-text.js';
 import type { Request, Response } from 'express';
 import { assignRequestContext, requestContext } from './request-context.js';
 import { createRedactor } from './redaction.js';
@@ -17,9 +18,9 @@ function assigned(given: unknown): { id: string; headers: Map<string, string>; p
 }
 
 describe('the id of a request', () => {
-  it('is the one given when it is short and harmless, and a new one otherwise', () => {
+  it("is the caller's own when it is short and safe, and a new one otherwise", () => {
     const given = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 140 }),
+      anyText({ maxLength: 140 }),
       fc.stringMatching(/^[A-Za-z0-9._:/+=@-]{1,128}$/),
       fc.constantFrom<unknown>(undefined, '', 'a\n', 'a\r\nSet-Cookie: a', ['a', 'b'], 'x'.repeat(129)),
     );
@@ -39,18 +40,28 @@ describe('the id of a request', () => {
     );
   });
 
-  it('is a new one when a token of the service or a key stands in the one given', () => {
+  it("is a new one when the caller's own contains a token of the service or a key", () => {
     for (const given of [TOKEN, `a${TOKEN}b`, `ctk_${'a'.repeat(20)}`]) expect(assigned(given).id).toMatch(UUID);
   });
 
-  it('is another one for every request without one', () => {
+  it('is unique for every request without one', () => {
     const ids = Array.from({ length: 50 }, () => assigned(undefined).id);
     expect(new Set(ids).size).toBe(50);
   });
 });
 
-describe('the context of a request', () => {
-  it('is refused for a request that never got one, so that a wrong order is seen at once', () => {
+describe('the context of a call', () => {
+  it('is an error for a call that bypassed the middleware', () => {
     expect(() => requestContext({})).toThrow('assignRequestContext');
+  });
+
+  it('has no caller before authentication, so that a route without the guard fails closed', () => {
+    const request = { headers: {} };
+    assignRequestContext(createRedactor())(
+      request as unknown as Request,
+      { setHeader: () => undefined } as unknown as Response,
+      () => undefined,
+    );
+    expect(() => requestContext(request).caller).toThrow('ApiKeyGuard');
   });
 });

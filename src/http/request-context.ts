@@ -1,31 +1,107 @@
 import { randomUUID } from 'node:crypto';
+import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
+import type { Caller } from '../organizations/caller.js';
+import { bearerToken } from './bearer-token.js';
 import { createRedactor, type Redactor } from './redaction.js';
+import { onResponseEnd } from './response-end.js';
 
-/** What is known of a request while it runs; `log` is added to its line in the log and never holds a secret. */
-export interface RequestContext {
-  readonly requestId: string;
-  readonly startedAtMs: number;
-  readonly log: Record<string, unknown>;
+/** Request ids accepted from callers. Anything else is replaced, because the id is echoed and logged. */
+const SAFE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+
+/** The state of one call, over HTTP or as a message, from its arrival to the end of its response. */
+export abstract class RequestContext {
+  readonly startedAtMs = performance.now();
+  /** Fields added to the log line of the call. Must not contain secrets. */
+  readonly log: Record<string, unknown> = {};
+  abstract readonly apiKey: string | undefined;
+  /** Where the caller must put its API key, as named in the error for a missing one. */
+  abstract readonly credentialLocation: string;
+  /** The caller's IP address. */
+  abstract readonly address: string | undefined;
+  private authenticatedCaller: Caller | undefined;
+
+  constructor(readonly requestId: string) {}
+
+  /**
+   * The caller that `ApiKeyGuard` has authenticated.
+   *
+   * @throws Error on a route without that guard, so that the route fails closed
+   */
+  get caller(): Caller {
+    if (!this.authenticatedCaller) throw new Error('The call is not authenticated: its route lacks ApiKeyGuard.');
+    return this.authenticatedCaller;
+  }
+
+  set caller(caller: Caller) {
+    this.authenticatedCaller = caller;
+  }
+
+  /** Resolves when the response has ended, whether or not it was sent completely. */
+  abstract ended(): Promise<void>;
+
+  /** Sets a response header; has no effect for a message. */
+  abstract setHeader(name: string, value: string | number): void;
+}
+
+class HttpRequestContext extends RequestContext {
+  readonly credentialLocation = 'the header "Authorization: Bearer <API_KEY>"';
+
+  constructor(
+    requestId: string,
+    private readonly request: Request,
+    private readonly response: Response,
+  ) {
+    super(requestId);
+  }
+
+  get apiKey(): string | undefined {
+    return bearerToken(this.request);
+  }
+
+  get address(): string | undefined {
+    return this.request.ip;
+  }
+
+  ended(): Promise<void> {
+    return new Promise((resolve) => onResponseEnd(this.response, resolve));
+  }
+
+  setHeader(name: string, value: string | number): void {
+    this.response.setHeader(name, value);
+  }
 }
 
 const contexts = new WeakMap<object, RequestContext>();
 
-/** A caller's own id is echoed and kept when it is short, made of harmless characters, and holds no secret by mistake. */
-const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+/** @param subject the HTTP request, or the context object that Nest passes along with a message */
+export function setRequestContext(subject: object, context: RequestContext): void {
+  contexts.set(subject, context);
+}
 
-/** The context of a request that has passed `assignRequestContext`, which is the first thing that any request meets. */
-export function requestContext(request: object): RequestContext {
-  const context = contexts.get(request);
-  if (!context) throw new Error('The request has no context: assignRequestContext must come first.');
+/**
+ * @param subject the HTTP request, or the context object that Nest passes along with a message
+ * @throws Error when the call has bypassed the middleware (HTTP) or the hook (messages) that creates its context
+ */
+export function requestContext(subject: object): RequestContext {
+  const context = contexts.get(subject);
+  if (!context) throw new Error('The call has no context: assignRequestContext or setRequestContext must run first.');
   return context;
 }
 
-/** First middleware: gives the request an id and the response the headers that every response carries. */
+/** The context of the call that a guard or an interceptor handles. */
+export function requestContextOf(execution: ExecutionContext): RequestContext {
+  const isHttp = execution.getType() === 'http';
+  return requestContext(
+    isHttp ? execution.switchToHttp().getRequest<Request>() : execution.switchToRpc().getContext<object>(),
+  );
+}
+
+/** Middleware: creates the context of a request and sets the headers that every response carries. */
 export function assignRequestContext(redact: Redactor) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = requestIdFrom(request.headers['x-request-id'], redact);
-    contexts.set(request, { requestId, startedAtMs: performance.now(), log: {} });
+    setRequestContext(request, new HttpRequestContext(requestId, request, response));
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'private, no-store');
     response.setHeader('X-Content-Type-Options', 'nosniff');
@@ -33,8 +109,8 @@ export function assignRequestContext(redact: Redactor) {
   };
 }
 
-/** The id that a caller gave its call, if it is sane; otherwise a new one. */
+/** The caller's own request id if it is safe and contains no secret; otherwise a new one. */
 export function requestIdFrom(given: unknown, redact: Redactor = createRedactor()): string {
-  const isSane = typeof given === 'string' && SANE_REQUEST_ID.test(given) && redact(given) === given;
-  return isSane ? given : randomUUID();
+  const isSafe = typeof given === 'string' && SAFE_REQUEST_ID.test(given) && redact(given) === given;
+  return isSafe ? given : randomUUID();
 }

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { rejectUndocumentedPaths } from './request-paths.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
-const refuse = rejectUndocumentedPaths({
+const reject = rejectUndocumentedPaths({
   paths: {
     '/channels/{id}/transcripts': { get: {} },
     '/things': { get: {}, post: {} },
@@ -12,17 +12,17 @@ const refuse = rejectUndocumentedPaths({
   },
 });
 
-/** The allowed methods of a refusal, 'unknown' or 'passed'. */
+/** The methods that a 405 allows, 'unknown' for a 404, or 'passed'. */
 function outcome(method: string, path: string): string {
   let result = 'passed';
-  refuse({ method, path } as Request, {} as Response, (error: unknown) => {
+  reject({ method, path } as Request, {} as Response, (error: unknown) => {
     if (error instanceof MethodNotAllowedError) result = error.allowed;
     if (error instanceof RouteNotFoundError) result = 'unknown';
   });
   return result;
 }
 
-describe('the methods of an address', () => {
+describe('the methods of a path', () => {
   it.each([
     ['GET', '/channels/@a/transcripts', 'passed'],
     ['HEAD', '/channels/@a/transcripts', 'GET'],

@@ -1,30 +1,29 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
-import { InvalidRequestError } from '../domain/errors.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
-/** HEAD on these would do the work, spend quota and return nothing. */
+/** HEAD would fetch transcripts and charge quota without returning them. */
 const WITHOUT_HEAD = new Set(['/channels/{id}/transcripts']);
 
-/** The documentation page, its files and the document itself, which the document does not list as operations. */
+/** Swagger UI, its files and the OpenAPI document, which are not operations of the document. */
 const DOCUMENT_ROUTES = {
   pattern: /^\/docs(?:-json|\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/,
   methods: ['GET', 'HEAD'],
 };
 
-/** `.` and `..` as a segment, also percent-encoded: proxies resolve them, and this service does not. */
+/** A `.` or `..` segment, also percent-encoded: proxies resolve them, this service does not. */
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
-/** Stands for an address that cannot be read: `refuseUndecodablePath` refuses it. */
-const UNREADABLE = '/%';
+/** Replaces a request target that cannot be parsed; `rejectUndecodablePath` rejects it. */
+const UNPARSABLE = '/%';
 
 /** One segment of a path. */
 const SEGMENT = '[^/]+';
-/** One segment, or a URL with raw slashes, of which the last may be doubled by a slash at the end of the URL. */
+/** One segment, or a URL with raw slashes, which may end with a slash of its own. */
 const RAW_URL = '[^/]+(?:/.*[^/]/?)?';
 
-/** Paths whose parameter takes slashes too: a URL as the id of a channel may come with raw ones. */
+/** Paths whose parameter may contain slashes: the id of a channel can be a URL that is not percent-encoded. */
 const WITH_RAW_URL = new Set(['/channels/{id}/transcripts']);
 
 /** A request target in absolute form: the scheme and the authority, then the rest. */
@@ -36,16 +35,15 @@ export interface DocumentedPaths {
   paths: Record<string, object>;
 }
 
-/** Finds the route that a path leads to, as the document writes it; undefined when there is none. */
+/** Maps a path to the route of the document that it matches, e.g. `/channels/{id}/transcripts`. */
 export function routeFinder(document: DocumentedPaths): (path: string) => string | undefined {
   const routes = Object.keys(document.paths).map((route) => ({ route, pattern: patternOf(route) }));
   return (path) => (DOT_SEGMENT.test(path) ? undefined : routes.find(({ pattern }) => pattern.test(path))?.route);
 }
 
 /**
- * Gives every request the path and query of its address, which a proxy may have sent as a whole URL, exactly as they were
- * written: nothing is resolved, decoded or cut off. An address that cannot be read would otherwise be answered by Express
- * itself, in HTML and before all middleware.
+ * Reduces the target of every request, which a proxy may send as an absolute URL, to its path and query without resolving
+ * or decoding anything. Express would respond to a target that it cannot parse in HTML, before all middleware.
  */
 export function normalizeRequestUrls(server: Server): void {
   server.prependListener('request', (request: IncomingMessage) => {
@@ -54,36 +52,24 @@ export function normalizeRequestUrls(server: Server): void {
 }
 
 function pathAndQuery(target: string): string {
-  // A target has no fragment; `url.parse` would cut one off.
+  // A request target has no fragment, but `url.parse` would remove one.
   const address = target.replaceAll('#', '%23');
   if (address.startsWith('/') || address === '*') return address;
   const [, rest] = ABSOLUTE_FORM.exec(address) ?? [];
-  // The path is not taken from the parsed URL, which resolves `/x/../metrics` to `/metrics`.
-  if (rest === undefined || !URL.canParse(address)) return UNREADABLE;
+  // The path is cut from the text, because the URL parser resolves `/x/../metrics` to `/metrics`.
+  if (rest === undefined || !URL.canParse(address)) return UNPARSABLE;
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Reads a query whole: by default everything after the thousandth parameter would be overlooked. */
+/** Parses all parameters of a query; by default those after the thousandth are ignored. */
 export function readQuery(query: string | null): ParsedUrlQuery {
   return parse(query ?? '', undefined, undefined, { maxKeys: 0 });
 }
 
-/** Refuses a path that cannot be percent-decoded, before anything looks at it. */
-export function rejectUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
-  try {
-    decodeURIComponent(request.path);
-    next();
-  } catch {
-    const message =
-      'The path is not well percent-encoded: % must be followed by two hexadecimal digits that make valid UTF-8.';
-    next(new InvalidRequestError([{ field: 'path', message }]));
-  }
-}
-
 /**
- * Lets through the routes of the OpenAPI document, in the spelling that it gives, and nothing else: Express itself takes
- * other cases and a slash at the end for the same route, which a rule of a proxy by path does not. Answers 405 with
- * `Allow` when the path exists for other methods, and 404 when it does not exist.
+ * Middleware: passes only the routes of the OpenAPI document, in their exact spelling. Express also matches other cases
+ * and a trailing slash, which would bypass a proxy's rules by path. Responds with 405 and `Allow` when the path exists for
+ * other methods, with 404 otherwise.
  */
 export function rejectUndocumentedPaths(document: DocumentedPaths) {
   const routes = Object.entries(document.paths).map(([path, operations]) => {

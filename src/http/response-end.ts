@@ -1,16 +1,17 @@
 import type { ServerResponse } from 'node:http';
 
+/** By response and not in `RequestContext`, because connections track responses before their context exists. */
 const ends = new WeakMap<ServerResponse, AbortController>();
 
 /**
- * Aborts when a response has ended, whether or not all of it was sent. It is a state and not only an event: whoever asks
- * after the end still learns of it.
+ * A signal that aborts when a response has ended, whether or not it was sent completely. Unlike the 'close' event it can
+ * be observed after the end too.
  */
 export function responseEnd(response: ServerResponse): AbortSignal {
   return endOf(response).signal;
 }
 
-/** Calls back once when a response has ended, at once when it already has. */
+/** Calls back once when a response has ended, immediately if it already has. */
 export function onResponseEnd(response: ServerResponse, callback: () => void): void {
   const { signal } = endOf(response);
   if (signal.aborted) callback();
@@ -18,8 +19,8 @@ export function onResponseEnd(response: ServerResponse, callback: () => void): v
 }
 
 /**
- * Ends a response whose connection has closed. Node does that only for the response that holds the socket: one that is
- * queued behind it never emits 'close'.
+ * Ends a response whose connection has closed. Node emits 'close' only for the response that it is writing, never for one
+ * that is queued behind it.
  */
 export function abandonResponse(response: ServerResponse): void {
   response.destroy();

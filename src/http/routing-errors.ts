@@ -1,7 +1,7 @@
 import type { HttpStatus } from '@nestjs/common';
 import { DomainError, InvalidRequestError } from '../domain/errors.js';
 
-/** No such route. */
+/** No route matches the path. */
 export class RouteNotFoundError extends DomainError {
   readonly code = 'not_found';
 
@@ -10,19 +10,19 @@ export class RouteNotFoundError extends DomainError {
   }
 }
 
-/** The route exists, for other methods than the one used. */
+/** The route exists for other methods. */
 export class MethodNotAllowedError extends DomainError {
   readonly code = 'method_not_allowed';
 
-  /** @param allowed the methods that the address answers, e.g. `GET, HEAD` */
+  /** @param allowed the methods of the route, e.g. `GET, HEAD` */
   constructor(readonly allowed: string) {
-    super(`This address answers ${allowed} only.`);
+    super(`Method not allowed. Use ${allowed}.`);
   }
 }
 
-/** A request that is refused for its form, with a status of its own that tells why. */
+/** A malformed request with a more specific status than 400. */
 export class RefusedRequestError extends InvalidRequestError {
-  /** @param field which part of the request is wrong */
+  /** @param field the part of the request that is malformed */
   constructor(
     readonly status: number,
     field: string,
@@ -32,18 +32,18 @@ export class RefusedRequestError extends InvalidRequestError {
   }
 }
 
-/** A body that was not read to its end, or not understood; `status` tells why: 400, 413 or 415. */
+/** A body that is malformed (400), too large (413) or of an unsupported type (415). */
 export class RefusedBodyError extends RefusedRequestError {
   constructor(status: HttpStatus, message: string) {
     super(status, 'body', message);
   }
 }
 
-/** A bug; nothing of its cause leaks into the answer. */
+/** A bug. The response does not contain its cause. */
 export class InternalError extends DomainError {
   readonly code = 'internal_error';
 
   constructor(cause: unknown) {
-    super('Something went wrong in the service. The request id leads to the cause in its log.', cause);
+    super('Internal error. The log of the service contains the cause under the request id.', cause);
   }
 }

@@ -4,8 +4,8 @@ import helmet, { type HelmetOptions } from 'helmet';
 const DOCS = /^\/docs(?:\/|$)/;
 
 /**
- * The hashes of the styles that stand in the page of Swagger UI itself, as elements and as the attribute of a picture.
- * They come from @nestjs/swagger 12.0.2; the test of the page in a browser fails, and names it, when there is another.
+ * Hashes of the inline styles of the Swagger UI page of @nestjs/swagger 12.0.2. The browser test of the page fails and
+ * prints the hash when a version has other styles.
  */
 const PAGE_STYLES = [
   "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
@@ -15,12 +15,12 @@ const PAGE_STYLES = [
 ];
 
 const shared: HelmetOptions = {
-  // TLS is the proxy's, and so is the promise to keep it: this service cannot know for which names and how long.
+  // The proxy terminates TLS and sets this header: the service does not know the host names it applies to.
   strictTransportSecurity: false,
   xFrameOptions: { action: 'deny' },
 };
 
-/** What the service answers is data: nothing of it is to be run, framed or followed. */
+/** Responses are data: browsers must not execute, frame or navigate them. */
 const forData = helmet({
   ...shared,
   contentSecurityPolicy: {
@@ -29,7 +29,7 @@ const forData = helmet({
   },
 });
 
-/** The page runs the scripts that are served beside it, and asks this service only. */
+/** Swagger UI runs the scripts served with it and calls this service only. */
 const forDocs = helmet({
   ...shared,
   contentSecurityPolicy: {
@@ -47,7 +47,7 @@ const forDocs = helmet({
   },
 });
 
-/** Middleware: the headers that tell a browser how little it may do with an answer. */
+/** Middleware: the headers that restrict what browsers do with a response. */
 export function setSecurityHeaders(request: Request, response: Response, next: NextFunction): void {
   (DOCS.test(request.path) ? forDocs : forData)(request, response, next);
 }

@@ -5,24 +5,25 @@ import { ServiceUnavailableError } from '../domain/errors.js';
 const RETRY_AFTER_SECONDS = 5;
 const FOR_OPERATORS = /^\/(?:health\/|metrics$)/;
 
-/** Takes calls, and is closed as HTTP is: no new ones, those that run are answered within the grace, the rest is cut off. */
+/** A server beside HTTP that closes in the same order. */
 export interface ClosingServer {
+  /** Stops accepting calls, waits up to `graceMs` for the running ones and aborts the rest. */
   close(graceMs: number): Promise<void>;
 }
 
-/** How far the service is on its way out. */
+/** The progress of a shutdown. */
 @Injectable()
 export class ShutdownState {
-  /** Not ready any more. What arrives is still served, until whoever sends requests has seen that. */
+  /** Readiness fails. Requests are still served until the load balancer has noticed. */
   stopping = false;
-  /** No new requests are taken on any more. */
+  /** New requests are refused. */
   refusing = false;
-  /** What takes calls beside HTTP. */
+  /** The servers beside HTTP. */
   readonly servers: ClosingServer[] = [];
 
   /**
-   * Middleware: while stopping, ends each connection with its answer, so that its next request goes elsewhere; then
-   * refuses what still arrives on open connections. Probes and metrics are answered to the end.
+   * Middleware: while stopping, closes each connection after its response, so that the next request reaches another
+   * instance; then refuses requests on connections that are still open. Probes and metrics are served until the end.
    */
   readonly refuse = (request: Request, response: Response, next: NextFunction): void => {
     if (this.stopping) response.setHeader('Connection', 'close');
@@ -33,10 +34,10 @@ export class ShutdownState {
     next(this.refusal());
   };
 
-  /** What a call that comes too late is told. */
+  /** The error for a call during the shutdown. */
   refusal(): ServiceUnavailableError {
     return new ServiceUnavailableError(
-      'The service is shutting down. Try again; another instance may answer.',
+      'The service is shutting down. Retry shortly to reach another instance.',
       RETRY_AFTER_SECONDS,
     );
   }

@@ -1,22 +1,23 @@
 import { ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
-import { getMetadataStorage } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
-import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-depth.js';
+import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-body.js';
 import { createRedactor, type Redactor } from './redaction.js';
 
 const NAME_SHOWN_MAX = 80;
+/** The rule that class-validator reports a property under that the class does not declare. */
+const WHITELIST_RULE = 'whitelistValidation';
 
-/** The query or the body of an operation that takes none. */
+/** The query or the body of an operation without parameters. */
 export class NoParameters {}
 
-/** Checks parameters against their class; what the class does not name is refused, not ignored. */
+/** Validates query parameters and body fields against their class. Undeclared ones are errors, not ignored. */
 export class StrictValidationPipe extends ValidationPipe {
   constructor(private readonly redact: Redactor = createRedactor()) {
     super({
       transform: true,
       whitelist: true,
       forbidNonWhitelisted: true,
-      exceptionFactory: (errors) => new InvalidRequestError(errors.flatMap((error) => invalidFields(error, redact))),
+      exceptionFactory: (errors) => new InvalidRequestError(invalidFields(errors, redact)),
     });
   }
 
@@ -25,16 +26,14 @@ export class StrictValidationPipe extends ValidationPipe {
     if (!checked || !metadata.metatype || typeof value !== 'object' || value === null) {
       return super.transform(value, metadata);
     }
-    // Told apart here and not by the validator, which overlooks names that every object has, such as __proto__.
-    const known = propertiesOf(metadata.metatype);
-    const unknown = Object.keys(value).filter((name) => !known.has(name));
-    const rest = Object.fromEntries(Object.entries(value).filter(([name]) => known.has(name)));
-    const faults = unknown.map((name) => unknownParameter(name, this.redact));
-    const deep = Object.entries(rest).flatMap(([field, given]) =>
-      isNestedDeeper(given, NESTING_LEVELS_MAX) ? [field] : [],
-    );
-    if (deep.length > 0) throw new InvalidRequestError([...deep.map(nestedTooDeep), ...faults]);
-    const valid: unknown = await Promise.resolve(super.transform(rest, metadata)).catch((error: unknown) => {
+    // class-transformer recurses into every field.
+    const deep = Object.entries(value).filter(([, given]) => isNestedDeeper(given, NESTING_LEVELS_MAX));
+    if (deep.length > 0) throw new InvalidRequestError(deep.map(([name]) => nestedTooDeep(name, this.redact)));
+    // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
+    const inherited = Object.keys(value).filter((name) => name in Object.prototype);
+    const faults = inherited.map((name) => unknownParameter(name, this.redact));
+    const others = Object.fromEntries(Object.entries(value).filter(([name]) => !inherited.includes(name)));
+    const valid: unknown = await Promise.resolve(super.transform(others, metadata)).catch((error: unknown) => {
       throw error instanceof InvalidRequestError ? new InvalidRequestError([...error.details, ...faults]) : error;
     });
     if (faults.length > 0) throw new InvalidRequestError(faults);
@@ -42,25 +41,25 @@ export class StrictValidationPipe extends ValidationPipe {
   }
 }
 
-function propertiesOf(metatype: NonNullable<ArgumentMetadata['metatype']>): Set<string> {
-  const rules = getMetadataStorage().getTargetValidationMetadatas(metatype, '', false, false);
-  return new Set(rules.map((rule) => rule.propertyName));
-}
-
-function invalidFields({ property, constraints = {} }: ValidationError, redact: Redactor): InvalidField[] {
-  return Object.entries(constraints).map(([rule, message]) =>
-    rule === 'whitelistValidation' ? unknownParameter(property, redact) : { field: property, message },
+/** Invalid parameters first, then unknown ones. */
+function invalidFields(errors: readonly ValidationError[], redact: Redactor): InvalidField[] {
+  const rules = errors.flatMap(({ property, constraints = {} }) =>
+    Object.entries(constraints).map(([rule, message]) => ({ rule, property, message })),
   );
+  const invalid = rules.filter(({ rule }) => rule !== WHITELIST_RULE);
+  const unknown = rules.filter(({ rule }) => rule === WHITELIST_RULE);
+  return [
+    ...invalid.map(({ property, message }) => ({ field: property, message })),
+    ...unknown.map(({ property }) => unknownParameter(property, redact)),
+  ];
 }
 
-function nestedTooDeep(field: string): InvalidField {
+function nestedTooDeep(name: string, redact: Redactor): InvalidField {
+  const field = redact(name).slice(0, NAME_SHOWN_MAX);
   return { field, message: `${field} must not be nested more than ${NESTING_LEVELS_MAX} levels deep.` };
 }
 
-/**
- * `limit[]=1` is `limit` written in a way that is not understood, so that is the field named. A key or a
- * token that was sent in the place of a name is not repeated.
- */
+/** The field of `limit[]=1` is `limit`, as the caller meant it. The name is redacted: it can be a misplaced key. */
 function unknownParameter(name: string, redact: Redactor): InvalidField {
   const shown = redact(name).slice(0, NAME_SHOWN_MAX);
   const field = shown.split('[', 1)[0] || shown;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../../test/any-text.js';
 import { FrameError, FrameReader } from './frame-reader.js';
 
 const BYTES_MAX = 64 * 1024;
@@ -27,9 +28,9 @@ const faultOf = (bytes: Buffer, bytesMax?: number): unknown => {
 };
 
 describe('FrameReader', () => {
-  it('reads any texts, however their bytes are cut into chunks', () => {
+  it('reads any texts, however their bytes are split into chunks', () => {
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: 'binary' })), fc.array(fc.nat(50)), (texts, cuts) => {
+      fc.property(fc.array(anyText()), fc.array(fc.nat(50)), (texts, cuts) => {
         const bytes = Buffer.concat(texts.map(frame));
         const chunks: Buffer[] = [];
         for (let at = 0, index = 0; at < bytes.length; index += 1) {
@@ -45,7 +46,7 @@ describe('FrameReader', () => {
     );
   });
 
-  it('holds exactly the bytes that have arrived of an unfinished frame, whatever length it announces', () => {
+  it('buffers exactly the received bytes of an unfinished frame, whatever its length', () => {
     const chunk = Buffer.alloc(BYTES_MAX, 'x');
     chunk.write('60000#abc');
     const { reader } = readAll([chunk.subarray(0, 9)]);
@@ -74,14 +75,14 @@ describe('FrameReader', () => {
     expect(faultOf(Buffer.concat([Buffer.from('1#'), Buffer.from(bytes), Buffer.from('1#')]))).toBe('malformed_frame');
   });
 
-  it('refuses a frame that is too large by its length alone, and one whose characters take too many bytes', () => {
+  it('refuses a frame whose length is too large, and one whose characters have too many bytes', () => {
     expect(faultOf(Buffer.from(`${BYTES_MAX + 1}#`))).toBe('frame_too_large');
     expect(faultOf(Buffer.from('9'.repeat(6)))).toBe('frame_too_large');
     expect(faultOf(frame('€'.repeat(40)), 100)).toBe('frame_too_large');
     expect(faultOf(frame('x'.repeat(100)), 100)).toBeUndefined();
   });
 
-  it('throws nothing but its own error for any bytes', () => {
+  it('throws only its own error, for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const fault = faultOf(Buffer.from(bytes));

@@ -1,4 +1,4 @@
-/** Why a connection's bytes cannot be read as frames. */
+/** Why bytes are no valid frame. */
 export type FrameFault = 'malformed_frame' | 'frame_too_large';
 
 export class FrameError extends Error {
@@ -11,29 +11,28 @@ const HASH = 0x23;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Cuts bytes into the frames of Nest's TCP transport: the length of a text in UTF-16 units, `#`, and the text. What a
- * connection makes the service hold is what it has sent of one frame, in one buffer of exactly that size: a length
- * reserves nothing, and one that is too large is refused before its text arrives.
+ * Parses the frames of Nest's TCP transport: the length of a text in UTF-16 units, `#`, and the text. Only the received
+ * bytes of one frame are buffered, in one buffer of exactly that size: a length allocates nothing, and one that is too
+ * large is refused before its text arrives.
  */
 export class FrameReader {
   private bytes: Buffer = EMPTY;
-  /** Of the text, once the length has arrived. */
+  /** Length of the text; undefined until it has arrived. */
   private units: number | undefined;
-  /** How far the text has been measured: bytes, the UTF-16 units in them, and bytes of the last character to come. */
+  /** Progress of measuring the text: bytes, their UTF-16 units, and missing bytes of the last character. */
   private scanned = 0;
   private scannedUnits = 0;
   private continuations = 0;
   private readonly decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-  /** @param bytesMax of one frame's text */
+  /** @param bytesMax the maximum size of the text of one frame */
   constructor(private readonly bytesMax: number) {}
 
-  /** What it holds. */
   get bufferedBytes(): number {
     return this.bytes.length;
   }
 
-  /** Whether the beginning of a frame is there, and its end is not. To be asked when there is no next frame. */
+  /** Whether a frame has arrived in part. Valid after `next` has returned undefined. */
   get isUnfinished(): boolean {
     return this.bytes.length > 0 || this.units !== undefined;
   }
@@ -52,7 +51,7 @@ export class FrameReader {
   /**
    * The text of the next frame; undefined until more has arrived.
    *
-   * @throws FrameError when what has arrived is no frame, or too large a one
+   * @throws FrameError when the bytes are no frame, or the frame is too large
    */
   next(): string | undefined {
     this.units ??= this.readLength();
@@ -64,7 +63,7 @@ export class FrameReader {
     return text;
   }
 
-  /** Copies what is unfinished out of the chunk it came in. To be called before the next turn of the event loop. */
+  /** Copies an unfinished frame out of its chunk. To be called before the next turn of the event loop. */
   detach(): void {
     const { bytes } = this;
     if (bytes.length === bytes.buffer.byteLength) return;
@@ -86,7 +85,7 @@ export class FrameReader {
     return Number(written);
   }
 
-  /** Goes on to the end of the text, and says whether it is there. */
+  /** Measures the text up to its end. @returns whether the end has arrived */
   private measure(units: number): boolean {
     const { bytes } = this;
     while (this.scannedUnits < units || this.continuations > 0) {
@@ -100,7 +99,7 @@ export class FrameReader {
       this.scanned += 1;
       if (this.scanned > this.bytesMax) throw new FrameError('frame_too_large');
     }
-    // The length ends between the halves of a surrogate pair.
+    // The length splits a surrogate pair.
     if (this.scannedUnits > units) throw new FrameError('malformed_frame');
     return true;
   }

@@ -2,28 +2,78 @@ import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import type { Span } from '@opentelemetry/api';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
-import { setInboundCall } from '../auth/inbound-call.js';
-import { ServiceUnavailableError } from '../domain/errors.js';
+import { ServiceAtCapacityError } from '../domain/errors.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
-import { errorBody, type ErrorBody } from '../http/error-body.js';
-import { requestIdFrom } from '../http/request-context.js';
+import { errorBody, type ErrorBodyDto } from '../http/error-body.js';
+import { RequestContext, requestContext, requestIdFrom, setRequestContext } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
-import { MessageCall } from './message-call.js';
-import { fieldsOf } from './transcripts-message.js';
-import type { ReplyChannel } from './reply-channel.js';
+import { fieldsOf } from './message-reader.js';
+import type { MessageSlot, ReplyChannel } from './message-transport.js';
 
-/** Messages come too fast for longer than a moment. */
+/** For a message that is refused because too many are pending. */
 const RETRY_AFTER_SECONDS = 2;
 
 /** The subject over NATS, the pattern over TCP. */
 export const TRANSCRIPTS_PATTERN = 'channels.transcripts';
 
-/**
- * What stands around every message, as filters and middleware stand around a request: its id, its span, its line in the
- * log, its errors in the one envelope, and who waits for it.
- */
+/** A call that arrived as a message. */
+export class MessageCall extends RequestContext {
+  readonly credentialLocation = 'the field "apiKey" of the message';
+  readonly apiKey: string | undefined;
+  /** Aborts when the response has ended or the caller has disconnected. */
+  readonly responseEnd: AbortSignal;
+  private readonly end = new AbortController();
+  private readonly slot: MessageSlot;
+  private disconnected = false;
+  private resolveEnded: () => void;
+  private readonly whenEnded = new Promise<void>((resolve) => (this.resolveEnded = resolve));
+
+  constructor(
+    message: unknown,
+    readonly replyChannel: ReplyChannel,
+  ) {
+    const { apiKey, requestId } = fieldsOf(message);
+    super(requestIdFrom(requestId));
+    this.apiKey = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
+    this.responseEnd = this.end.signal;
+    this.slot = replyChannel.begin(() => this.disconnect());
+  }
+
+  get address(): string | undefined {
+    return this.replyChannel.address;
+  }
+
+  get isDisconnected(): boolean {
+    return this.disconnected;
+  }
+
+  ended(): Promise<void> {
+    return this.whenEnded;
+  }
+
+  disconnect(): void {
+    this.disconnected = true;
+    this.end.abort();
+  }
+
+  /** The message has passed the guards. */
+  passed(): void {
+    this.slot.passed();
+  }
+
+  finish(): void {
+    this.slot.ended();
+    this.end.abort();
+    this.resolveEnded();
+  }
+
+  /** A message has no headers; `GET /usage` returns the quota. */
+  setHeader(): void {}
+}
+
+/** Does for messages what middleware and filters do for requests: ids, spans, log lines, error bodies, shutdown. */
 @Injectable()
 export class MessageCalls {
   private readonly logger = new Logger(MessageCalls.name);
@@ -31,80 +81,76 @@ export class MessageCalls {
     this.logger.log({ event: 'message_refusals_not_logged', counts }),
   );
   private readonly running = new Set<MessageCall>();
-  private readonly exchanges = new WeakMap<object, MessageCall>();
 
   constructor(private readonly shutdown: ShutdownState) {}
 
-  /** What is known of the message that came with a context. */
-  exchange(context: object): MessageCall {
-    const exchange = this.exchanges.get(context);
-    if (!exchange) throw new Error('The message came past the hook that opens its exchange.');
-    return exchange;
+  /** The call of the message that has this context. */
+  callOf(context: object): MessageCall {
+    const call = requestContext(context);
+    if (!(call instanceof MessageCall)) throw new Error('The call did not arrive as a message.');
+    return call;
   }
 
-  /** Runs a message through the gates and its handler, of which `next` is the answer. */
+  /** Opens the call of a message and runs it through the guards and its handler; `next` returns the response. */
   open(context: ExecutionContext, replyChannel: ReplyChannel, next: () => Observable<unknown>): Observable<unknown> {
     const rpc = context.switchToRpc();
-    const subject = rpc.getContext<object>();
-    if (replyChannel.isFull) return throwError(() => this.refusedUnread(rpc.getData<unknown>()));
-    const exchange = new MessageCall(subject, rpc.getData<unknown>(), replyChannel);
-    this.exchanges.set(subject, exchange);
-    setInboundCall(subject, exchange);
-    this.running.add(exchange);
-    const reply = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
+    if (replyChannel.isFull) return throwError(() => this.refuseUnread(rpc.getData<unknown>()));
+    const call = new MessageCall(rpc.getData<unknown>(), replyChannel);
+    setRequestContext(rpc.getContext<object>(), call);
+    this.running.add(call);
+    const response = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
       catchError((error: unknown) =>
-        throwError(() => new RpcException(this.refusal(error, exchange.requestId, exchange.log))),
+        throwError(() => new RpcException(this.errorBody(error, call.requestId, call.log))),
       ),
-      finalize(() => void this.finish(exchange)),
+      finalize(() => void this.finish(call)),
     );
-    return inSpanOf(exchange, reply);
+    return inSpanOf(call, response);
   }
 
-  /** Resolves when every message is answered, or its caller has gone. */
+  /** Resolves when every call has ended. */
   async idle(): Promise<void> {
-    while (this.running.size > 0) await Promise.all([...this.running].map((exchange) => exchange.ended()));
+    while (this.running.size > 0) await Promise.all([...this.running].map((call) => call.ended()));
   }
 
-  /** Nobody waits for what still runs. */
+  /** Disconnects the calls that are still running. */
   disconnectAll(): void {
-    for (const exchange of this.running) exchange.disconnect();
+    for (const call of this.running) call.disconnect();
   }
 
-  /** Costs as little as it can: messages come faster than they can be looked at. */
-  private refusedUnread(message: unknown): RpcException {
+  /** Refuses a message at the lowest cost possible, because a flood of them has to be refused. */
+  private refuseUnread(message: unknown): RpcException {
     const requestId = requestIdFrom(fieldsOf(message)['requestId']);
     const log: Record<string, unknown> = {};
-    const text = 'The service is at capacity. Nothing was charged. Retry shortly.';
-    const body = this.refusal(new ServiceUnavailableError(text, RETRY_AFTER_SECONDS), requestId, log);
+    const body = this.errorBody(new ServiceAtCapacityError(RETRY_AFTER_SECONDS), requestId, log);
     this.writeLine({ requestId, ...log });
     return new RpcException(body);
   }
 
-  private refusal(error: unknown, requestId: string, log: Record<string, unknown>): ErrorBody {
-    const refusal = asDomainError(error, requestId);
-    const { code, message, retryable, retryAfterSeconds } = refusal;
+  private errorBody(error: unknown, requestId: string, log: Record<string, unknown>): ErrorBodyDto {
+    const reported = asDomainError(error, requestId);
+    const { code, message, retryable, retryAfterSeconds } = reported;
     log['code'] = code;
-    if (refusal.cause !== undefined) log['cause'] = causeText(refusal.cause);
-    // Over HTTP a header says it.
-    const fields = { ...refusal.fields(), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+    if (reported.cause !== undefined) log['cause'] = causeText(reported.cause);
+    // Over HTTP this is the header Retry-After.
+    const fields = { ...reported.fields(), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
     return errorBody({ code, message, retryable, fields }, requestId);
   }
 
-  private async finish(exchange: MessageCall): Promise<void> {
-    const { log, requestId, startedAtMs, replyChannel } = exchange;
-    const taken = new Promise<void>((resolve) => exchange.disconnected.addEventListener('abort', () => resolve()));
-    await Promise.race([replyChannel.flushed(), taken]);
-    this.running.delete(exchange);
-    exchange.finish();
+  private async finish(call: MessageCall): Promise<void> {
+    const { log, requestId, startedAtMs, replyChannel, responseEnd } = call;
+    const disconnected = new Promise<void>((resolve) => responseEnd.addEventListener('abort', () => resolve()));
+    await Promise.race([replyChannel.flushed(), disconnected]);
+    this.running.delete(call);
+    call.finish();
     this.writeLine({
       requestId,
       ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
-      ...(exchange.disconnected.aborted && { left: true }),
+      ...(call.isDisconnected && { left: true }),
       ...log,
     });
   }
 
-  /** Of refusals before anybody was known to ask, only a sample: their number is anybody's choice. */
+  /** Errors of unauthenticated callers and of the rate limit are sampled: a caller controls their number. */
   private writeLine(fields: Readonly<Record<string, unknown>>): void {
     const { code, organizationId } = fields;
     if (typeof code === 'string' && (organizationId === undefined || code === 'rate_limited')) {
@@ -114,22 +160,22 @@ export class MessageCalls {
   }
 }
 
-/** Everything that is done for the message belongs to its span, whose parent is the one that its sender names. */
-function inSpanOf(exchange: MessageCall, reply: Observable<unknown>): Observable<unknown> {
+/** Runs the call within a span whose parent is the span that the sender names. */
+function inSpanOf(call: MessageCall, response: Observable<unknown>): Observable<unknown> {
   const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': TRANSCRIPTS_PATTERN };
   return new Observable((subscriber) =>
-    inServerSpan(`process ${TRANSCRIPTS_PATTERN}`, exchange.replyChannel.traceHeaders, attributes, (span) => {
+    inServerSpan(`process ${TRANSCRIPTS_PATTERN}`, call.replyChannel.traceHeaders, attributes, (span) => {
       const traceId = activeTraceId();
-      if (traceId !== undefined) exchange.log['traceId'] = traceId;
-      void exchange.ended().then(() => endSpan(span, exchange));
-      return reply.subscribe(subscriber);
+      if (traceId !== undefined) call.log['traceId'] = traceId;
+      void call.ended().then(() => endSpan(span, call));
+      return response.subscribe(subscriber);
     }),
   );
 }
 
-function endSpan(span: Span, { log, disconnected }: MessageCall): void {
+function endSpan(span: Span, { log, isDisconnected }: MessageCall): void {
   const { code } = log;
   if (typeof code === 'string') failSpan(span, code);
-  if (disconnected.aborted) span.setAttribute('channel_transcripts.left', true);
+  if (isDisconnected) span.setAttribute('channel_transcripts.left', true);
   span.end();
 }

@@ -1,52 +1,66 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
-import { callerOf } from '../auth/caller.js';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { serializeNdjson } from '../transcripts/response/serialization.js';
-import { Environment } from '../config/environment.js';
-import { Call } from '../transcripts/call.js';
+import { DomainError } from '../domain/errors.js';
+import { serializeNdjson, type Chunk } from '../transcripts/response/serialization.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { eventsFor } from './message-events.js';
-import { MessageCalls, TRANSCRIPTS_PATTERN } from './message-calls.js';
-import { readTranscriptsMessage } from './transcripts-message.js';
+import { MessageCalls, TRANSCRIPTS_PATTERN, type MessageCall } from './message-calls.js';
+import { readTranscriptsMessage } from './message-reader.js';
 
-/** The one operation as a message, behind the gates of the HTTP route; its answer is a stream of events. */
+/** The operation of the HTTP route as a message, behind the same guards; the response is a stream of events. */
 @Controller()
 @RequiresFeature('channel_transcripts')
 export class MessagesController {
   constructor(
     private readonly transcripts: TranscriptsService,
     private readonly calls: MessageCalls,
-    private readonly environment: Environment,
   ) {}
 
   @MessagePattern(TRANSCRIPTS_PATTERN)
   async list(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const exchange = this.calls.exchange(context);
-    exchange.passed();
+    const call = this.calls.callOf(context);
+    call.passed();
     const { id, query } = await readTranscriptsMessage(message);
-    const { organization, keyId } = callerOf(context);
-    const { requestId, log, disconnected } = exchange;
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, exchange.startedAtMs);
-    disconnected.addEventListener('abort', () => call.disconnect(), { once: true });
-    if (disconnected.aborted) call.disconnect();
-    // A refused call has a deadline too, whose timer would outlive it.
-    void exchange.ended().then(() => call.disconnect());
+    const { organization, keyId } = call.caller;
     const plan = await this.transcripts.prepare(
-      {
-        reference: id,
-        limit: query.limit,
-        languages: query.languages ?? [],
-        organizationId: organization.id,
-        keyId,
-        requestId,
-      },
+      { reference: id, ...query },
+      { organizationId: organization.id, keyId, requestId: call.requestId },
       call,
     );
-    log['channelId'] = plan.channel.id;
-    const delivery = this.transcripts.deliver(plan, call, 'json');
-    log['counts'] = delivery.summary;
-    return from(eventsFor(exchange, serializeNdjson(delivery.events('as-finished'))));
+    call.log['channelId'] = plan.channel.id;
+    const delivery = this.transcripts.deliver(plan, 'json');
+    call.log['counts'] = delivery.summary;
+    return from(eventsFor(call, serializeNdjson(delivery.events('as-finished'))));
+  }
+}
+
+/** An event exceeds the payload limit of the broker; the fetched transcripts stay cached. */
+export class EventTooLargeError extends DomainError {
+  readonly code = 'internal_error';
+
+  constructor(bytes: number, bytesMax: number) {
+    super(
+      `An event of this response has ${bytes} bytes, and the message broker accepts ${bytesMax}. Use HTTP, or raise max_payload of the broker.`,
+    );
+  }
+}
+
+/**
+ * Parses NDJSON lines into events, no faster than the reader takes them. Ends without an error when the caller
+ * disconnects.
+ *
+ * @throws EventTooLargeError
+ */
+async function* eventsFor(call: MessageCall, lines: AsyncIterable<Chunk>): AsyncGenerator<unknown> {
+  const { replyChannel } = call;
+  for await (const line of lines) {
+    const text = line.map((part) => (typeof part === 'string' ? part : part.bytes.toString())).join('');
+    const { eventBytesMax } = replyChannel;
+    const bytes = Buffer.byteLength(text);
+    if (eventBytesMax !== undefined && bytes > eventBytesMax) throw new EventTooLargeError(bytes, eventBytesMax);
+    if (call.isDisconnected) return;
+    yield JSON.parse(text);
+    await replyChannel.room();
   }
 }

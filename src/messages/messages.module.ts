@@ -4,6 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
+import { withTimeout } from '../domain/with-timeout.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { MessageCalls } from './message-calls.js';
@@ -11,7 +12,7 @@ import { MessagesController } from './messages.controller.js';
 import { NatsMessages } from './nats-server.js';
 import { TcpMessages } from './tcp-server.js';
 
-/** The operation as a message, beside HTTP. Imported only where MESSAGE_TRANSPORT is set. */
+/** The operation as a message, in addition to HTTP. Imported only when MESSAGE_TRANSPORT is set. */
 @Module({
   imports: [AuthModule, TranscriptsModule],
   controllers: [MessagesController],
@@ -20,17 +21,17 @@ import { TcpMessages } from './tcp-server.js';
 export class MessagesModule {}
 
 /**
- * Begins to take messages, and sees to their end when the service stops. The application's own filters and pipes are for
- * requests and are not inherited: the hook does for messages what they do.
+ * Starts to receive messages and registers their end for the shutdown. The filters and pipes of the application are for
+ * HTTP and not inherited: the pre-request hook does the same for messages.
  *
- * @throws Error when the address is taken or NATS does not answer
+ * @throws Error when the address is in use or NATS is unavailable
  */
 export async function startMessages(app: NestExpressApplication, environment: Environment): Promise<void> {
   const server =
     environment.MESSAGE_TRANSPORT === 'nats' ? new NatsMessages(environment) : new TcpMessages(environment);
   const calls = app.get(MessageCalls);
   const microservice = app.connectMicroservice({ strategy: server }, { deferInitialization: true });
-  // The application itself has called the hooks of the start.
+  // The application has already called the initialization hooks.
   if (microservice instanceof NestMicroservice) microservice.setIsInitHookCalled(true);
   microservice.registerPreRequestHook((context: ExecutionContext, next: () => Observable<unknown>) =>
     calls.open(context, server.replyChannel(context.switchToRpc().getContext()), next),
@@ -39,19 +40,10 @@ export async function startMessages(app: NestExpressApplication, environment: En
   app.get(ShutdownState).servers.push({
     close: async (graceMs) => {
       await server.stopAccepting();
-      await within(calls.idle(), graceMs);
+      await withTimeout(calls.idle(), graceMs);
       calls.disconnectAll();
       await server.close();
     },
   });
   new Logger('Messages').log({ event: 'messages_listening', url: server.url });
-}
-
-async function within(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

@@ -1,21 +1,29 @@
 import { ServerNats, type IncomingEvent, type NatsContext } from '@nestjs/microservices';
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Environment } from '../config/environment.js';
-import { ConnectionCalls, PendingMessages, type MessageSlot } from './connection-calls.js';
-import { MESSAGE_LIMITS, type MessageLimits } from './message-limits.js';
-import { PacketDeserializer } from './message-packet.js';
-import { MessageReports } from './message-reports.js';
-import type { MessageServer } from './message-server.js';
-import { nextTurn, traceHeaders, type ReplyChannel, type TraceHeaders } from './reply-channel.js';
+import { PacketDeserializer } from './message-reader.js';
+import {
+  ConnectionCalls,
+  MESSAGE_LIMITS,
+  MessageFaults,
+  nextTurn,
+  PendingMessages,
+  traceHeaders,
+  type MessageLimits,
+  type MessageServer,
+  type MessageSlot,
+  type ReplyChannel,
+  type TraceHeaders,
+} from './message-transport.js';
 
-/** Around an event: Nest's id of the message and its field names. */
+/** What Nest adds to an event: the ID of the message and field names. */
 const ENVELOPE_BYTES = 1024;
 
-/** Takes messages from NATS, as one of a queue group. */
+/** Receives messages from NATS as a member of a queue group. */
 export class NatsMessages extends ServerNats implements MessageServer {
   readonly url: string;
-  private readonly taken: Subscription[] = [];
-  private readonly reports = new MessageReports();
+  private readonly activeSubscriptions: Subscription[] = [];
+  private readonly faults = new MessageFaults();
   private readonly pending = new PendingMessages();
   private link: NatsLink | undefined;
 
@@ -30,7 +38,7 @@ export class NatsMessages extends ServerNats implements MessageServer {
       ...(servers.some(({ protocol }) => protocol === 'tls:') && { tls: {} }),
       name: 'channel-transcripts',
       queue,
-      // It comes back by itself, whenever the servers do.
+      // The client reconnects by itself, however long the servers are unavailable.
       maxReconnectAttempts: -1,
       deserializer: new PacketDeserializer(
         (message) => (message as Msg).json(),
@@ -46,46 +54,46 @@ export class NatsMessages extends ServerNats implements MessageServer {
     );
   }
 
-  /** Remembers what the base subscribes to. */
+  /** Records the subscriptions of the base class. */
   override bindEvents(client: NatsConnection): void {
     this.link = new NatsLink(client, this.pending, this.limits);
     const subscribe: NatsConnection['subscribe'] = (subject, options) => {
       const subscription = client.subscribe(subject, options);
-      this.taken.push(subscription);
+      this.activeSubscriptions.push(subscription);
       return subscription;
     };
     super.bindEvents({ subscribe });
   }
 
   override async handleMessage(channel: string, message: Msg): Promise<unknown> {
-    if (message.data.length > this.limits.messageBytesMax) return this.reports.report('message_too_large');
+    if (message.data.length > this.limits.messageBytesMax) return this.faults.report('message_too_large');
     return super.handleMessage(channel, message);
   }
 
   override async handleEvent(pattern: string, packet: IncomingEvent, context: NatsContext): Promise<unknown> {
-    // The base logs a line for each.
-    if (!this.getHandlerByPattern(pattern)) return this.reports.report('unknown_pattern');
+    // The base class logs a line for each.
+    if (!this.getHandlerByPattern(pattern)) return this.faults.report('unknown_pattern');
     return super.handleEvent(pattern, packet, context);
   }
 
   replyChannel(context: NatsContext): ReplyChannel {
     const headers = context.getHeaders() as MsgHdrs | undefined;
-    if (!this.link) throw new Error('A message came before the subscription.');
+    if (!this.link) throw new Error('A message arrived before the subscription.');
     return new NatsReplyChannel(
       this.link,
       traceHeaders((name) => headers?.get(name) || undefined),
     );
   }
 
-  /** Leaves the queue group, so that the next messages go to the other instances. */
+  /** Leaves the queue group, so that the other instances receive the next messages. */
   async stopAccepting(): Promise<void> {
-    for (const subscription of this.taken) subscription.unsubscribe();
-    // What was on its way here is here, and is refused, before the connection can be closed.
+    for (const subscription of this.activeSubscriptions) subscription.unsubscribe();
+    // Messages that were in transit arrive and are refused before the connection closes.
     await this.link?.flushed();
   }
 
   protected override handleError(error: unknown): void {
-    this.reports.report(error instanceof SyntaxError ? 'not_a_message' : 'transport_error', error);
+    this.faults.report(error instanceof SyntaxError ? 'not_a_message' : 'transport_error', error);
   }
 }
 
@@ -99,11 +107,11 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The connection to the NATS server, behind which all callers are. It holds nothing of a message that has ended. */
+/** The connection to the NATS server, shared by all callers. It retains nothing of ended messages. */
 class NatsLink {
   readonly calls: ConnectionCalls;
   private flushing: Promise<void> | undefined;
-  private following: Promise<void> | undefined;
+  private nextFlush: Promise<void> | undefined;
 
   constructor(
     readonly connection: NatsConnection,
@@ -115,14 +123,14 @@ class NatsLink {
   }
 
   /**
-   * Waits until the server has taken all that was published so far, or is not there for too long. One flush serves all
-   * who wait: each is a request of its own to the server, and without a server the client remembers every one.
+   * Resolves when the server has received everything published so far, or is unavailable for too long. All callers share
+   * one flush: each flush is a request to the server, and without a server the client queues every one.
    */
   flushed(): Promise<void> {
     if (!this.flushing) return (this.flushing = this.flush());
-    // It may have begun before the last was published.
-    return (this.following ??= this.flushing.then(() => {
-      this.following = undefined;
+    // The running flush may have started before the last event was published.
+    return (this.nextFlush ??= this.flushing.then(() => {
+      this.nextFlush = undefined;
       return (this.flushing = this.flush());
     }));
   }
@@ -131,7 +139,7 @@ class NatsLink {
     const { connection, limits } = this;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      // Without a server, events wait in this process until one is back or the call's deadline comes.
+      // Without a server, events wait in this process until it is available again or the deadline of the call passes.
       timer = setTimeout(resolve, limits.stalledReaderMs).unref();
     });
     if (!connection.isClosed()) await Promise.race([connection.flush().catch(() => undefined), late]);
@@ -140,9 +148,9 @@ class NatsLink {
   }
 }
 
-/** NATS tells nothing of the reader: what is waited for is its server, which cuts off a reader who is too slow. */
+/** NATS does not report the progress of a reader. The server disconnects slow ones, so this waits for the server only. */
 class NatsReplyChannel implements ReplyChannel {
-  /** All callers are behind the server. */
+  /** Callers are connected to the NATS server and not to this process. */
   readonly address = undefined;
   readonly eventBytesMax: number | undefined;
 

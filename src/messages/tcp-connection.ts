@@ -1,15 +1,14 @@
 import type { Socket } from 'node:net';
 import { TcpSocket } from '@nestjs/microservices';
-import { ConnectionCalls, type PendingMessages } from './connection-calls.js';
 import { FrameError, FrameReader, type FrameFault } from './frame-reader.js';
-import { readPacket } from './message-packet.js';
-import type { MessageLimits } from './message-limits.js';
+import { readPacket } from './message-reader.js';
+import { ConnectionCalls, type MessageLimits, type PendingMessages } from './message-transport.js';
 
-/** Bytes of one write: its callback is what shows that the reader takes something, so a write is small. */
+/** Size of one write. Its callback is the only sign that the reader takes bytes, so a write is small. */
 const WRITE_BYTES = 16 * 1024;
-/** What may wait for a reader before no more messages are read from it. */
+/** Unsent bytes above which no more messages are read from a connection. */
 const WAITING_BYTES_HIGH = 64 * 1024;
-/** Messages of one connection that are begun before every other connection has its turn. */
+/** Messages of one connection that are started before the other connections are served. */
 const MESSAGES_PER_TURN = 32;
 
 /** Why the service closed a connection. */
@@ -22,7 +21,7 @@ export type ConnectionFault =
   | 'too_many_bytes_waiting'
   | 'too_many_bytes_incoming';
 
-/** What all connections of a server share. */
+/** State that all connections of a server share. */
 export interface ConnectionHost {
   readonly limits: MessageLimits;
   readonly pending: PendingMessages;
@@ -33,13 +32,13 @@ export interface ConnectionHost {
 
 interface Waiter {
   resolve: () => void;
-  /** The number of bytes, since the connection began, that have to be taken first. */
+  /** Total bytes of the connection that the reader has to take first. */
   afterBytes: number;
 }
 
 /**
- * One connection of a caller, in the framing of Nest's TCP transport. Everything it holds is bounded, and it has a fixed
- * number of listeners. Messages are read no faster than they are answered and their answers are taken.
+ * One connection of a caller, in the framing of Nest's TCP transport. All its buffers are bounded, and its number of
+ * listeners is fixed. Messages are read no faster than the reader takes their responses.
  */
 export class TcpConnection extends TcpSocket {
   readonly calls: ConnectionCalls;
@@ -51,9 +50,9 @@ export class TcpConnection extends TcpSocket {
   private writing = false;
   private nextTurn: NodeJS.Immediate | undefined;
   private countedBytes = 0;
-  /** The last time that nothing waited, or that some of it was taken. */
+  /** The last time that no bytes were waiting or some were taken. */
   private readerActiveAtMs = performance.now();
-  /** When the message began that has not arrived whole. */
+  /** When the first bytes of the unfinished message arrived. */
   private unfinishedSinceMs: number | undefined;
   private activeAtMs = performance.now();
 
@@ -63,21 +62,21 @@ export class TcpConnection extends TcpSocket {
   ) {
     super(socket);
     this.reader = new FrameReader(host.limits.messageBytesMax);
-    this.calls = new ConnectionCalls(host.pending, () => this.readOn());
+    this.calls = new ConnectionCalls(host.pending, () => this.resume());
     socket.once('close', () => this.closed());
   }
 
-  /** Resolves when the reader has taken enough for more to be sent, or the connection is closed. */
+  /** Resolves when more may be sent or the connection is closed. */
   room(): Promise<void> {
     return this.untilWritten(this.takenBytes + this.waitingBytes - WAITING_BYTES_HIGH);
   }
 
-  /** Resolves when the reader has taken what was sent so far, or the connection is closed. */
+  /** Resolves when the reader has taken everything sent so far, or the connection is closed. */
   flushed(): Promise<void> {
     return this.untilWritten(this.takenBytes + this.waitingBytes);
   }
 
-  /** Closes the connection when the caller has let a time limit pass. To be called at regular intervals. */
+  /** Closes the connection when a time limit has passed. To be called at regular intervals. */
   check(nowMs: number): void {
     const { messageMs, idleMs, stalledReaderMs } = this.host.limits;
     if (this.waitingBytes > 0 && nowMs - this.readerActiveAtMs >= stalledReaderMs) this.refuse('stalled_reader');
@@ -104,14 +103,14 @@ export class TcpConnection extends TcpSocket {
     if (!this.nextTurn) this.readMessages();
   }
 
-  /** Hands on what has arrived, as far as there is room for its answers. */
+  /** Starts the messages that have arrived, up to the limits of the connection. */
   private readMessages(): void {
     try {
       let read = 0;
       for (; read < MESSAGES_PER_TURN && this.mayRead; read += 1) {
         const text = this.reader.next();
         if (text === undefined) break;
-        this.handOn(text);
+        this.start(text);
       }
       this.pauseOrResume(read === MESSAGES_PER_TURN);
     } catch (error) {
@@ -120,7 +119,7 @@ export class TcpConnection extends TcpSocket {
     }
   }
 
-  private handOn(text: string): void {
+  private start(text: string): void {
     const packet = readPacket(parsed(text));
     this.unfinishedSinceMs = undefined;
     this.activeAtMs = performance.now();
@@ -132,7 +131,7 @@ export class TcpConnection extends TcpSocket {
     const { limits, pending } = this.host;
     const { pendingCount } = this.calls;
     if (this.socket.destroyed || this.waitingBytes > WAITING_BYTES_HIGH) return false;
-    // Each connection may always have one, so that none waits for what others do.
+    // Each connection may always have one pending message, whatever the others do.
     return pendingCount === 0 || (pendingCount < limits.pendingPerConnectionMax && pending.count < limits.pendingMax);
   }
 
@@ -143,15 +142,15 @@ export class TcpConnection extends TcpSocket {
     if (!this.countIncoming(reader.bufferedBytes)) return;
     const waits = isTurnOver || !this.mayRead;
     if (isTurnOver) this.readInNextTurn();
-    // While the service does not read it is not the caller who is late.
+    // A message that the service does not read is not late.
     if (waits || !reader.isUnfinished) this.unfinishedSinceMs = undefined;
     else this.unfinishedSinceMs ??= performance.now();
     if (waits) socket.pause();
     else if (socket.isPaused()) socket.resume();
   }
 
-  /** After what held the reading up is over. */
-  private readOn(): void {
+  /** Resumes a paused connection. */
+  private resume(): void {
     if (!this.socket.destroyed && this.socket.isPaused()) this.readInNextTurn();
   }
 
@@ -171,7 +170,7 @@ export class TcpConnection extends TcpSocket {
     return false;
   }
 
-  /** One small write at a time: of several, or of a large one, only the end would be seen. */
+  /** One small write at a time: the callback of a larger write comes only after its last byte. */
   private write(): void {
     const { socket, outgoing } = this;
     if (this.writing || outgoing.length === 0 || socket.destroyed) return;
@@ -185,7 +184,7 @@ export class TcpConnection extends TcpSocket {
       this.readerActiveAtMs = performance.now();
       this.write();
       this.wake();
-      if (this.waitingBytes <= WAITING_BYTES_HIGH) this.readOn();
+      if (this.waitingBytes <= WAITING_BYTES_HIGH) this.resume();
     });
   }
 
@@ -217,7 +216,7 @@ export class TcpConnection extends TcpSocket {
   }
 }
 
-/** Takes about so many bytes from the front of a list; a larger piece is taken apart. */
+/** Removes about `count` bytes from the front of a list; a larger piece is split. */
 function takeBytes(pieces: Buffer[], count: number): Buffer {
   const [first] = pieces;
   if (first && first.length > count) {

@@ -1,32 +1,39 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { ServerTCP, type IncomingEvent, type TcpContext } from '@nestjs/microservices';
-import { normalizeIp } from '@nestjs/throttler';
 import type { Environment } from '../config/environment.js';
-import { PendingMessages, type MessageSlot } from './connection-calls.js';
-import { MESSAGE_LIMITS, type MessageLimits } from './message-limits.js';
-import { PacketDeserializer } from './message-packet.js';
-import { MessageReports } from './message-reports.js';
-import type { MessageServer } from './message-server.js';
-import { nextTurn, traceHeaders, type ReplyChannel, type TraceHeaders } from './reply-channel.js';
+import { networkOf } from '../http/client-address.js';
+import { PacketDeserializer } from './message-reader.js';
+import {
+  MESSAGE_LIMITS,
+  MessageFaults,
+  nextTurn,
+  PendingMessages,
+  traceHeaders,
+  type MessageLimits,
+  type MessageServer,
+  type MessageSlot,
+  type ReplyChannel,
+  type TraceHeaders,
+} from './message-transport.js';
 import { TcpConnection, type ConnectionFault, type ConnectionHost } from './tcp-connection.js';
 
-/** Of what has arrived on a connection that is not read from for the moment. */
+/** Maximum bytes that Node reads ahead from a paused connection. */
 const UNREAD_BYTES_MAX = 16 * 1024;
-/** What one household or one rented machine is given. */
+/** The usual size of the network of one household or one server. */
 const IPV6_PREFIX_BITS = 64;
 
-/** Takes messages over TCP. */
+/** Receives messages over TCP. */
 export class TcpMessages extends ServerTCP implements MessageServer {
   private listening = false;
   private readonly connections = new Map<Socket, TcpConnection>();
   private readonly countByNetwork = new Map<string, number>();
-  private readonly reports = new MessageReports();
   private readonly shared: ConnectionHost;
   private checks: NodeJS.Timeout | undefined;
 
   constructor(
     { MESSAGE_HOST: host, MESSAGE_PORT: port }: Pick<Environment, 'MESSAGE_HOST' | 'MESSAGE_PORT'>,
     private readonly limits: MessageLimits = MESSAGE_LIMITS,
+    private readonly faults = new MessageFaults(),
   ) {
     super({
       host,
@@ -36,20 +43,20 @@ export class TcpMessages extends ServerTCP implements MessageServer {
         () => true,
       ),
     });
-    const report = (fault: ConnectionFault): void => this.reports.report(fault);
+    const report = (fault: ConnectionFault): void => this.faults.report(fault);
     this.shared = { limits, pending: new PendingMessages(), incomingBytes: 0, report };
   }
 
-  /** Where it listens. */
+  /** The address on which it listens. */
   get url(): string {
     const address = this.server.address();
     return typeof address === 'object' && address ? `tcp://${this.host}:${address.port}` : `tcp://${this.host}`;
   }
 
-  /** Tells of every failure; the base knows of two. */
+  /** Reports every error of listening; the base class reports two of them. */
   override listen(callback: (error?: unknown) => void): void {
     this.server.once('error', (error: Error) => {
-      if (!this.listening) callback(new Error(`${error.message}: choose another MESSAGE_HOST or MESSAGE_PORT.`));
+      if (!this.listening) callback(new Error(`${error.message}: change MESSAGE_HOST or MESSAGE_PORT.`));
     });
     super.listen((error?: unknown) => {
       if (error !== undefined) return;
@@ -60,11 +67,11 @@ export class TcpMessages extends ServerTCP implements MessageServer {
   }
 
   override bindHandler(socket: Socket): void {
-    const network = networkOf(socket.remoteAddress);
+    const network = networkOf(socket.remoteAddress, IPV6_PREFIX_BITS);
     const count = this.countByNetwork.get(network) ?? 0;
     const { connectionsMax, connectionsPerAddressMax } = this.limits;
     if (this.connections.size >= connectionsMax || count >= connectionsPerAddressMax) {
-      this.reports.report(
+      this.faults.report(
         count >= connectionsPerAddressMax ? 'too_many_connections_of_address' : 'too_many_connections',
       );
       socket.on('error', () => undefined).destroy();
@@ -81,8 +88,8 @@ export class TcpMessages extends ServerTCP implements MessageServer {
   }
 
   override async handleEvent(pattern: string, packet: IncomingEvent, context: TcpContext): Promise<unknown> {
-    // The base logs a line for each, with the pattern in it.
-    if (!this.getHandlerByPattern(pattern)) return this.reports.report('unknown_pattern');
+    // The base class logs a line for each, with the pattern in it.
+    if (!this.getHandlerByPattern(pattern)) return this.faults.report('unknown_pattern');
     return super.handleEvent(pattern, packet, context);
   }
 
@@ -90,7 +97,7 @@ export class TcpMessages extends ServerTCP implements MessageServer {
     const metadata = context.getMetadata() ?? {};
     const connection = context.getSocketRef();
     if (!(connection instanceof TcpConnection))
-      throw new Error('The message did not come over a connection of this server.');
+      throw new Error('The message did not arrive on a connection of this server.');
     return new TcpReplyChannel(
       connection,
       traceHeaders((name) => Reflect.get(metadata, name)),
@@ -121,7 +128,7 @@ export class TcpMessages extends ServerTCP implements MessageServer {
   }
 
   protected override handleError(error: unknown): void {
-    if (this.listening) this.reports.report('transport_error', error);
+    if (this.listening) this.faults.report('transport_error', error);
   }
 
   private checkConnections(): void {
@@ -130,14 +137,10 @@ export class TcpMessages extends ServerTCP implements MessageServer {
   }
 }
 
-function networkOf(address: string | undefined): string {
-  return address === undefined ? 'unknown' : normalizeIp(address, IPV6_PREFIX_BITS);
-}
-
 class TcpReplyChannel implements ReplyChannel {
   readonly address: string | undefined;
   readonly eventBytesMax = undefined;
-  /** A connection that has too many is not read from. */
+  /** A connection with too many pending messages is not read. */
   readonly isFull = false;
 
   constructor(

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** What is kept of an API key. The key itself is not in it. */
+/** An API key. Only the hash of the key is stored. */
 @Entity('api_keys')
 export class ApiKey {
   @PrimaryColumn('text')
@@ -12,7 +12,7 @@ export class ApiKey {
   @Column('text')
   name: string;
 
-  /** The first characters of the key, for people to tell keys apart by. */
+  /** The first characters of the key, which identify it in lists. */
   @Column('text')
   prefix: string;
 
@@ -29,11 +29,11 @@ export class ApiKey {
   @Column({ type: 'timestamptz', name: 'revoked_at', nullable: true })
   revokedAt: Date | null;
 
-  /** Exact to a minute. */
+  /** Accurate to one minute. */
   @Column({ type: 'timestamptz', name: 'last_used_at', nullable: true })
   lastUsedAt: Date | null;
 
-  /** The key that was issued in its place; until it expires both are good. */
+  /** The ID of the key that replaces it. Both are valid until this one expires. */
   @Column({ type: 'text', name: 'replaced_by', nullable: true })
   replacedBy: string | null;
 }

@@ -4,38 +4,38 @@ import { crc32 } from 'node:zlib';
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'ctk_';
 const RANDOM_BYTES = 32;
-/** Characters that 256 bits take at 62 values each. */
+/** The length of 256 bits in base 62. */
 const RANDOM_LENGTH = 43;
-/** Characters that 32 bits take at 62 values each. */
+/** The length of 32 bits in base 62. */
 const CHECKSUM_LENGTH = 6;
 const DISPLAYED_LENGTH = 10;
 const SHAPE = new RegExp(`^(${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
-/** Without case, because a key in the wrong case is found again by its checksum. */
+/** Case-insensitive, because the checksum allows the original case of a key to be recovered. */
 const KEYS_IN_TEXT = new RegExp(`${PREFIX}[0-9A-Za-z]{${DISPLAYED_LENGTH - PREFIX.length + 1},}`, 'gi');
 
-/** Makes a new API key: `ctk_`, 256 random bits, and a checksum by which a mistyped key is known without a query. */
+/** Generates an API key: `ctk_`, 256 random bits, and a checksum that detects a mistyped key without a query. */
 export function generateKey(): string {
   const body = PREFIX + base62(BigInt(`0x${randomBytes(RANDOM_BYTES).toString('hex')}`), RANDOM_LENGTH);
   return body + checksum(body);
 }
 
-/** Whether a text has the shape and the checksum of a key. */
+/** Whether a text has the format and the checksum of a key. */
 export function isWellFormedKey(text: string): boolean {
   const [, body, check] = SHAPE.exec(text) ?? [];
   return body !== undefined && checksum(body) === check;
 }
 
-/** What a key is stored as and looked up by: its SHA-256. 256 random bits need no slow hash. */
+/** The SHA-256 under which a key is stored. 256 random bits need no slow hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
-/** The start of a key, which tells people which key it is and gives nothing away. */
+/** The first characters of a key, which identify it without revealing it. */
 export function displayPrefix(key: string): string {
   return key.slice(0, DISPLAYED_LENGTH);
 }
 
-/** A text that may go into an error or a log: whatever in it looks like a key is cut to its display prefix. */
+/** Cuts everything in a text that looks like a key to its display prefix, for errors and logs. */
 export function redactApiKeys(text: string): string {
   return text.replace(KEYS_IN_TEXT, (key) => `${displayPrefix(key)}…`);
 }

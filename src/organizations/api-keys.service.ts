@@ -5,101 +5,84 @@ import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 import type { Plan } from '../domain/plan.js';
-import { ApiKeyUse } from './api-key-use.js';
+import { ApiKeyLookup } from './api-key-lookup.js';
 import { ApiKey } from './api-key.entity.js';
 import { displayPrefix, generateKey, hashKey, isWellFormedKey } from './api-key.js';
 import type { Caller } from './caller.js';
-import { DAYS_MAX, GRACE_HOURS_MAX } from './key-lifetime.js';
-import { KeyLookups } from './key-lookups.js';
-import { readName } from './name.js';
+import { checkGraceHours, checkLifetimeDays, parseName } from './input-rules.js';
+import { LastUsedRecorder } from './last-used-recorder.js';
 import {
   InactiveKeyError,
-  InvalidLifetimeError,
   UnknownCursorError,
   UnknownKeyError,
   UnknownOrganizationError,
 } from './organization-errors.js';
+import { toPage, type Page, type PageRequest } from './page.js';
 
-/** A key at the only moment when its plaintext exists. */
+/** A new key with its plaintext. */
 export interface IssuedKey {
-  /** The plaintext, which is shown once and stored nowhere. */
+  /** The plaintext. It is shown once and never stored. */
   key: string;
   apiKey: ApiKey;
 }
 
-/** A revoked key, and those of its predecessors that rotations left valid for their grace period. */
 export interface RevokedKey {
   revoked: ApiKey;
-  /** The newest first. */
+  /** Keys that it replaced and whose grace period has not ended, newest first. */
   stillValid: ApiKey[];
 }
 
-/** A new key and the one in whose place it was issued. */
+/** A new key and the key that it replaces. */
 export type RotatedKey = IssuedKey & { replaced: ApiKey };
 
 export interface NewKey {
   organizationId: string;
   name?: string | undefined;
-  /** Undefined: it never expires. */
+  /** The key does not expire when undefined. */
   expiresInDays?: number | undefined;
-}
-
-export interface KeysPage {
-  keys: ApiKey[];
-  /** The `after` of the next page; null at the end. */
-  next: string | null;
 }
 
 const NAME_DEFAULT = 'default';
 const SECONDS_PER_DAY = 86_400;
 
-/** Issues, lists, rotates and revokes API keys, and tells who calls by one. */
+/** Issues, lists, rotates, revokes and authenticates API keys. */
 @Injectable()
 export class ApiKeysService {
-  private readonly lookups = new KeyLookups((hashes) => this.findValid(hashes));
+  private readonly lookup = new ApiKeyLookup((hashes) => this.findValid(hashes));
 
   constructor(
     private readonly database: DataSource,
-    private readonly use: ApiKeyUse,
+    private readonly lastUsed: LastUsedRecorder,
   ) {}
 
   /**
-   * Tells whom a key stands for; undefined for a key that is malformed (no query), unknown, revoked or expired. The
-   * database is asked on every call, so a revoked key is refused from the next call on.
+   * Identifies the caller by an API key. The database is queried on every call, so that a revoked key is refused at once;
+   * a malformed key is refused without a query.
    *
-   * @param options.fromSuspect whether it came from an address that keeps failing to authenticate: the keys of those are
-   * looked up together, at a bounded rate
+   * @param options.fromSuspect whether the key was sent by an address that repeatedly fails to authenticate; such keys are
+   * looked up in batches, at a bounded rate
+   * @returns undefined when the key is malformed, unknown, revoked or expired
    */
   async authenticate(key: string, { fromSuspect = false } = {}): Promise<Caller | undefined> {
     if (!isWellFormedKey(key)) return undefined;
-    const found = await this.lookups.find(hashKey(key), fromSuspect);
+    const found = await this.lookup.find(hashKey(key), fromSuspect);
     if (!found) return undefined;
-    if (found.stale) this.use.note(found.key_id);
+    if (found.stale) this.lastUsed.record(found.key_id);
     return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };
   }
 
   /** @throws InvalidNameError, InvalidLifetimeError, UnknownOrganizationError */
   async issue({ organizationId, name = NAME_DEFAULT, expiresInDays }: NewKey): Promise<IssuedKey> {
-    if (expiresInDays !== undefined && !isWholeNumber(expiresInDays, 1, DAYS_MAX)) {
-      throw new InvalidLifetimeError('expiresInDays', `A key lives for 1 to ${DAYS_MAX} whole days.`);
-    }
+    if (expiresInDays !== undefined) checkLifetimeDays(expiresInDays);
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
-    const keyName = readName(name);
+    const keyName = parseName(name);
     return withOrganizationSlot(this.database, organizationId, () =>
       insertKey(this.database.manager, organizationId, keyName, lifetimeSeconds),
     );
   }
 
-  /**
-   * The keys of an organization, revoked and expired ones included, the oldest first, `count` at most, those made after
-   * the key `after`.
-   *
-   * @throws UnknownCursorError
-   */
-  async list(
-    organizationId: string,
-    { count, after = null }: { count: number; after?: string | null | undefined },
-  ): Promise<KeysPage> {
+  /** Lists the keys of an organization, including revoked and expired ones, oldest first. @throws UnknownCursorError */
+  async list(organizationId: string, { count, after = null }: PageRequest): Promise<Page<ApiKey>> {
     const repository = this.database.getRepository(ApiKey);
     const query = repository
       .createQueryBuilder('key')
@@ -113,24 +96,20 @@ export class ApiKeysService {
       }
       query.andWhere('(key.createdAt, key.id) > (SELECT created_at, id FROM api_keys WHERE id = :after)', { after });
     }
-    const found = await query.getMany();
-    const keys = found.slice(0, count);
-    return { keys, next: found.length > count ? (keys.at(-1)?.id ?? null) : null };
+    return toPage(await query.getMany(), count);
   }
 
   /**
-   * Issues a key in place of another, with its name and lifetime; the old one is refused after `graceHours`, and at once
-   * when they are 0.
+   * Issues a key that replaces another, with the same name and lifetime. The old key stays valid for `graceHours`; 0
+   * revokes it immediately.
    *
-   * @throws UnknownKeyError, InactiveKeyError for a revoked, expired or already rotated key, InvalidLifetimeError
+   * @throws UnknownKeyError, InactiveKeyError for a revoked, expired or already replaced key, InvalidLifetimeError
    */
   async rotate(keyId: string, graceHours: number): Promise<RotatedKey> {
-    if (!isWholeNumber(graceHours, 0, GRACE_HOURS_MAX)) {
-      throw new InvalidLifetimeError('graceHours', `The grace period is 0 to ${GRACE_HOURS_MAX} whole hours.`);
-    }
+    checkGraceHours(graceHours);
     const { organizationId } = await findKey(this.database.manager, keyId);
     const rotating = async (manager: EntityManager): Promise<RotatedKey> => {
-      // In the order in which deleting an organization locks: the organization, then its keys.
+      // Locks in the same order as the deletion of an organization: the organization, then its keys.
       await manager.query('SELECT 1 FROM organizations WHERE id = $1 FOR SHARE', [organizationId]);
       const [old] = await manager.query<ActiveKey[]>(LOCK_ACTIVE, [keyId]);
       if (!old) throw new InactiveKeyError(keyId);
@@ -144,8 +123,8 @@ export class ApiKeysService {
   }
 
   /**
-   * Refused from the next call on. Revoking twice keeps the first time. The keys in whose place it was issued are not
-   * revoked with it, and are named while they are valid.
+   * Revokes a key, which is refused from the next call. Revoking it again changes nothing. The keys that it replaced are
+   * not revoked; the result lists those that are still valid.
    *
    * @throws UnknownKeyError
    */
@@ -190,7 +169,7 @@ const LOCK_ACTIVE = `
     FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > now())
     FOR NO KEY UPDATE`;
 
-/** Through any number of rotations; a key is replaced once, so that there is no circle. */
+/** Follows any number of rotations. A key is replaced at most once, so there are no cycles. */
 const VALID_PREDECESSORS = `
   WITH RECURSIVE predecessors AS (
     SELECT $1::text AS id, 0 AS distance
@@ -232,8 +211,4 @@ async function findKey(manager: EntityManager, id: string): Promise<ApiKey> {
   const found = id.includes('\0') ? null : await manager.findOneBy(ApiKey, { id });
   if (!found) throw new UnknownKeyError(id);
   return found;
-}
-
-function isWholeNumber(value: number, min: number, max: number): boolean {
-  return Number.isInteger(value) && value >= min && value <= max;
 }

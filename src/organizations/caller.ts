@@ -1,6 +1,6 @@
 import type { Plan } from '../domain/plan.js';
 
-/** Whom an API key stands for. */
+/** The API key of a call and its organization. */
 export interface Caller {
   keyId: string;
   organization: { id: string; name: string; plan: Plan };

@@ -2,25 +2,29 @@ import { DomainError, InvalidRequestError } from '../domain/errors.js';
 import { PLANS } from '../domain/plan.js';
 import { redactApiKeys } from './api-key.js';
 
-/** The largest monthly limit that can be stored. */
-export const MONTHLY_LIMIT_MAX = 2_147_483_647;
 export const NAME_LENGTH_MAX = 100;
+/** The largest value of the database column. */
+export const MONTHLY_LIMIT_MAX = 2_147_483_647;
+export const KEY_LIFETIME_DAYS_MAX = 36_500;
+/** How long a rotated key can stay valid. */
+export const GRACE_HOURS_MAX = 24 * 365;
+export const GRACE_HOURS_DEFAULT = 24;
 
 export class UnknownOrganizationError extends DomainError {
   readonly code = 'not_found';
 
   constructor(idOrName: string) {
-    super(`There is no organization with the id or name ${quoted(idOrName)}.`);
+    super(`No organization has the ID or name ${quoted(idOrName)}.`);
   }
 }
 
-/** A name that several organizations have was given where one is meant. */
+/** The name that identifies an organization belongs to more than one. */
 export class AmbiguousOrganizationError extends InvalidRequestError {
   constructor(name: string, ids: readonly string[]) {
     super([
       {
         field: 'organization',
-        message: `Several organizations are named ${quoted(name)}; give an id: ${ids.join(', ')}.`,
+        message: `More than one organization is named ${quoted(name)}. Use an ID instead: ${ids.join(', ')}.`,
       },
     ]);
   }
@@ -30,54 +34,57 @@ export class UnknownKeyError extends DomainError {
   readonly code = 'not_found';
 
   constructor(id: string) {
-    super(`There is no key with the id ${quoted(id)}.`);
+    super(`No API key has the ID ${quoted(id)}.`);
   }
 }
 
-/** A key that is at its end already was to be rotated. */
+/** A key that is no longer active cannot be rotated. */
 export class InactiveKeyError extends DomainError {
   readonly code = 'conflict';
 
   constructor(id: string) {
-    super(`The key ${quoted(id)} is revoked, expired or replaced already; issue a new one.`);
+    super(`The key ${quoted(id)} is revoked, expired or already replaced. Issue a new key instead.`);
   }
 }
 
 export class UnknownPlanError extends InvalidRequestError {
   constructor(plan: string) {
-    super([{ field: 'plan', message: `There is no plan ${quoted(plan)}; the plans are ${PLANS.join(' and ')}.` }]);
+    super([{ field: 'plan', message: `plan must be ${PLANS.join(' or ')}, not ${quoted(plan)}.` }]);
   }
 }
 
 export class InvalidNameError extends InvalidRequestError {
-  constructor(message = `A name has 1 to ${NAME_LENGTH_MAX} characters, none of them a control character.`) {
+  constructor(message = `name must have 1 to ${NAME_LENGTH_MAX} characters and no control characters.`) {
     super([{ field: 'name', message }]);
   }
 }
 
 export class InvalidLimitError extends InvalidRequestError {
   constructor() {
-    super([{ field: 'monthlyLimit', message: `A monthly limit is a whole number from 0 to ${MONTHLY_LIMIT_MAX}.` }]);
+    super([{ field: 'monthlyLimit', message: `The monthly limit must be an integer from 0 to ${MONTHLY_LIMIT_MAX}.` }]);
   }
 }
 
-/** A page was asked for that begins after something which is not in the list. */
+/** The cursor of a page is not an item of the list. */
 export class UnknownCursorError extends InvalidRequestError {
   constructor(after: string) {
-    super([{ field: 'after', message: `after must be the "next" of a page of this list, not ${quoted(after)}.` }]);
+    super([
+      { field: 'after', message: `after must be the "next" value of a page of this list, not ${quoted(after)}.` },
+    ]);
   }
 }
 
-/** A change that changes nothing was asked for. */
+/** An update of an organization contains no change. */
 export class EmptyChangeError extends InvalidRequestError {
   constructor() {
-    super([{ field: 'body', message: 'Give plan, monthlyLimit or both.' }]);
+    super([{ field: 'body', message: 'The body must contain plan, monthlyLimit or both.' }]);
   }
 }
 
+/** The lifetime or the grace period of a key is out of range. */
 export class InvalidLifetimeError extends InvalidRequestError {
-  constructor(field: string, message: string) {
-    super([{ field, message }]);
+  constructor(field: 'expiresInDays' | 'graceHours', min: number, max: number) {
+    super([{ field, message: `${field} must be an integer from ${min} to ${max}.` }]);
   }
 }
 

@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { Plan } from '../domain/plan.js';
 
-/** A customer. Names need not be unique; ids are. */
+/** A customer. IDs are unique; names need not be. */
 @Entity('organizations')
 export class Organization {
   @PrimaryColumn('text')
@@ -13,7 +13,7 @@ export class Organization {
   @Column('text')
   plan: Plan;
 
-  /** Transcripts a month; null follows the plan. */
+  /** Transcripts per month; null for the limit of the plan. */
   @Column({ type: 'integer', name: 'monthly_limit', nullable: true })
   monthlyLimit: number | null;
 

@@ -1,10 +1,10 @@
 import { Module } from '@nestjs/common';
-import { ApiKeyUse } from './api-key-use.js';
 import { ApiKeysService } from './api-keys.service.js';
+import { LastUsedRecorder } from './last-used-recorder.js';
 import { OrganizationsService } from './organizations.service.js';
 
 @Module({
-  providers: [OrganizationsService, ApiKeysService, ApiKeyUse],
+  providers: [OrganizationsService, ApiKeysService, LastUsedRecorder],
   exports: [OrganizationsService, ApiKeysService],
 })
 export class OrganizationsModule {}

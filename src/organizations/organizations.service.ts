@@ -3,50 +3,41 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, IsNull } from 'typeorm';
 import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
-import { PLANS, type Plan } from '../domain/plan.js';
-import { readName } from './name.js';
+import { checkMonthlyLimit, parseName, parsePlan } from './input-rules.js';
 import {
   AmbiguousOrganizationError,
   EmptyChangeError,
-  InvalidLimitError,
-  MONTHLY_LIMIT_MAX,
   UnknownCursorError,
   UnknownOrganizationError,
-  UnknownPlanError,
 } from './organization-errors.js';
 import { Organization } from './organization.entity.js';
+import { toPage, type Page, type PageRequest } from './page.js';
 
-/** What an organization is made from; `monthlyLimit` null follows the plan. */
 export interface NewOrganization {
   name: string;
   plan: string;
+  /** Transcripts per month; null for the limit of the plan. */
   monthlyLimit?: number | null;
 }
 
-/** What of an organization can be changed; what is undefined stays as it is. */
+/** An update of an organization. Undefined values do not change. */
 export interface OrganizationChange {
   plan?: string | undefined;
-  /** Null follows the plan. */
+  /** Transcripts per month; null for the limit of the plan. */
   monthlyLimit?: number | null | undefined;
 }
 
 export interface DeletedOrganization {
   organization: Organization;
   deletedAt: Date;
-  /** How many keys were good until then. */
+  /** The number of keys that were valid until the deletion. */
   revokedKeys: number;
 }
 
-export interface OrganizationsPage {
-  organizations: Organization[];
-  /** The `after` of the next page; null at the end. */
-  next: string | null;
-}
+/** The maximum number of IDs in the error of an ambiguous name. */
+const AMBIGUOUS_IDS_MAX = 5;
 
-/** How many namesakes an ambiguous name lists at most. */
-const NAMESAKES_MAX = 5;
-
-/** Makes, finds and changes organizations. */
+/** Creates, finds, updates and deletes organizations. */
 @Injectable()
 export class OrganizationsService {
   constructor(private readonly database: DataSource) {}
@@ -56,21 +47,15 @@ export class OrganizationsService {
     const id = `org_${randomBytes(12).toString('hex')}`;
     await this.organizations().insert({
       id,
-      name: readName(name),
-      plan: readPlan(plan),
-      monthlyLimit: readLimit(monthlyLimit),
+      name: parseName(name),
+      plan: parsePlan(plan),
+      monthlyLimit: checkMonthlyLimit(monthlyLimit),
     });
     return this.find(id);
   }
 
-  /** The oldest first, `count` at most, those made after the organization `after`. @throws UnknownCursorError */
-  async list({
-    count,
-    after = null,
-  }: {
-    count: number;
-    after?: string | null | undefined;
-  }): Promise<OrganizationsPage> {
+  /** Lists organizations, oldest first. @throws UnknownCursorError */
+  async list({ count, after = null }: PageRequest): Promise<Page<Organization>> {
     const query = this.organizations()
       .createQueryBuilder('organization')
       .where('organization.deletedAt IS NULL')
@@ -78,122 +63,123 @@ export class OrganizationsService {
       .addOrderBy('organization.id')
       .limit(count + 1);
     if (after !== null) {
-      if (!(await this.known(after))) throw new UnknownCursorError(after);
+      if (!(await this.findById(after))) throw new UnknownCursorError(after);
       query.andWhere(
         '(organization.createdAt, organization.id) > (SELECT created_at, id FROM organizations WHERE id = :after)',
         { after },
       );
     }
-    const found = await query.getMany();
-    const organizations = found.slice(0, count);
-    return { organizations, next: found.length > count ? (organizations.at(-1)?.id ?? null) : null };
+    return toPage(await query.getMany(), count);
   }
 
-  /** Whether there is none yet. */
+  /** Whether no organization exists. */
   async isEmpty(): Promise<boolean> {
     return !(await this.organizations().existsBy({ deletedAt: IsNull() }));
   }
 
   /**
-   * For what is asked after its end too, such as its usage: a deleted one is found by its id alone.
+   * Finds an organization by ID or name, a deleted one by ID only, because its usage remains available.
    *
-   * @throws UnknownOrganizationError, AmbiguousOrganizationError when several have the name
+   * @throws UnknownOrganizationError, AmbiguousOrganizationError when more than one has the name
    */
   async findIncludingDeleted(idOrName: string): Promise<Organization> {
-    const byId = await this.known(idOrName);
+    const byId = await this.findById(idOrName);
     return byId ?? this.find(idOrName);
   }
 
-  /** By its id alone, deleted or not. @throws UnknownOrganizationError */
+  /** Finds an organization by ID, deleted or not. @throws UnknownOrganizationError */
   async getIncludingDeleted(id: string): Promise<Organization> {
-    const found = await this.known(id);
+    const found = await this.findById(id);
     if (!found) throw new UnknownOrganizationError(id);
     return found;
   }
 
-  /** @throws UnknownOrganizationError, AmbiguousOrganizationError when several have the name */
+  /** Finds an organization by ID or name. @throws UnknownOrganizationError, AmbiguousOrganizationError */
   async find(idOrName: string): Promise<Organization> {
-    // PostgreSQL's texts cannot hold this character, so it refuses even the question.
+    // PostgreSQL rejects queries with this character in a text parameter.
     if (idOrName.includes('\0')) throw new UnknownOrganizationError(idOrName);
     const byId = await this.organizations().findOneBy({ id: idOrName, deletedAt: IsNull() });
     if (byId) return byId;
     const [first, ...others] = await this.organizations().find({
       where: { name: idOrName.trim(), deletedAt: IsNull() },
       order: { createdAt: 'ASC', id: 'ASC' },
-      take: NAMESAKES_MAX,
+      take: AMBIGUOUS_IDS_MAX,
     });
     if (!first) throw new UnknownOrganizationError(idOrName);
-    if (others.length > 0)
-      throw new AmbiguousOrganizationError(
-        first.name,
-        [first, ...others].map(({ id }) => id),
-      );
+    if (others.length > 0) {
+      const ids = [first, ...others].map(({ id }) => id);
+      throw new AmbiguousOrganizationError(first.name, ids);
+    }
     return first;
   }
 
-  /** By its id alone. @throws UnknownOrganizationError */
+  /** Finds an organization by ID. @throws UnknownOrganizationError */
   async get(id: string): Promise<Organization> {
     const found = id.includes('\0') ? null : await this.organizations().findOneBy({ id, deletedAt: IsNull() });
     if (!found) throw new UnknownOrganizationError(id);
     return found;
   }
 
-  /** In force for the next reservation. @throws UnknownPlanError and what `find` throws */
+  /** Takes effect with the next reservation. @throws UnknownPlanError and the errors of `find` */
   async setPlan(idOrName: string, plan: string): Promise<Organization> {
-    const change = { plan: readPlan(plan) };
-    return this.apply((await this.find(idOrName)).id, change);
-  }
-
-  /** In force for the next reservation; null follows the plan. @throws InvalidLimitError and what `find` throws */
-  async setLimit(idOrName: string, monthlyLimit: number | null): Promise<Organization> {
-    const change = { monthlyLimit: readLimit(monthlyLimit) };
+    const change = { plan: parsePlan(plan) };
     return this.apply((await this.find(idOrName)).id, change);
   }
 
   /**
-   * Changes the plan, the limit or both at once, in force for the next reservation.
+   * Takes effect with the next reservation.
+   *
+   * @param monthlyLimit null for the limit of the plan
+   * @throws InvalidLimitError and the errors of `find`
+   */
+  async setLimit(idOrName: string, monthlyLimit: number | null): Promise<Organization> {
+    const change = { monthlyLimit: checkMonthlyLimit(monthlyLimit) };
+    return this.apply((await this.find(idOrName)).id, change);
+  }
+
+  /**
+   * Changes the plan, the limit or both. Takes effect with the next reservation.
    *
    * @throws EmptyChangeError, UnknownPlanError, InvalidLimitError, UnknownOrganizationError
    */
   async change(id: string, { plan, monthlyLimit }: OrganizationChange): Promise<Organization> {
     if (plan === undefined && monthlyLimit === undefined) throw new EmptyChangeError();
     const change = {
-      ...(plan !== undefined && { plan: readPlan(plan) }),
-      ...(monthlyLimit !== undefined && { monthlyLimit: readLimit(monthlyLimit) }),
+      ...(plan !== undefined && { plan: parsePlan(plan) }),
+      ...(monthlyLimit !== undefined && { monthlyLimit: checkMonthlyLimit(monthlyLimit) }),
     };
     return this.apply((await this.get(id)).id, change);
   }
 
   /**
-   * Takes an organization out of use: its keys are refused from the next call on, and no list shows it. Calls that run
-   * are settled all the same, and its settled calls are kept.
+   * Deletes an organization and revokes its keys. Running calls are still settled, and the usage remains available by ID.
    *
    * @throws UnknownOrganizationError
    */
   async delete(id: string): Promise<DeletedOrganization> {
     const organization = await this.get(id);
     const deleting = async (manager: EntityManager): Promise<DeletedOrganization> => {
-      // First, because whoever issues a key or reserves waits for this row and then sees that it is over.
+      // First, because issuing a key and reserving quota lock this row, and then see that the organization is deleted.
       const [[deleted]] = await manager.query<[{ deleted_at: Date }[], number]>(DELETE, [id]);
       if (!deleted) throw new UnknownOrganizationError(id);
       const [, revokedKeys] = await manager.query<[unknown[], number]>(REVOKE_ALL, [id]);
       return { organization, deletedAt: deleted.deleted_at, revokedKeys };
     };
-    return this.locking(id, () => this.database.transaction(deleting));
+    return this.inTurn(id, () => this.database.transaction(deleting));
   }
 
   private async apply(id: string, change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>): Promise<Organization> {
-    await this.locking(id, () => this.organizations().update({ id, deletedAt: IsNull() }, change));
+    await this.inTurn(id, () => this.organizations().update({ id, deletedAt: IsNull() }, change));
     return this.get(id);
   }
 
-  /** Runs a whole transaction that locks the organization. */
-  private locking<T>(id: string, work: () => Promise<T>): Promise<T> {
+  /** Runs a transaction that locks the organization. */
+  private inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     return withOrganizationSlot(this.database, id, () => retryConflicts(work));
   }
 
-  /** The one that has or had this id; null when there never was one. */
-  private async known(id: string): Promise<Organization | null> {
+  /** Deleted organizations included. */
+  private async findById(id: string): Promise<Organization | null> {
     return id.includes('\0') ? null : this.organizations().findOneBy({ id });
   }
 
@@ -205,20 +191,7 @@ export class OrganizationsService {
 const DELETE = `
   UPDATE organizations SET deleted_at = now() WHERE id = $1 AND deleted_at IS NULL RETURNING deleted_at`;
 
-// What had expired before was not revoked by this.
+// Excludes expired keys, because `revokedKeys` counts those that were valid.
 const REVOKE_ALL = `
   UPDATE api_keys SET revoked_at = now()
     WHERE organization_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
-
-function readPlan(text: string): Plan {
-  const plan = PLANS.find((known) => known === text);
-  if (!plan) throw new UnknownPlanError(text);
-  return plan;
-}
-
-function readLimit(limit: number | null): number | null {
-  if (limit !== null && !(Number.isInteger(limit) && limit >= 0 && limit <= MONTHLY_LIMIT_MAX)) {
-    throw new InvalidLimitError();
-  }
-  return limit;
-}

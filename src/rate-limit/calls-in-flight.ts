@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Optional, type BeforeApplicationShutdown } from '@nestjs/common';
+import {
+  Injectable,
+  Optional,
+  type BeforeApplicationShutdown,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
-import { RateLimitedError, ServiceUnavailableError } from '../domain/errors.js';
+import { ConcurrencyLimitReachedError, ServiceAtCapacityError } from '../domain/errors.js';
+import { requestContextOf } from '../http/request-context.js';
 import { RejectionCounts } from './rejection-counts.js';
 
-/** Nobody knows when a call that runs will end; this is a pause that does not hammer. */
+/** The end of a running call cannot be predicted. */
 const RETRY_AFTER_SECONDS = 2;
-/** How long a slot in Redis outlives a process that was killed. A running call renews it. */
+/** Lease of a slot in Redis. A running call renews it; the slot of a killed process expires with it. */
 const LEASE_MS = 60_000;
-/** A renewal may fail twice in a row, when Redis is unavailable for a moment, before the lease ends. */
+/** Two renewals in a row may fail, while Redis is unavailable, before the lease ends. */
 const RENEWALS_PER_LEASE = 3;
 const RELEASE_RETRY_MS = 1_000;
 
@@ -23,7 +30,7 @@ const ACQUIRE = `
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return { 1 }`;
 
-/** Takes the slot again when Redis lost it: the call is running, whatever the limit says. */
+/** Also restores a slot that Redis has evicted: the call is running, whatever the limit is. */
 const RENEW = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -34,8 +41,8 @@ const RENEW = `
 const RELEASE = `return { redis.call('ZREM', KEYS[1], ARGV[1]) }`;
 
 /**
- * Counts the calls that run: those of the process, and those of each key over all replicas while Redis counts. The
- * process's own count is always kept and always holds, so that nothing has to be carried over when Redis goes away.
+ * Limits concurrent calls: of the process, and of each key over all replicas while Redis is available. The count of the
+ * process always applies as well, so that nothing has to be restored when Redis becomes unavailable.
  */
 @Injectable()
 export class CallsInFlight implements BeforeApplicationShutdown {
@@ -51,28 +58,28 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     @Optional() private readonly leaseMs: number = LEASE_MS,
   ) {}
 
-  /** Calls of the process that run now. */
+  /** Calls that are running in this process. */
   get count(): number {
     return this.total;
   }
 
   /**
-   * Takes a place for a call until `ended` resolves.
+   * Acquires a slot for a call until `ended` resolves.
    *
-   * @throws RateLimitedError when the key has too many calls in flight, ServiceUnavailableError when the process has
+   * @throws ConcurrencyLimitReachedError for the key, ServiceAtCapacityError for the process
    */
   async acquire(keyId: string, ended: Promise<void>): Promise<void> {
     const { CALLS_PER_KEY, CALLS_PER_PROCESS } = this.environment;
     if (CALLS_PER_KEY > 0 && (this.byKey.get(keyId) ?? 0) >= CALLS_PER_KEY) throw this.tooManyOfKey();
     if (CALLS_PER_PROCESS > 0 && this.total >= CALLS_PER_PROCESS) throw this.tooManyOfProcess();
-    // Taken before anything is waited for, so that no two calls see the same last place.
+    // Before the first await, so that no two calls acquire the same last slot.
     this.change(keyId, 1);
-    let entered = true;
+    let acquired = true;
     const release = (): void => {
-      if (entered) this.change(keyId, -1);
-      entered = false;
+      if (acquired) this.change(keyId, -1);
+      acquired = false;
     };
-    // Before anything is waited for: nothing below can keep the slot from being freed.
+    // Before the first await, so that no failure below can leak the slot.
     void ended.then(release);
     if (CALLS_PER_KEY === 0 || !this.shared.configured) return;
     const callId = randomUUID();
@@ -81,17 +88,17 @@ export class CallsInFlight implements BeforeApplicationShutdown {
       release();
       throw this.tooManyOfKey();
     }
-    // Also when there was no reply: the slot may have been taken all the same.
+    // Also without a reply: Redis may have acquired the slot before the connection failed.
     this.renewUntil(ended, keyId, callId);
   }
 
-  /** Places are given back before the connection is closed. */
+  /** Releases the slots in Redis before the connection closes. */
   async beforeApplicationShutdown(): Promise<void> {
     this.closing.abort();
     await Promise.all(this.releasing);
   }
 
-  /** Renews a call's slot in Redis for as long as the call runs, then frees it. A slow reader can outlast any lease. */
+  /** Renews a call's slot in Redis while the call runs, then releases it. A slow reader can outlast any lease. */
   private renewUntil(ended: Promise<void>, keyId: string, callId: string): void {
     let renewing = Promise.resolve();
     const renewals = setInterval(() => {
@@ -100,7 +107,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     renewals.unref();
     void ended.then(() => {
       clearInterval(renewals);
-      // After the last renewal, which would take the slot again.
+      // After the last renewal, which would acquire the slot again.
       const releasing = renewing
         .then(() => this.releaseShared(keyId, callId))
         .finally(() => this.releasing.delete(releasing));
@@ -108,7 +115,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     });
   }
 
-  /** Tries until the slot's lease has ended, so that its key does not lose it when Redis was unavailable for a moment. */
+  /** Retries until the lease ends, so that the key does not stay short of a slot after an outage of Redis. */
   private async releaseShared(keyId: string, callId: string): Promise<void> {
     const leaseEndsAtMs = performance.now() + this.leaseMs;
     while (!(await this.shared.run(RELEASE, nameOf(keyId), [callId]))) {
@@ -117,14 +124,14 @@ export class CallsInFlight implements BeforeApplicationShutdown {
     }
   }
 
-  private tooManyOfKey(): RateLimitedError {
+  private tooManyOfKey(): ConcurrencyLimitReachedError {
     this.events.count('key_in_flight');
-    return tooManyOfKey(this.environment.CALLS_PER_KEY);
+    return new ConcurrencyLimitReachedError(this.environment.CALLS_PER_KEY, RETRY_AFTER_SECONDS);
   }
 
-  private tooManyOfProcess(): ServiceUnavailableError {
+  private tooManyOfProcess(): ServiceAtCapacityError {
     this.events.count('process_in_flight');
-    return tooManyOfProcess();
+    return new ServiceAtCapacityError(RETRY_AFTER_SECONDS);
   }
 
   private change(keyId: string, by: 1 | -1): void {
@@ -135,21 +142,18 @@ export class CallsInFlight implements BeforeApplicationShutdown {
   }
 }
 
+/** Refuses a call at the concurrency limit of its key (429) or of the process (503). */
+@Injectable()
+export class CallsInFlightGuard implements CanActivate {
+  constructor(private readonly calls: CallsInFlight) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const call = requestContextOf(context);
+    await this.calls.acquire(call.caller.keyId, call.ended());
+    return true;
+  }
+}
+
 function nameOf(keyId: string): string {
   return `ct:calls:${keyId}`;
-}
-
-function tooManyOfKey(max: number): RateLimitedError {
-  const calls = max === 1 ? '1 request' : `${max} requests`;
-  return new RateLimitedError(
-    `Concurrency limit of ${calls} for this key reached. Retry when a running request has ended.`,
-    RETRY_AFTER_SECONDS,
-  );
-}
-
-function tooManyOfProcess(): ServiceUnavailableError {
-  return new ServiceUnavailableError(
-    'The service is at capacity. Nothing was charged. Retry shortly.',
-    RETRY_AFTER_SECONDS,
-  );
 }

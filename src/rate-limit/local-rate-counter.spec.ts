@@ -7,7 +7,7 @@ const TTL_MS = 60_000;
 let nowMs = 0;
 afterEach(() => void jest.restoreAllMocks());
 
-/** Counts by a clock that only `nowMs` moves. */
+/** A counter whose clock is `nowMs`. */
 function countsAt(startMs: number): LocalRateCounter {
   nowMs = startMs;
   jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
@@ -15,42 +15,41 @@ function countsAt(startMs: number): LocalRateCounter {
 }
 
 describe("the process's own counts", () => {
-  it('grant what fits into any window, and each refused call at the moment that they name', async () => {
+  it('grant no more than the limit in any window, and name the moment at which a refused call will be granted', () => {
     const starts = fc.double({ min: 0, max: 1e9, noNaN: true });
     const pauses = fc.array(fc.integer({ min: 0, max: 30_000 }), { maxLength: 60 });
-    await fc.assert(
-      fc.asyncProperty(starts, fc.integer({ min: 1, max: 5 }), pauses, async (startMs, limit, pausesMs) => {
+    fc.assert(
+      fc.property(starts, fc.integer({ min: 1, max: 5 }), pauses, (startMs, limit, pausesMs) => {
         const counts = countsAt(startMs);
         let granted: number[] = [];
         for (const pauseMs of pausesMs) {
           nowMs += pauseMs;
           granted = granted.filter((atMs) => atMs > nowMs - TTL_MS);
           const room = limit - granted.length;
-          const record = await counts.increment('a', TTL_MS, limit);
-          expect(record.isBlocked).toBe(room === 0);
-          if (!record.isBlocked) granted.push(nowMs);
-          expect(record.totalHits).toBe(granted.length);
-          const firstLeavesMs = Math.min(...granted) - nowMs + TTL_MS;
-          expect(record.timeToExpire).toBe(Math.ceil(firstLeavesMs / 1000));
-          expect(record.timeToExpire).toBeLessThanOrEqual(TTL_MS / 1000);
-          expect(record.timeToBlockExpire).toBe(record.isBlocked ? record.timeToExpire : 0);
+          const record = counts.increment('a', TTL_MS, limit);
+          expect(record.granted).toBe(room > 0);
+          if (record.granted) granted.push(nowMs);
+          expect(record.used).toBe(granted.length);
+          const firstExpiresMs = Math.min(...granted) - nowMs + TTL_MS;
+          expect(record.resetSeconds).toBe(Math.ceil(firstExpiresMs / 1000));
+          expect(record.resetSeconds).toBeLessThanOrEqual(TTL_MS / 1000);
         }
       }),
     );
   });
 
-  it('are of each caller apart', async () => {
+  it('are separate for each key', () => {
     const counts = countsAt(1_000);
-    expect((await counts.increment('a', TTL_MS, 1)).isBlocked).toBe(false);
-    expect((await counts.increment('b', TTL_MS, 1)).isBlocked).toBe(false);
-    expect((await counts.increment('a', TTL_MS, 1)).isBlocked).toBe(true);
+    expect(counts.increment('a', TTL_MS, 1).granted).toBe(true);
+    expect(counts.increment('b', TTL_MS, 1).granted).toBe(true);
+    expect(counts.increment('a', TTL_MS, 1).granted).toBe(false);
   });
 
-  it('forget the callers seen longest ago rather than grow without end', async () => {
+  it('evict the least recently used key rather than grow without bound', () => {
     const counts = countsAt(1_000);
-    await counts.increment('first', TTL_MS, 1);
-    for (let caller = 0; caller < 20_000; caller += 1) await counts.increment(String(caller), TTL_MS, 1);
-    expect((await counts.increment('first', TTL_MS, 1)).isBlocked).toBe(false);
-    expect((await counts.increment('19999', TTL_MS, 1)).isBlocked).toBe(true);
+    counts.increment('first', TTL_MS, 1);
+    for (let key = 0; key < 20_000; key += 1) counts.increment(String(key), TTL_MS, 1);
+    expect(counts.increment('first', TTL_MS, 1).granted).toBe(true);
+    expect(counts.increment('19999', TTL_MS, 1).granted).toBe(false);
   });
 });

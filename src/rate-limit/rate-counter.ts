@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { ThrottlerStorage } from '@nestjs/throttler';
-import type { SharedCounts } from '../cache/shared-counts.js';
+import { Injectable } from '@nestjs/common';
+import { SharedCounts } from '../cache/shared-counts.js';
 import { LocalRateCounter, rateRecord, type CountedCall, type RateRecord } from './local-rate-counter.js';
 
 /**
- * Counts a call in a set of calls, each at its time by the server's clock. ARGV: window, limit, the call, the last call
- * that the asking process made in the window, and, when it knows that they are missing, all of those, each with its age.
+ * Counts a call in a sorted set of calls, scored by the server's clock. ARGV: window, limit, the call's id, the id of the
+ * last call that this process made in the window, and, to restore a set that was evicted, the ids and ages of all of them.
  */
 const COUNT = `
   local time = redis.call('TIME')
@@ -25,30 +25,32 @@ const COUNT = `
   local first = redis.call('ZRANGE', KEYS[1], index, index, 'WITHSCORES')[2] or now
   return { granted, calls, first + ttl - now }`;
 
-/** The script's reply when the set lacks a call that the asking process made. */
-const UNAVAILABLE = -1;
+/** The script's reply when the set lacks the last call that this process made. */
+const EVICTED = -1;
 
 /**
- * Calls in a sliding window: over all replicas while Redis counts, and otherwise over this process. What this process
- * has granted always counts. When Redis has lost it (evicted under memory pressure, restarted, failed over) it is added
- * again by each process that made calls, so that the window does not begin anew.
+ * Calls in a sliding window: over all replicas while Redis is available, otherwise of this process. Each process also
+ * counts its own calls and restores them in Redis after an eviction, a restart or a failover, so that the window does not
+ * start again at zero.
  */
-export class RateCounter implements ThrottlerStorage {
+@Injectable()
+export class RateCounter {
   private readonly own = new LocalRateCounter();
   private readonly processId = randomBytes(6).toString('base64url');
 
   constructor(private readonly shared: SharedCounts) {}
 
+  /** Counts a call unless there are already `limit` calls within `ttlMs`. */
   async increment(key: string, ttlMs: number, limit: number): Promise<RateRecord> {
     const refused = this.own.refusal(key, ttlMs, limit);
     if (refused) return refused;
-    // Its time is taken before Redis takes its own, so that a call never leaves this window later than the shared one.
+    // Created before Redis takes its own time, so that the call never expires here later than in Redis.
     const call = this.own.next();
     const own = this.own.recent(key, ttlMs);
     const last = own.at(-1);
     const args = [ttlMs, limit, this.nameOf(call), last ? this.nameOf(last) : ''];
     let counted = await this.shared.run(COUNT, key, args);
-    if (counted?.[0] === UNAVAILABLE) {
+    if (counted?.[0] === EVICTED) {
       const made = own.flatMap((one) => [this.nameOf(one), Math.round(performance.now() - one.atMs)]);
       counted = await this.shared.run(COUNT, key, [...args, ...made]);
     }

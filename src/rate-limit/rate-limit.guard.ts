@@ -1,63 +1,41 @@
-import { Inject, Injectable, type ExecutionContext } from '@nestjs/common';
-import { ThrottlerGuard, type ThrottlerLimitDetail } from '@nestjs/throttler';
-import { RateLimitedError } from '../domain/errors.js';
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Environment } from '../config/environment.js';
+import { RequestRateExceededError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
+import { requestContextOf } from '../http/request-context.js';
+import type { RateRecord } from './local-rate-counter.js';
+import { RateCounter } from './rate-counter.js';
 import { RejectionCounts } from './rejection-counts.js';
-import { callerOf } from '../auth/caller.js';
-import { inboundCallOf, type InboundCall } from '../auth/inbound-call.js';
 
-/** How often: refuses a call by a key that has called too often in the last minute (429). One count over all routes. */
+const WINDOW_MS = 60_000;
+
+/** How often: refuses a call by a key that has exceeded its limit per minute (429). One count over all routes. */
 @Injectable()
-export class RateLimitGuard extends ThrottlerGuard {
-  // The base class has the constructor.
-  @Inject()
-  private readonly events: RejectionCounts;
+export class RateLimitGuard implements CanActivate {
+  private readonly limit: number;
 
-  override async canActivate(context: ExecutionContext): Promise<boolean> {
-    try {
-      return await super.canActivate(context);
-    } catch (error) {
-      if (error instanceof RateLimitedError) this.events.count('key_per_minute');
-      throw error;
-    }
+  /** @param counter injected, because Nest creates an instance of this guard for each module that uses it */
+  constructor(
+    { RATE_LIMIT_PER_MINUTE }: Environment,
+    private readonly counter: RateCounter,
+    private readonly events: RejectionCounts,
+  ) {
+    this.limit = RATE_LIMIT_PER_MINUTE;
   }
 
-  /** Counts a call that is refused for another reason, which is the one that it is told. */
-  async count(context: ExecutionContext): Promise<void> {
-    await super.canActivate(context).catch((error: unknown) => {
-      if (!(error instanceof RateLimitedError)) throw error;
-    });
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const record = await this.count(context);
+    if (!record || record.granted) return true;
+    this.events.count('key_per_minute');
+    throw new RequestRateExceededError(this.limit, record.resetSeconds);
   }
 
-  /** The base knows requests and responses; an exchange is both. */
-  protected override getRequestResponse(context: ExecutionContext): { req: InboundCall; res: InboundCall } {
-    const call = inboundCallOf(context);
-    return { req: call, res: call };
+  /** Counts a call and sets its `X-RateLimit-*` headers. @returns undefined when the limit is turned off */
+  async count(context: ExecutionContext): Promise<RateRecord | undefined> {
+    if (this.limit === 0) return undefined;
+    const call = requestContextOf(context);
+    const record = await this.counter.increment(`ct:rate:${call.caller.keyId}`, WINDOW_MS, this.limit);
+    setRateLimitHeaders(call, this.limit, record);
+    return record;
   }
-
-  protected override getTracker({ subject }: InboundCall): Promise<string> {
-    return Promise.resolve(callerOf(subject).keyId);
-  }
-
-  protected override generateKey(_context: ExecutionContext, keyId: string): string {
-    return `ct:rate:${keyId}`;
-  }
-
-  /** The error brings its own; the base would send it with a call that is refused for another reason too. */
-  protected override setResponseHeader(call: InboundCall, name: string, value: string | number): void {
-    if (name !== 'Retry-After') call.setHeader(name, value);
-  }
-
-  protected override throwThrottlingException(context: ExecutionContext, detail: ThrottlerLimitDetail): Promise<void> {
-    const { limit, timeToBlockExpire: waitSeconds } = detail;
-    setRateLimitHeaders(inboundCallOf(context), limit, waitSeconds);
-    throw new RateLimitedError(
-      `Rate limit of ${limit} requests per minute exceeded. Retry after ${inSeconds(waitSeconds)}.`,
-      waitSeconds,
-    );
-  }
-}
-
-export function inSeconds(seconds: number): string {
-  return seconds === 1 ? '1 second' : `${seconds} seconds`;
 }

@@ -1,15 +1,23 @@
 import { setMaxListeners } from 'node:events';
 import type { ReadingContext } from '../platform/video-platform.js';
 
-/** Why a call stopped waiting: its deadline came, or its caller left. */
+/** Thrown by what a call waits for when its deadline passes or its caller disconnects. */
 export class CallEnded extends Error {
-  constructor(readonly why: 'deadline' | 'left') {
-    super(why === 'deadline' ? 'The deadline of the call has passed.' : 'The caller has left.');
+  constructor(readonly reason: 'deadline' | 'disconnected') {
+    super(reason === 'deadline' ? 'The deadline of the call has passed.' : 'The caller has disconnected.');
     this.name = 'CallEnded';
   }
 }
 
-/** One caller's call: how long it may take, and whether somebody still waits for it. */
+/** When a request arrived, and the signal that its response has ended: both come from the transport. */
+export interface CallTimes {
+  /** In milliseconds of `performance.now()`. */
+  startedAtMs: number;
+  /** Aborts when the response has ended, complete or not. */
+  responseEnd: AbortSignal;
+}
+
+/** One caller's call: its deadline and its cancellation. */
 export class Call implements ReadingContext {
   readonly signal: AbortSignal;
   readonly deadlineAtMs: number;
@@ -18,25 +26,23 @@ export class Call implements ReadingContext {
   private readonly timer: NodeJS.Timeout;
   private finished = false;
 
-  /** @param startedAtMs when the request arrived, in milliseconds of `performance.now()` */
-  constructor(
-    readonly deadlineSeconds: number,
-    startedAtMs: number = performance.now(),
-  ) {
+  constructor(deadlineSeconds: number, { startedAtMs = performance.now(), responseEnd }: Partial<CallTimes> = {}) {
     this.signal = this.controller.signal;
-    // Each fetch of the call listens, and lets go when it ends: that is no leak to be warned of.
+    // Each fetch of the call adds a listener and removes it at its end, so that many listeners are no leak.
     setMaxListeners(0, this.signal);
     this.deadlineAtMs = startedAtMs + deadlineSeconds * 1000;
     this.timer = setTimeout(
       () => this.controller.abort(new CallEnded('deadline')),
       this.deadlineAtMs - performance.now(),
     );
+    if (responseEnd?.aborted) this.disconnect();
+    else responseEnd?.addEventListener('abort', () => this.disconnect(), { once: true });
   }
 
   /**
    * Waits for work that cannot be aborted, until the call ends.
    *
-   * @throws CallEnded when the call ends first; what becomes of the work is then for the caller to see to
+   * @throws CallEnded when the call ends first; the work continues, and the caller of this method handles its result
    */
   async within<T>(work: Promise<T>): Promise<T> {
     let stop: (() => void) | undefined;
@@ -52,14 +58,14 @@ export class Call implements ReadingContext {
     }
   }
 
-  /** Nobody reads the answer any more. */
+  /** Cancels the call, unless it has finished. */
   disconnect(): void {
     if (this.finished) return;
     clearTimeout(this.timer);
-    this.controller.abort(new CallEnded('left'));
+    this.controller.abort(new CallEnded('disconnected'));
   }
 
-  /** Nothing is waited for any more; the deadline need not come. */
+  /** Stops the deadline timer once nothing waits for the call; `disconnect` does nothing from then on. */
   finish(): void {
     this.finished = true;
     clearTimeout(this.timer);

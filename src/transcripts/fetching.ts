@@ -1,11 +1,16 @@
 import { setMaxListeners } from 'node:events';
-import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript.js';
-import type { ReadingContext } from '../platform/video-platform.js';
-import { CallEnded, type Call } from './call.js';
-import { failedEntry, succeededEntry, type Entry } from './transcript-events.js';
-import type { BufferedTexts } from './response/response-memory.js';
+import { Injectable } from '@nestjs/common';
+import { Environment } from '../config/environment.js';
+import { NO_DETAILS, type Upload, type VideoDetails, type VideoFailure } from '../domain/transcript.js';
+import { inSpan } from '../observability/tracing/tracer.js';
+import { VideoPlatform, type ReadingContext } from '../platform/video-platform.js';
+import { asCachedOutcome, TranscriptCache, type CachedOutcome } from './cache/transcript-cache.js';
 import { deflate, inflate, type SentText, type TextForm, type TranscriptText } from './cache/transcript-text.js';
-import type { Fetched } from './video-fetches.js';
+import { CallEnded } from './call.js';
+import type { BufferedTexts } from './response/response-memory.js';
+import { SingleFlight } from './single-flight.js';
+import { failedEntry, succeededEntry, type Entry } from './transcript-events.js';
+import type { CallPlan } from './transcript-planner.js';
 
 export const TEXT_EVICTED: VideoFailure = {
   code: 'upstream_failure',
@@ -14,20 +19,75 @@ export const TEXT_EVICTED: VideoFailure = {
 
 export const BUFFER_FULL: VideoFailure = {
   code: 'upstream_failure',
-  message:
-    'Too much of this response waits for its reader. Read the response faster or ask for fewer videos, then retry.',
+  message: 'The response buffer of this call is full. Read the response faster or request fewer videos, then retry.',
 };
 
-/** Ends the fetching of a call that holds as much as it may; what has not arrived is not charged. */
+interface Fetched {
+  outcome: CachedOutcome;
+  /** True when this call made the fetch, and so pays for it if it succeeded. */
+  own: boolean;
+}
+
+/** Fetches transcripts; calls that need the same video in the same languages at the same time share one fetch. */
+@Injectable()
+export class VideoFetcher {
+  /** The number of videos that one call fetches at a time. */
+  readonly concurrencyPerCall: number;
+  private readonly flights = new SingleFlight<{ outcome: CachedOutcome; fromCache: boolean }>();
+
+  constructor(
+    private readonly platform: VideoPlatform,
+    private readonly cache: TranscriptCache,
+    environment: Environment,
+  ) {
+    this.concurrencyPerCall = environment.UPSTREAM_CONCURRENCY;
+  }
+
+  /** @throws the reason of `context.signal` when that is aborted first */
+  fetch(videoId: string, languages: readonly string[], context: ReadingContext): Promise<Fetched> {
+    return inSpan('transcripts.fetch', { 'transcripts.video_id': videoId }, async (span) => {
+      const { value, owner } = await this.flights.join(
+        this.cache.key(videoId, languages),
+        context,
+        (shared) => this.load(videoId, languages, shared),
+        ({ outcome, fromCache }) => (fromCache ? Promise.resolve() : this.cache.store(videoId, languages, outcome)),
+      );
+      const { outcome, fromCache } = value;
+      const own = owner && !fromCache;
+      span.setAttributes({ 'transcripts.outcome': outcome.ok ? 'ok' : outcome.failure.code, 'transcripts.own': own });
+      return { outcome, own };
+    });
+  }
+
+  /** The text of a transcript that was fetched; undefined when it was evicted since. */
+  async text(
+    videoId: string,
+    languages: readonly string[],
+    transcript: TranscriptText,
+    form: TextForm,
+  ): Promise<SentText | undefined> {
+    const [text] = await this.cache.texts([{ videoId, transcript }], languages, form);
+    return text;
+  }
+
+  private async load(videoId: string, languages: readonly string[], context: ReadingContext) {
+    // Another call may have fetched the video since this call was planned; its result is free.
+    const known = await this.cache.get(videoId, languages);
+    if (known) return { outcome: known, fromCache: true };
+    return { outcome: asCachedOutcome(await this.platform.readVideo(videoId, languages, context)), fromCache: false };
+  }
+}
+
+/** Ends the fetching of a call whose response buffer is full; what has not arrived is not charged. */
 class BufferFull extends Error {}
 
-/** An entry that waits for its reader. `compressed` says that its text has to be inflated on its turn. */
+/** An entry that waits for its reader. A `compressed` text is inflated before it is sent. */
 export interface WaitingEntry {
   readonly entry: Entry;
   readonly compressed: boolean;
 }
 
-/** The place of an entry that is being fetched. */
+/** The position of an entry that is being fetched. */
 export class Slot {
   readonly entry: Promise<WaitingEntry>;
   resolve: (entry: WaitingEntry) => void;
@@ -38,46 +98,36 @@ export class Slot {
       this.resolve = resolve;
       this.reject = reject;
     });
-    // A bug is thrown to the reader when it comes to this entry; until then nobody may be listening.
+    // A bug is thrown to the reader when it reaches this entry; until then the rejection may have no handler.
     this.entry.catch(() => undefined);
   }
 
-  fail(failure: VideoFailure): void {
-    this.resolve({ entry: failedEntry(this.upload, NO_DETAILS, failure), compressed: false });
+  fail(failure: VideoFailure, details: VideoDetails = NO_DETAILS): void {
+    this.resolve({ entry: failedEntry(this.upload, details, failure), compressed: false });
   }
 }
 
-export interface FetchingWork {
-  /** @throws the reason of `context.signal` when that is aborted first */
-  fetch(upload: Upload, context: ReadingContext): Promise<Fetched>;
-  /** Texts of transcripts that are known, in one round trip; undefined for one that was evicted. */
-  texts(
-    wanted: readonly { videoId: string; transcript: TranscriptText }[],
-    form: TextForm,
-  ): Promise<(SentText | undefined)[]>;
-}
-
 /**
- * Fetches the videos of a call side by side and holds the texts until the reader comes to them. It never waits for the
- * reader: what waits is compressed beyond a first few megabytes, and when even that is too much the fetching ends. A text
- * that was fetched is charged and held to the end, so nothing that was charged can be missing in the response.
+ * Fetches the videos of one call concurrently and buffers the texts until the reader reaches them. It never waits for the
+ * reader: beyond the first megabytes waiting texts are compressed, and when the buffer is full the fetching ends. A
+ * fetched text is charged and buffered to the end, so that no charged transcript is missing in the response.
  */
 export class Fetching implements ReadingContext {
   readonly signal: AbortSignal;
   readonly deadlineAtMs: number;
   readonly fairnessKey: object;
-  /** What the reader waits for at this moment: that is passed on as it comes. */
+  /** The slot that the reader waits for: its text is passed on without being compressed. */
   awaited: Slot | 'any' | undefined;
   private readonly controller = new AbortController();
+  private readonly languages: readonly string[];
 
-  /** @param atOnce how many videos are under way at a time */
   constructor(
-    call: Call,
+    { call, languages }: Pick<CallPlan, 'call' | 'languages'>,
     private readonly form: TextForm,
     private readonly buffered: BufferedTexts,
-    private readonly work: FetchingWork,
-    private readonly atOnce: number,
+    private readonly fetcher: VideoFetcher,
   ) {
+    this.languages = languages;
     this.signal = this.controller.signal;
     this.deadlineAtMs = call.deadlineAtMs;
     this.fairnessKey = call.fairnessKey;
@@ -87,58 +137,58 @@ export class Fetching implements ReadingContext {
     else call.signal.addEventListener('abort', end, { once: true });
   }
 
-  /** Fills the slots. Resolves when all are filled, with how many transcripts the call has to pay for. */
+  /** Fills the slots. Resolves when all are filled, with the number of transcripts that the call pays for. */
   async fill(slots: readonly Slot[]): Promise<number> {
     let charged = 0;
     const next = slots.values();
     const worker = async (): Promise<void> => {
       for (const slot of next) {
         this.stopWhenFull();
-        await this.entryFor(slot, () => charged++).then(slot.resolve, slot.reject);
+        if (await this.fillSlot(slot)) charged++;
       }
     };
-    await Promise.all(Array.from({ length: Math.min(this.atOnce, slots.length) }, worker));
+    await Promise.all(Array.from({ length: Math.min(this.fetcher.concurrencyPerCall, slots.length) }, worker));
     return charged;
   }
 
-  /** A waiting entry as it is sent. */
+  /** Returns a waiting entry as it is sent. */
   async open({ entry, compressed }: WaitingEntry): Promise<Entry> {
     if (!compressed || !entry.ok) return entry;
     const { transcript } = entry;
     const bytes = await inflate(transcript.bytes, transcript.jsonBytes);
-    this.buffered.hold(bytes, 'passing');
+    this.buffered.add(bytes, 'passing');
     this.buffered.release(transcript.bytes);
     return { ...entry, transcript: { ...transcript, bytes } };
   }
 
-  private async entryFor(slot: Slot, charge: () => void): Promise<WaitingEntry> {
+  /** @returns whether the call pays for the transcript. Never rejects: a bug rejects the entry of the slot. */
+  private async fillSlot(slot: Slot): Promise<boolean> {
     const { upload } = slot;
-    const failed = (failure: VideoFailure, details = NO_DETAILS): WaitingEntry => ({
-      entry: failedEntry(upload, details, failure),
-      compressed: false,
-    });
     try {
-      const { outcome, own } = await this.work.fetch(upload, this);
+      const { outcome, own } = await this.fetcher.fetch(upload.videoId, this.languages, this);
       const { details } = outcome;
-      if (!outcome.ok) return failed(outcome.failure, details);
-      const [text] = await this.work.texts([{ videoId: upload.videoId, transcript: outcome.transcript }], this.form);
-      if (!text) return failed(TEXT_EVICTED, details);
-      if (own) charge();
-      const awaited = this.isAwaited(slot);
-      const compressed = this.form === 'json' && !awaited && !this.buffered.mayHoldPlain(text.bytes);
+      if (!outcome.ok) {
+        slot.fail(outcome.failure, details);
+        return false;
+      }
+      const text = await this.fetcher.text(upload.videoId, this.languages, outcome.transcript, this.form);
+      if (!text) {
+        slot.fail(TEXT_EVICTED, details);
+        return false;
+      }
+      const awaited = this.awaited === 'any' || this.awaited === slot;
+      const compressed = this.form === 'json' && !awaited && !this.buffered.mayStayUncompressed(text.bytes);
       const bytes = compressed ? await deflate(text.bytes) : text.bytes;
-      this.buffered.hold(bytes, awaited ? 'passing' : 'waiting');
+      this.buffered.add(bytes, awaited ? 'passing' : 'waiting');
       this.stopWhenFull();
-      return { entry: succeededEntry(upload, details, { ...text, bytes }, !own), compressed };
+      slot.resolve({ entry: succeededEntry(upload, details, { ...text, bytes }, !own), compressed });
+      return own;
     } catch (error) {
-      if (error instanceof CallEnded) return failed({ code: 'upstream_timeout' });
-      if (error instanceof BufferFull) return failed(BUFFER_FULL);
-      throw error;
+      if (error instanceof CallEnded) slot.fail({ code: 'upstream_timeout' });
+      else if (error instanceof BufferFull) slot.fail(BUFFER_FULL);
+      else slot.reject(error);
+      return false;
     }
-  }
-
-  private isAwaited(slot: Slot): boolean {
-    return this.awaited === 'any' || this.awaited === slot;
   }
 
   private stopWhenFull(): void {

@@ -6,7 +6,7 @@ import type { ReadingContext } from '../platform/video-platform.js';
 
 const nothing = (): Promise<void> => Promise.resolve();
 
-/** Work that ends when the test says so. */
+/** A promise that the test settles. */
 function deferred<T>() {
   let resolve: (value: T) => void = () => undefined;
   let reject: (reason: unknown) => void = () => undefined;
@@ -21,8 +21,8 @@ function newCall(deadlineSeconds = 60): Call {
   return new Call(deadlineSeconds);
 }
 
-describe('shared work', () => {
-  it('is done once for those who come together; the first owns the result', async () => {
+describe('SingleFlight', () => {
+  it('runs once for concurrent calls; the first owns the result', async () => {
     const shared = new SingleFlight<string>();
     const work = deferred<string>();
     let starts = 0;
@@ -42,7 +42,7 @@ describe('shared work', () => {
     calls.forEach((call) => call.finish());
   });
 
-  it('of another key is work of its own', async () => {
+  it('runs separately for each key', async () => {
     const shared = new SingleFlight<string>();
     const call = newCall();
     const results = await Promise.all(
@@ -55,7 +55,7 @@ describe('shared work', () => {
     call.finish();
   });
 
-  it('belongs to the next who waits when the one that started it leaves', async () => {
+  it('passes ownership to the oldest waiting call when the call that started it disconnects', async () => {
     const shared = new SingleFlight<string>();
     const work = deferred<string>();
     const [first, second, third] = [newCall(), newCall(), newCall()];
@@ -69,12 +69,12 @@ describe('shared work', () => {
     third.finish();
   });
 
-  it('is aborted when nobody waits any more, and started afresh for who comes then', async () => {
+  it('aborts work without waiting calls, and starts again for the next call', async () => {
     const shared = new SingleFlight<string>();
     const aborted = deferred<void>();
-    let kept = 0;
+    let stores = 0;
     const store = (): Promise<void> => {
-      kept++;
+      stores++;
       return nothing();
     };
     const start = (context: ReadingContext): Promise<string> =>
@@ -90,24 +90,24 @@ describe('shared work', () => {
     second.disconnect();
     await aborted.promise;
     await Promise.all(results.map((result) => expect(result).rejects.toBeInstanceOf(CallEnded)));
-    await expect(shared.join('key', later, () => Promise.resolve('afresh'), store)).resolves.toEqual({
-      value: 'afresh',
+    await expect(shared.join('key', later, () => Promise.resolve('again'), store)).resolves.toEqual({
+      value: 'again',
       owner: true,
     });
-    expect(kept).toBe(1);
+    expect(stores).toBe(1);
     later.finish();
   });
 
-  it('that has succeeded stays with its owner even if the owner leaves while it is stored', async () => {
+  it('does not change the owner when it disconnects while the result is stored', async () => {
     const shared = new SingleFlight<string>();
     const storing = deferred<void>();
     const stored = deferred<void>();
     const [payer, other] = [newCall(), newCall()];
-    const keep = (): Promise<void> => {
+    const store = (): Promise<void> => {
       storing.resolve();
       return stored.promise;
     };
-    const results = [payer, other].map((call) => shared.join('key', call, () => Promise.resolve('done'), keep));
+    const results = [payer, other].map((call) => shared.join('key', call, () => Promise.resolve('done'), store));
     await storing.promise;
     payer.disconnect();
     stored.resolve();
@@ -116,7 +116,7 @@ describe('shared work', () => {
     other.finish();
   });
 
-  it('that fails fails for all who wait', async () => {
+  it('rejects all waiting calls when the work fails', async () => {
     const shared = new SingleFlight<string>();
     const [first, second] = [newCall(), newCall()];
     const results = [first, second].map((call) =>
@@ -127,38 +127,38 @@ describe('shared work', () => {
     second.finish();
   });
 
-  it('waits as long as the most patient call, and each call only as long as itself', async () => {
+  it('has the latest deadline of the waiting calls, and each call keeps its own', async () => {
     const shared = new SingleFlight<string>();
-    const [patient, hasty] = [newCall(60), newCall(0)];
+    const [late, early] = [newCall(60), newCall(0)];
     const contexts: ReadingContext[] = [];
     const work = deferred<string>();
     const start = (context: ReadingContext): Promise<string> => {
       contexts.push(context);
       return work.promise;
     };
-    const hastyResult = shared.join('key', hasty, start, nothing);
-    const patientResult = shared.join('key', patient, start, nothing);
-    expect(contexts[0]?.deadlineAtMs).toBe(patient.deadlineAtMs);
-    await expect(hastyResult).rejects.toMatchObject({ why: 'deadline' });
+    const earlyResult = shared.join('key', early, start, nothing);
+    const lateResult = shared.join('key', late, start, nothing);
+    expect(contexts[0]?.deadlineAtMs).toBe(late.deadlineAtMs);
+    await expect(earlyResult).rejects.toMatchObject({ reason: 'deadline' });
     work.resolve('done');
-    await expect(patientResult).resolves.toEqual({ value: 'done', owner: true });
-    patient.finish();
+    await expect(lateResult).resolves.toEqual({ value: 'done', owner: true });
+    late.finish();
   });
 
-  it('has one owner for each success, however calls come and go', async () => {
-    const step = fc.record({ call: fc.nat(5), key: fc.nat(2), action: fc.constantFrom('join', 'leave', 'land') });
+  it('has one owner for each result, in any order of joining and disconnecting', async () => {
+    const step = fc.record({ call: fc.nat(5), key: fc.nat(2), action: fc.constantFrom('join', 'disconnect', 'land') });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const shared = new SingleFlight<number>();
         const calls = Array.from({ length: 6 }, () => newCall());
         const flights: { key: number; id: number; work: ReturnType<typeof deferred<number>> }[] = [];
         const owned: number[] = [];
-        const kept: number[] = [];
+        const stored: number[] = [];
         const waiting: Promise<void>[] = [];
         for (const { call, key, action } of steps) {
           const joining = calls[call];
           if (!joining) continue;
-          if (action === 'leave') joining.disconnect();
+          if (action === 'disconnect') joining.disconnect();
           if (action === 'land')
             flights.filter((flight) => flight.key === key).forEach(({ work, id }) => work.resolve(id));
           if (action !== 'join') continue;
@@ -167,12 +167,12 @@ describe('shared work', () => {
             flights.push(flight);
             return flight.work.promise;
           };
-          const keep = (id: number): Promise<void> => {
-            kept.push(id);
+          const store = (id: number): Promise<void> => {
+            stored.push(id);
             return nothing();
           };
           waiting.push(
-            shared.join(String(key), joining, start, keep).then(
+            shared.join(String(key), joining, start, store).then(
               ({ value, owner }) => void (owner && owned.push(value)),
               () => undefined,
             ),
@@ -182,7 +182,7 @@ describe('shared work', () => {
         await Promise.all(waiting);
         calls.forEach((call) => call.finish());
         expect(new Set(owned).size).toBe(owned.length);
-        expect(owned.sort()).toEqual(kept.sort());
+        expect(owned.sort()).toEqual(stored.sort());
       }),
     );
   });

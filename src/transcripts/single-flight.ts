@@ -2,7 +2,7 @@ import type { ReadingContext } from '../platform/video-platform.js';
 
 export interface SingleFlightResult<T> {
   value: T;
-  /** True for the one waiter that the work counts for: the first that was still there when it succeeded. */
+  /** True for one waiter, which pays for the work: the oldest that was still waiting when it succeeded. */
   owner: boolean;
 }
 
@@ -13,7 +13,7 @@ interface Waiter<T> {
   reject: (reason: unknown) => void;
 }
 
-/** A piece of work in progress and those who wait for it, the oldest first. */
+/** Work in progress and its waiters, the oldest first. */
 class Flight<T> implements ReadingContext {
   readonly waiters = new Set<Waiter<T>>();
   readonly controller = new AbortController();
@@ -22,25 +22,25 @@ class Flight<T> implements ReadingContext {
 
   constructor(readonly fairnessKey: object) {}
 
-  /** The latest deadline of those who wait: the work goes on for the most patient of them. */
+  /** The latest deadline of all waiters. */
   get deadlineAtMs(): number {
     return Math.max(...[...this.waiters].map((waiter) => waiter.context.deadlineAtMs));
   }
 }
 
 /**
- * Lets calls that need the same thing at the same time share the work for it. The oldest call that still waits owns the
- * result; a call that leaves hands over to the next; what nobody waits for is aborted. Each call keeps its own deadline.
+ * Shares work among concurrent calls that need the same result. The oldest waiting call owns the result; when it
+ * disconnects, ownership passes to the next. Work without a waiting call is aborted. Each call keeps its own deadline.
  */
 export class SingleFlight<T> {
   private readonly flights = new Map<string, Flight<T>>();
 
   /**
-   * Waits for the work named `key`, starting it when nobody has.
+   * Waits for the work identified by `key`, and starts it unless it is running.
    *
-   * @param start does the work on behalf of all who wait
-   * @param store stores what was made; runs once, after the owner is settled, so that leaving during it changes nothing
-   * @throws the reason of `context.signal` when the call leaves, or what `start` threw
+   * @param start does the work, in the context of all waiters
+   * @param store stores the result; runs once, after the owner is decided, so that a disconnect during it changes nothing
+   * @throws the reason of `context.signal` when that is aborted first, or what `start` threw
    */
   join(
     key: string,
@@ -62,7 +62,7 @@ export class SingleFlight<T> {
   private wait(key: string, flight: Flight<T>, context: ReadingContext): Promise<SingleFlightResult<T>> {
     return new Promise((resolve, reject) => {
       const disconnect = (): void => {
-        // Once it has landed the owner is settled: leaving now must not make a paid result free.
+        // The owner is decided once the flight has landed: a disconnect must not make a paid result free.
         if (flight.landed) return;
         flight.waiters.delete(waiter);
         reject(asError(context.signal.reason));

@@ -8,7 +8,7 @@ import {
 } from '../domain/transcript.js';
 import type { SentText } from './cache/transcript-text.js';
 
-/** What an answer says of a video beside its transcript; null where the platform said nothing. */
+/** The metadata of a video in a response; null where the platform gave no value. */
 export type VideoMetadata = Omit<Upload, 'videoId' | 'failure'> & Pick<VideoDetails, 'captionTracks'>;
 
 export interface EntryError {
@@ -17,7 +17,7 @@ export interface EntryError {
   retryable: boolean;
 }
 
-/** One video of an answer. The transcript is text that is ready to be sent. */
+/** One video of a response. Its transcript is already serialized. */
 export type Entry =
   | { videoId: string; ok: true; metadata: VideoMetadata; transcript: SentText; cached: boolean }
   | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
@@ -31,7 +31,7 @@ export interface Summary {
   fetched: number;
 }
 
-/** An answer as it comes: the channel, its videos newest first, the summary. */
+/** The events of a response, in this order: the channel, a result for each video, the summary. */
 export type TranscriptsEvent =
   { type: 'channel'; channel: Channel } | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
 
@@ -45,7 +45,7 @@ export function failedEntry(upload: Upload, details: VideoDetails, failure: Vide
   return { videoId: upload.videoId, ok: false, metadata: metadata(upload, details), error };
 }
 
-/** What was put together last for an upload: between calls that the cache answers nothing of it changes. */
+/** The metadata composed last for an upload: while both are cached, calls share one object, and so its JSON. */
 const composed = new WeakMap<Upload, { details: VideoDetails; metadata: VideoMetadata }>();
 
 function metadata(upload: Upload, details: VideoDetails): VideoMetadata {
@@ -56,7 +56,7 @@ function metadata(upload: Upload, details: VideoDetails): VideoMetadata {
   return metadata;
 }
 
-/** The video's own page is exact where the list rounds, so it goes first. */
+/** The video's own page is exact where the list rounds, so it takes precedence. */
 function compose(upload: Upload, details: VideoDetails): VideoMetadata {
   return {
     title: upload.title,

@@ -1,17 +1,30 @@
 import { Module } from '@nestjs/common';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
-import { ChannelDirectory } from './channel-directory.js';
-import { ResponseMemory } from './response/response-memory.js';
-import { TranscriptMetrics } from './transcript-metrics.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
+import { ChannelUploads } from './channel-uploads.js';
+import { VideoFetcher } from './fetching.js';
+import { QuotaReservations } from './quota-reservations.js';
+import { ResponseMemory } from './response/response-memory.js';
+import { TranscriptDelivery } from './transcript-delivery.js';
+import { TranscriptMetrics } from './transcript-metrics.js';
+import { TranscriptPlanner } from './transcript-planner.js';
 import { TranscriptsService } from './transcripts.service.js';
-import { VideoFetches } from './video-fetches.js';
 
-/** Needs a `VideoPlatform`, which the application provides. */
+/** Requires a `VideoPlatform`, which the application provides. */
 @Module({
   imports: [MetricsRegistryModule, QuotaModule],
-  providers: [ChannelDirectory, ResponseMemory, TranscriptCache, TranscriptMetrics, VideoFetches, TranscriptsService],
+  providers: [
+    ChannelUploads,
+    QuotaReservations,
+    ResponseMemory,
+    TranscriptCache,
+    TranscriptDelivery,
+    TranscriptMetrics,
+    TranscriptPlanner,
+    TranscriptsService,
+    VideoFetcher,
+  ],
   exports: [ResponseMemory, TranscriptMetrics, TranscriptsService],
 })
 export class TranscriptsModule {}

@@ -89,7 +89,7 @@ describe('organizations over HTTP', () => {
         method,
         path,
         404,
-        `There is no organization with the id or name "${id}".`,
+        `No organization has the ID or name "${id}".`,
       ]);
     }
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { type CliResult, runCli } from './run-cli.js';
+import { type CliResult, CliSession, runCli } from './run-cli.js';
 
 // Processes are started, on machines that do other work too.
 jest.setTimeout(60_000);
@@ -8,12 +8,17 @@ jest.setTimeout(60_000);
 const KEY = /ctk_[0-9A-Za-z]{49}/;
 
 let database: QuotaDatabase;
+let session: CliSession;
 beforeAll(async () => {
+  session = new CliSession();
   database = await QuotaDatabase.open();
 });
-afterAll(() => database.close());
+afterAll(async () => {
+  session.close();
+  await database.close();
+});
 
-const cli = (...args: string[]): Promise<CliResult> => runCli(args, { DATABASE_URL: database.url });
+const cli = (...args: string[]): Promise<CliResult> => session.run(args, { DATABASE_URL: database.url });
 
 /** The one JSON document of a command that succeeds and says nothing else. */
 async function json(...args: string[]): Promise<Record<string, unknown>> {
@@ -57,9 +62,7 @@ describe('the admin commands', () => {
     expect(await database.keys.authenticate(String(second['key']))).toBeDefined();
     const third = await database.keys.rotate(String(second['id']), 5);
     const { output } = await cli('key', 'revoke', third.apiKey.id);
-    expect(output).toMatch(
-      /was revoked at .*\nWarning: key key_\w+ \(default\), which was rotated, is still valid until 20/,
-    );
+    expect(output).toMatch(/was revoked at .*\nWarning: the rotated key key_\w+ \(default\) is still valid until 20/);
     expect(output).toContain(`npm run cli -- key revoke ${String(second['id'])}\n`);
     expect(await json('key', 'revoke', String(second['id']))).toMatchObject({ id: second['id'], stillValid: [] });
     expect(await database.keys.authenticate(String(second['key']))).toBeUndefined();
@@ -72,7 +75,7 @@ describe('the admin commands', () => {
     const id = await newOrganization('Human');
     const { output } = await cli('key', 'issue', 'Human');
     expect(output).toMatch(new RegExp(`^key +${KEY.source}\n.*only time`, 'm'));
-    expect((await cli('org', 'list')).output).toMatch(new RegExp(`^${id}  Human +pro +of the plan +20`, 'm'));
+    expect((await cli('org', 'list')).output).toMatch(new RegExp(`^${id}  Human +pro +plan default +20`, 'm'));
     expect((await cli('usage', 'Human')).output).toMatch(/^limit +5000\nused +0\nreserved +0\nremaining +5000$/m);
   });
 
@@ -102,7 +105,7 @@ describe('the admin commands', () => {
     expect(await cli('org', 'delete', id)).toEqual({
       code: 1,
       output: '',
-      errorOutput: `error: There is no organization with the id or name "${id}".\n`,
+      errorOutput: `error: No organization has the ID or name "${id}".\n`,
     });
   });
 
@@ -127,8 +130,22 @@ describe('the admin commands', () => {
     ]);
     expect(await json('usage', 'prune')).toMatchObject({ retentionMonths: 24, periods: 1, calls: 1 });
     expect((await cli('usage', 'prune')).output).toMatch(
-      /^Kept from \d{4}-\d\d on; removed 0 months of organizations with 0 calls\.\n$/,
+      /^Removed 0 months with 0 calls\. The oldest remaining month is \d{4}-\d\d\.\n$/,
     );
+  });
+
+  it('work as processes of their own', async () => {
+    const name = 'Separate';
+    expect(await runCli(['org', 'create', '--name', name, '--plan', 'pro'], { DATABASE_URL: database.url })).toEqual({
+      code: 0,
+      output: expect.stringContaining(name),
+      errorOutput: '',
+    });
+    expect(await runCli(['org', 'create', '--name', name, '--plan', 'x'], { DATABASE_URL: database.url })).toEqual({
+      code: 1,
+      output: '',
+      errorOutput: expect.stringMatching(/^error: [^\n]+\n$/),
+    });
   });
 
   it('log to standard error only', async () => {
@@ -152,24 +169,21 @@ describe('an admin command that fails says so in one line and ends with 1', () =
   const secret = `ctk_${'a'.repeat(49)}`;
 
   it.each<[string[], string]>([
-    [[], 'a command is missing; --help lists them'],
-    [['org'], 'a command is missing; --help lists them'],
+    [[], 'command missing; see --help'],
+    [['org'], 'command missing; see --help'],
     [['orgs'], "unknown command 'orgs' (Did you mean org?)"],
     [['org', 'list', 'x'], "too many arguments for 'list'. Expected 0 arguments but got 1."],
     [['org', 'list', '--x'], "unknown option '--x'"],
     [['org', 'create', '--name', 'A'], "required option '--plan <plan>' not specified"],
-    [
-      ['org', 'create', '--name', '', '--plan', 'pro'],
-      'A name has 1 to 100 characters, none of them a control character.',
-    ],
+    [['org', 'create', '--name', '', '--plan', 'pro'], 'name must have 1 to 100 characters and no control characters.'],
     [
       ['org', 'set-limit', 'A', '1e3'],
       "command-argument value '1e3' is invalid for argument 'count'. It must be a whole number.",
     ],
-    [['org', 'set-limit', 'A', '2147483648'], 'A monthly limit is a whole number from 0 to 2147483647.'],
-    [['org', 'set-plan', 'nobody', 'pro'], 'There is no organization with the id or name "nobody".'],
-    [['key', 'issue', 'nobody'], 'There is no organization with the id or name "nobody".'],
-    [['key', 'revoke', secret], 'There is no key with the id "ctk_aaaaaa…".'],
+    [['org', 'set-limit', 'A', '2147483648'], 'The monthly limit must be an integer from 0 to 2147483647.'],
+    [['org', 'set-plan', 'nobody', 'pro'], 'No organization has the ID or name "nobody".'],
+    [['key', 'issue', 'nobody'], 'No organization has the ID or name "nobody".'],
+    [['key', 'revoke', secret], 'No API key has the ID "ctk_aaaaaa…".'],
     [['usage', 'nobody', secret], "too many arguments for 'usage'. Expected 1 argument but got 2."],
     [[secret], "unknown command 'ctk_aaaaaa…'"],
   ])('%j', async (args, line) => {

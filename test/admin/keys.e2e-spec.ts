@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { ApiKeyUse } from '../../src/organizations/api-key-use.js';
+import { LastUsedRecorder } from '../../src/organizations/last-used-recorder.js';
 import { ApiKey } from '../../src/organizations/api-key.entity.js';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
 import type { IssuedKey } from '../../src/organizations/api-keys.service.js';
@@ -116,25 +116,25 @@ describe('the last use of a key', () => {
     await Promise.all(Array.from({ length: 20 }, () => authenticate(key)));
     const first = await until(async () => (await read(apiKey.id)).lastUsedAt);
     await authenticate(key);
-    await database.keyUse.onApplicationShutdown();
+    await database.lastUsed.onApplicationShutdown();
     expect((await read(apiKey.id)).lastUsedAt).toEqual(first);
   });
 
   it('is not written after the shutdown', async () => {
-    const use = new ApiKeyUse(database.dataSource);
+    const use = new LastUsedRecorder(database.dataSource);
     const { apiKey } = await issue();
     await use.onApplicationShutdown();
     const query = jest.spyOn(database.dataSource, 'query');
-    use.note(apiKey.id);
+    use.record(apiKey.id);
     expect(query).not.toHaveBeenCalled();
     query.mockRestore();
   });
 
   it('is waited for by the shutdown, and its failure harms nobody', async () => {
-    const use = new ApiKeyUse(database.dataSource);
+    const use = new LastUsedRecorder(database.dataSource);
     const { apiKey } = await issue();
-    use.note(apiKey.id);
-    use.note('key_\0');
+    use.record(apiKey.id);
+    use.record('key_\0');
     await use.onApplicationShutdown();
     expect((await read(apiKey.id)).lastUsedAt).toBeInstanceOf(Date);
   });

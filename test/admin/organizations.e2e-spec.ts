@@ -31,8 +31,8 @@ describe('organizations', () => {
     let after: string | null = null;
     do {
       const page: Awaited<ReturnType<OrganizationsService['list']>> = await organizations.list({ count: 2, after });
-      expect(page.organizations.length).toBeLessThanOrEqual(2);
-      listed.push(...page.organizations.map(({ id }) => id));
+      expect(page.items.length).toBeLessThanOrEqual(2);
+      listed.push(...page.items.map(({ id }) => id));
       after = page.next;
     } while (after !== null);
     expect(listed).toEqual(made);
@@ -61,7 +61,7 @@ describe('organizations', () => {
     await organizations.delete(id);
     await expect(organizations.find(id)).rejects.toBeInstanceOf(UnknownOrganizationError);
     await expect(organizations.find('Gone')).rejects.toBeInstanceOf(UnknownOrganizationError);
-    expect((await organizations.list({ count: 100 })).organizations.map((one) => one.id)).not.toContain(id);
+    expect((await organizations.list({ count: 100 })).items.map((one) => one.id)).not.toContain(id);
     const successor = await organizations.create({ name: 'Gone', plan: 'pro' });
     expect(await organizations.findIncludingDeleted(id)).toMatchObject({ id });
     expect(await organizations.findIncludingDeleted('Gone')).toMatchObject({ id: successor.id });
@@ -115,7 +115,7 @@ describe('organizations', () => {
     const { id } = await organizations.create({ name: 'Cursor', plan: 'pro' });
     const { id: later } = await organizations.create({ name: 'Later', plan: 'pro' });
     await organizations.delete(id);
-    expect((await organizations.list({ count: 1, after: id })).organizations).toMatchObject([{ id: later }]);
+    expect((await organizations.list({ count: 1, after: id })).items).toMatchObject([{ id: later }]);
     await expect(organizations.list({ count: 1, after: 'org_none' })).rejects.toBeInstanceOf(UnknownCursorError);
   });
 
@@ -132,9 +132,7 @@ describe('organizations', () => {
 
   it('that nobody made are unknown, and a key given by mistake is not repeated', async () => {
     const key = generateKey();
-    await expect(organizations.find('nobody')).rejects.toThrow(
-      'There is no organization with the id or name "nobody".',
-    );
+    await expect(organizations.find('nobody')).rejects.toThrow('No organization has the ID or name "nobody".');
     await expect(organizations.find('a\0b')).rejects.toBeInstanceOf(UnknownOrganizationError);
     const error: unknown = await organizations.find(key).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UnknownOrganizationError);

@@ -19,7 +19,8 @@ describe('a call that could exceed the quota', () => {
     const now = new Date();
     expect(response.body.error).toEqual({
       code: 'plan_limit_exceeded',
-      message: 'This call could cost 25 transcripts and 7 of 7 are left this month. limit=7 would fit.',
+      message:
+        'This request may use up to 25 transcripts of the monthly quota, and 7 of 7 remain. Retry with limit=7 or lower.',
       retryable: false,
       requestId: response.headers['x-request-id'],
       limit: 7,
@@ -37,7 +38,7 @@ describe('a call that could exceed the quota', () => {
     const { key } = await service.organization({ monthlyLimit: 3 });
     // The newest two can have no transcript, so five entries cost three.
     const refused = await service.get('/channels/@harbourlight/transcripts?limit=20', key);
-    expect(refused.body.error.message).toContain('limit=5 would fit');
+    expect(refused.body.error.message).toContain('Retry with limit=5 or lower');
     expect((await service.get('/channels/@harbourlight/transcripts?limit=6', key)).status).toBe(402);
     const granted = await service.get('/channels/@harbourlight/transcripts?limit=5', key);
     expect(granted.status).toBe(200);
@@ -45,11 +46,11 @@ describe('a call that could exceed the quota', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 3, remaining: 0 });
   });
 
-  it('is told that no limit would fit when none would', async () => {
+  it('says that no limit fits when none does', async () => {
     const { key } = await service.organization({ monthlyLimit: 0 });
     const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=2', key);
     expect([answer.status, answer.body.error.required, answer.body.error.limit]).toEqual([402, 2, 0]);
-    expect(answer.body.error.message).toMatch(/No limit would fit before the quota starts again at \d{4}-/);
+    expect(answer.body.error.message).toMatch(/No limit fits before the quota resets at \d{4}-/);
   });
 
   it('counts neither what is cached nor what is known to have no transcript', async () => {

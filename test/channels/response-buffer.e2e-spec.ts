@@ -70,7 +70,11 @@ describe('texts that wait for their reader', () => {
     expect([fetched > 10, failed > 10]).toEqual([true, true]);
     expect(body.results[0]).toMatchObject({
       ok: false,
-      error: { code: 'upstream_failure', message: expect.stringContaining('waits for its reader'), retryable: true },
+      error: {
+        code: 'upstream_failure',
+        message: expect.stringContaining('The response buffer of this call is full'),
+        retryable: true,
+      },
     });
     expect(most()).toBeLessThan(1.5 * CALL_BYTES_MAX);
     expect(await usage()).toEqual({ used: fetched, reserved: 0 });
@@ -92,7 +96,7 @@ describe('texts that wait for their reader', () => {
 
   it('refuse new calls, which cost nothing, while they take all there is', async () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
-    memory.hold(others);
+    memory.add(others);
     const refused = await service.get(pathTo('@bench-2x2'), organization.key);
     memory.release(others);
     expect([refused.status, refused.body.error, refused.headers['retry-after']]).toMatchObject([
@@ -108,7 +112,7 @@ describe('texts that wait for their reader', () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
     const { hold, running } = requestBehindNewest('@bench-3x100');
     await hold.arrived;
-    memory.hold(others);
+    memory.add(others);
     hold.release();
     const { summary } = (await running).body;
     memory.release(others);
@@ -127,9 +131,9 @@ describe('captions of more than 4 MB', () => {
 /** The most that was held since. */
 function watchMost(): () => number {
   let most = 0;
-  const hold = memory.hold.bind(memory);
-  jest.spyOn(memory, 'hold').mockImplementation((text) => {
-    hold(text);
+  const add = memory.add.bind(memory);
+  jest.spyOn(memory, 'add').mockImplementation((text) => {
+    add(text);
     most = Math.max(most, memory.heldBytes);
   });
   return () => most;

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import type { Response } from 'express';
 import { writeResponse } from '../../src/transcripts/response/response-writer.js';
 import type { Chunk } from '../../src/transcripts/response/serialization.js';
-import { Connections } from '../../src/http/connections.js';
+import { Connections } from '../../src/http/connections/connections.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -189,7 +189,7 @@ describe('the writing of a body', () => {
     });
     if (!server) throw new Error('There is no server.');
     const listening = server;
-    new Connections().follow(listening, STALLED_READER_MS);
+    new Connections().track(listening, STALLED_READER_MS);
     await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
     const reader = await Reader.request((listening.address() as AddressInfo).port, '/');
     const close = (): void => {

@@ -31,7 +31,7 @@ describe('the release lines of Node', () => {
   it('are the same in the lock and in the README', () => {
     const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, { engines?: { node?: string } }> };
     expect(lock.packages['']?.engines?.node).toBe(engines.node);
-    const named = /All it takes is Node ([^:]+) and the package registry/.exec(read('README.md'))?.[1] ?? '';
+    const named = /Requires Node ([^:]+) and the npm registry/.exec(read('README.md'))?.[1] ?? '';
     const lines = named.replace(/\([^)]*\)/g, '').match(/\d+/g) ?? [];
     expect(lines.map(Number)).toEqual(claimed);
   });

@@ -135,9 +135,7 @@ describe('the database of a process', () => {
         await cp(join(project, name), join(copy, name), { recursive: true });
       }
       await symlink(join(project, 'node_modules'), join(copy, 'node_modules'));
-      for (const name of ['embedded-postgres.js', 'cluster-session.js', 'postmaster.js', 'postgres-binaries.js']) {
-        await rm(join(copy, 'dist/database/embedded', name));
-      }
+      await rm(join(copy, 'dist/database/embedded'), { recursive: true });
       const program = join(import.meta.dirname, 'programs/open-database.mjs');
       const { stdout } = await run(process.execPath, [program, join(copy, 'dist'), database.url]);
       expect(stdout).toBe('[{"alive":1}]');

@@ -2,7 +2,7 @@ import { connect, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { TcpContext } from '@nestjs/microservices';
 import { Observable, of } from 'rxjs';
-import { MESSAGE_LIMITS, type MessageLimits } from '../../src/messages/message-limits.js';
+import { MESSAGE_LIMITS, MessageFaults, type MessageLimits } from '../../src/messages/message-transport.js';
 import type { ConnectionHost } from '../../src/messages/tcp-connection.js';
 import { TcpMessages } from '../../src/messages/tcp-server.js';
 import { until } from '../until.js';
@@ -59,9 +59,9 @@ describe('the TCP server for messages', () => {
   const start = async (limits: Partial<MessageLimits> = {}): Promise<void> => {
     [callers, faults, ends] = [[], [], []];
     const environment = { MESSAGE_HOST: '127.0.0.1', MESSAGE_PORT: 0 };
-    server = new TcpMessages(environment, { ...MESSAGE_LIMITS, checkMs: 20, ...limits });
-    const reports = Reflect.get(server, 'reports') as { report(fault: string): void };
-    reports.report = (fault) => void faults.push(fault);
+    const log = new MessageFaults();
+    log.report = (fault) => void faults.push(fault);
+    server = new TcpMessages(environment, { ...MESSAGE_LIMITS, checkMs: 20, ...limits }, log);
     server.addHandler('echo', () => Promise.resolve(of('echo')));
     server.addHandler('some', () => Promise.resolve(of('x'.repeat(SOME_BYTES))));
     server.addHandler('large', () => Promise.resolve(of('x'.repeat(16 * MEGABYTE))));

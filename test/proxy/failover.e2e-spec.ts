@@ -113,7 +113,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     expect(JSON.parse(response.text)).toEqual({
       error: {
         ...{ code: 'service_unavailable', retryable: true, requestId: 'nobody-there' },
-        message: 'The service cannot be reached at the moment.',
+        message: 'The service is temporarily unreachable. Retry after 5 seconds.',
       },
     });
     await Promise.all(replicas.replicas.map((replica) => replicas.restart(replica)));

@@ -142,7 +142,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     const open = await replicas.anotherNginx({
       changes: [
         ['# 10.20.0.0/16 1;', '127.0.0.4/32 1;'],
-        // As docs/operations.md opens it.
+        // As docs/deployment.md exposes it.
         [admin, `${admin} '~^/metrics(?:\\?|$)' operators;`],
       ],
     });

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { openDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
-import { ApiKeyUse } from '../../src/organizations/api-key-use.js';
+import { LastUsedRecorder } from '../../src/organizations/last-used-recorder.js';
 import { ApiKey } from '../../src/organizations/api-key.entity.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { Organization } from '../../src/organizations/organization.entity.js';
@@ -27,7 +27,7 @@ export interface Customer {
 /** An empty database of one test file with the services over it, and a clock that the test can set. */
 export class QuotaDatabase {
   readonly organizations: OrganizationsService;
-  readonly keyUse: ApiKeyUse;
+  readonly lastUsed: LastUsedRecorder;
   readonly keys: ApiKeysService;
   readonly quota: QuotaService;
   readonly retention: UsageRetention;
@@ -39,8 +39,8 @@ export class QuotaDatabase {
     readonly close: () => Promise<void>,
   ) {
     this.organizations = new OrganizationsService(dataSource);
-    this.keyUse = new ApiKeyUse(dataSource);
-    this.keys = new ApiKeysService(dataSource, this.keyUse);
+    this.lastUsed = new LastUsedRecorder(dataSource);
+    this.keys = new ApiKeysService(dataSource, this.lastUsed);
     this.quota = this.newQuotaService();
     this.retention = new UsageRetention(dataSource, environment);
   }

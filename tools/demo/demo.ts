@@ -6,17 +6,17 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { startFakeYoutube } from '../../test/fake-youtube/fake-youtube.js';
 
-// The whole service on one machine: the fake YouTube in this process, the service and its commands as an
-// operator runs them. Everything lives in a temporary folder and is gone after Ctrl-C.
+// Runs the whole service on one machine: the fake YouTube in this process, and the service and its commands as an operator
+// runs them. All data is in a temporary folder, which is deleted on Ctrl-C.
 
 const PROJECT = join(import.meta.dirname, '../../..');
 const PREFERRED_PORT = 3000;
 
-function say(line = ''): void {
+function print(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** The preferred port, or any free one when it is taken. */
+/** Returns the preferred port, or any free port when it is in use. */
 async function choosePort(): Promise<number> {
   const free = (port: number): Promise<number> =>
     new Promise((resolve, reject) => {
@@ -30,7 +30,7 @@ async function choosePort(): Promise<number> {
   return free(PREFERRED_PORT).catch(() => free(0));
 }
 
-/** Runs an admin command and reads its JSON answer. */
+/** Runs an admin command and parses its JSON output. */
 async function command(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<Record<string, string>> {
   const child = spawn(process.execPath, [join(PROJECT, 'dist/cli.js'), ...args, '--json'], {
     env: environment,
@@ -49,54 +49,56 @@ async function organizationWithKey(environment: NodeJS.ProcessEnv, ...options: s
   return key;
 }
 
-/** Resolves when the service says that it listens; rejects with what it said when it ends before. */
-function listening(service: ChildProcess): Promise<void> {
+/** Resolves when the service listens; rejects with its last log lines when it exits before. */
+function waitUntilListening(service: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
-    const said: string[] = [];
+    const lines: string[] = [];
     if (service.stdout) {
       createInterface({ input: service.stdout }).on('line', (line) => {
-        said.push(line);
+        lines.push(line);
         if (line.includes('"event":"listening"')) resolve();
       });
     }
-    service.once('exit', () => reject(new Error(`The service did not start.\n${said.slice(-5).join('\n')}`)));
+    service.once('exit', () => reject(new Error(`The service did not start.\n${lines.slice(-5).join('\n')}`)));
   });
 }
 
-async function ended(child: ChildProcess): Promise<void> {
+async function waitForExit(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once('exit', resolve));
 }
 
-function announce(base: string, keys: { pro: string; free: string; small: string }): void {
+function printInstructions(base: string, keys: { pro: string; free: string; small: string }): void {
   const curl = (key: string, path: string, options = '-s'): string =>
     `curl ${options} ${key ? `-H "Authorization: Bearer ${key}" ` : ''}"${base}${path}"`;
-  say();
-  say('Ready. Paste this, and then once more to see the transcripts come from the cache:');
-  say();
-  say(curl(keys.pro, '/channels/@harbourlight/transcripts?limit=25'));
-  say();
-  say('The same in Swagger UI: press Authorize and paste the Pro key.');
-  say(`  docs:     ${base}/docs`);
-  say(`  Pro key:  ${keys.pro}`);
-  say(`  free key: ${keys.free}`);
-  say();
-  say('More to try:');
+  print();
+  print('Ready. Run this command, and run it again to get the transcripts from the cache:');
+  print();
+  print(curl(keys.pro, '/channels/@harbourlight/transcripts?limit=25'));
+  print();
+  print('Or use Swagger UI: select Authorize and enter the Pro key.');
+  print(`  docs:     ${base}/docs`);
+  print(`  Pro key:  ${keys.pro}`);
+  print(`  free key: ${keys.free}`);
+  print();
+  print('More requests:');
   const more: [string, string][] = [
-    ['what was used of the quota', curl(keys.pro, '/usage')],
+    ['the quota usage', curl(keys.pro, '/usage')],
     ['a channel as a raw URL', curl(keys.pro, '/channels/https://www.youtube.com/@tidewater/transcripts?limit=2')],
-    ['401, no key', curl('', '/channels/@harbourlight/transcripts', '-si')],
-    ['402, a quota of 2 is too small', curl(keys.small, '/channels/@tidewater/transcripts?limit=5', '-si')],
-    ['403, the free plan', curl(keys.free, '/channels/@harbourlight/transcripts', '-si')],
-    ['404, no such channel', curl(keys.pro, '/channels/@no-such-channel/transcripts', '-si')],
+    ['401: no API key', curl('', '/channels/@harbourlight/transcripts', '-si')],
+    ['402: a monthly limit of 2 is too small', curl(keys.small, '/channels/@tidewater/transcripts?limit=5', '-si')],
+    ['403: not included in the free plan', curl(keys.free, '/channels/@harbourlight/transcripts', '-si')],
+    ['404: unknown channel', curl(keys.pro, '/channels/@no-such-channel/transcripts', '-si')],
   ];
-  for (const [what, line] of more) say(`  # ${what}\n  ${line}`);
-  say();
-  say('Every video here is made up by the fake YouTube; nothing leaves this machine. Ctrl-C stops all of it.');
+  for (const [what, line] of more) print(`  # ${what}\n  ${line}`);
+  print();
+  print(
+    'All videos are fictional, from the fake YouTube; no request leaves this machine. Press Ctrl-C to stop everything.',
+  );
 }
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-demo-'));
-  say('1/4 the fake YouTube');
+  print('1/4 Starting the fake YouTube');
   const fakeYoutube = await startFakeYoutube({ latencyMs: 40 });
   const port = await choosePort();
   const base = `http://127.0.0.1:${port}`;
@@ -109,11 +111,11 @@ async function main(): Promise<void> {
     YOUTUBE_BASE_URL: fakeYoutube.url,
     HOST: '127.0.0.1',
     PORT: String(port),
-    // Nobody else sends requests here, so that Ctrl-C need not wait for a balancer.
+    // No load balancer routes to this service, so shutdown need not wait for one.
     SHUTDOWN_DELAY_SECONDS: '0',
   };
-  say('2/4 the service with its embedded PostgreSQL');
-  // Detached: Ctrl-C reaches this process alone, which then stops the service in good order.
+  print('2/4 Starting the service with its embedded PostgreSQL');
+  // Detached, so that Ctrl-C reaches only this process, which then stops the service gracefully.
   const service = spawn(process.execPath, [join(PROJECT, 'dist/main.js')], {
     env: environment,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -124,7 +126,7 @@ async function main(): Promise<void> {
     if (stopping) return;
     stopping = true;
     service.kill('SIGTERM');
-    await ended(service);
+    await waitForExit(service);
     await fakeYoutube.close();
     await rm(folder, { recursive: true, force: true });
     process.exit(exitCode);
@@ -132,8 +134,8 @@ async function main(): Promise<void> {
   process.on('SIGINT', () => void stop(0));
   process.on('SIGTERM', () => void stop(0));
   try {
-    await listening(service);
-    say('3/4 an organization on the Pro plan, one on the free plan, one with a quota of 2');
+    await waitUntilListening(service);
+    print('3/4 Creating organizations: Pro plan, free plan, and Pro plan with a monthly limit of 2');
     const pro = await organizationWithKey(environment, '--name', 'Demo Pro', '--plan', 'pro');
     const free = await organizationWithKey(environment, '--name', 'Demo Free', '--plan', 'free');
     const small = await organizationWithKey(
@@ -145,10 +147,10 @@ async function main(): Promise<void> {
       '--monthly-limit',
       '2',
     );
-    say('4/4 an API key for each');
-    announce(base, { pro, free, small });
+    print('4/4 Issued an API key for each');
+    printInstructions(base, { pro, free, small });
     service.once('exit', () => {
-      if (!stopping) process.stderr.write('The service has ended.\n');
+      if (!stopping) process.stderr.write('The service exited unexpectedly.\n');
       void stop(1);
     });
   } catch (error) {

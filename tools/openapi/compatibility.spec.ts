@@ -32,7 +32,7 @@ const DOCUMENT = {
         responses: {
           200: {
             description: 'Made.',
-            headers: { 'X-Left': { schema: { type: 'integer' } } },
+            headers: { 'X-Remaining': { schema: { type: 'integer' } } },
             content: { 'application/json': { schema: { $ref: '#/components/schemas/Pet' } } },
           },
           404: { description: 'No such pet.' },
@@ -46,7 +46,7 @@ const OPERATION = ['paths', '/pets', 'post'];
 const SCHEMA = ['components', 'schemas', 'Pet'];
 const FIELD = [...SCHEMA, 'properties'];
 
-/** A copy in which one place holds something else; undefined takes it out. */
+/** Returns a copy with another value at one path; undefined removes the value. */
 function changed(value: unknown, path: readonly string[], to: unknown): unknown {
   const [name, ...rest] = path;
   if (name === undefined) return to;
@@ -62,45 +62,50 @@ function changed(value: unknown, path: readonly string[], to: unknown): unknown 
   return inner === undefined ? others : { ...others, [name]: inner };
 }
 
-describe('a change that would break a client is named', () => {
+describe('a breaking change is reported', () => {
   it.each<[string, readonly string[], unknown, string]>([
-    ['an operation that is gone', OPERATION, undefined, 'the operation is gone'],
-    ['another operationId', [...OPERATION, 'operationId'], 'newPet', 'the operationId is another'],
-    ['another way to authenticate', [...OPERATION, 'security'], [{ token: [] }], 'the security'],
-    ['a parameter that is gone', [...OPERATION, 'parameters'], [], 'the parameter query:limit is gone'],
-    ['a parameter that is required now', [...OPERATION, 'parameters', '0', 'required'], true, 'is required now'],
+    ['a removed operation', OPERATION, undefined, 'the operation was removed'],
+    ['another operationId', [...OPERATION, 'operationId'], 'newPet', 'the operationId changed'],
+    ['another authentication scheme', [...OPERATION, 'security'], [{ token: [] }], 'the security'],
+    ['a removed parameter', [...OPERATION, 'parameters'], [], 'the parameter query:limit was removed'],
+    ['a parameter that is now required', [...OPERATION, 'parameters', '0', 'required'], true, 'is now required'],
     ['a narrower bound', [...OPERATION, 'parameters', '0', 'schema', 'minimum'], 2, 'minimum is narrower (2)'],
-    ['another type of a parameter', [...OPERATION, 'parameters', '0', 'schema', 'type'], 'string', 'integer is gone'],
-    ['a response that is gone', [...OPERATION, 'responses', '404'], undefined, 'the response 404 is gone'],
-    ['a header that is gone', [...OPERATION, 'responses', '200', 'headers'], {}, 'the header X-Left is gone'],
-    ['a content type that is gone', [...OPERATION, 'responses', '200', 'content'], {}, 'application/json is gone'],
-    ['a body that is required now', [...OPERATION, 'requestBody', 'required'], true, 'a body is required now'],
-    ['a field that is gone', [...FIELD, 'age'], undefined, 'body.age: the field is gone'],
-    ['a value that is gone', [...FIELD, 'kind', 'enum'], ['cat'], 'the value "dog" is gone'],
-    ['a field of another type', [...FIELD, 'age', 'type'], 'string', 'the type integer is gone'],
-    ['a field that can be null now', [...FIELD, 'name', 'nullable'], true, 'the type is wider'],
-    ['a field that cannot be null any more', [...FIELD, 'note', 'nullable'], false, 'the type null is gone'],
-    ['a field that may be missing now', [...SCHEMA, 'required'], [], 'may be missing now'],
-    ['a field that is required now', [...SCHEMA, 'required'], ['name', 'age'], 'body.age: the field is required now'],
+    [
+      'another type of a parameter',
+      [...OPERATION, 'parameters', '0', 'schema', 'type'],
+      'string',
+      'integer was removed',
+    ],
+    ['a removed response', [...OPERATION, 'responses', '404'], undefined, 'the response 404 was removed'],
+    ['a removed header', [...OPERATION, 'responses', '200', 'headers'], {}, 'the header X-Remaining was removed'],
+    ['a removed content type', [...OPERATION, 'responses', '200', 'content'], {}, 'application/json was removed'],
+    ['a body that is now required', [...OPERATION, 'requestBody', 'required'], true, 'a body is now required'],
+    ['a removed field', [...FIELD, 'age'], undefined, 'body.age: the field was removed'],
+    ['a removed value', [...FIELD, 'kind', 'enum'], ['cat'], 'the value "dog" was removed'],
+    ['a field of another type', [...FIELD, 'age', 'type'], 'string', 'the type integer was removed'],
+    ['a field that is now nullable', [...FIELD, 'name', 'nullable'], true, 'the type is wider'],
+    ['a field that is no longer nullable', [...FIELD, 'note', 'nullable'], false, 'the type null was removed'],
+    ['a field that is now optional', [...SCHEMA, 'required'], [], 'is now optional'],
+    ['a field that is now required', [...SCHEMA, 'required'], ['name', 'age'], 'body.age: the field is now required'],
     ['a shorter text', [...FIELD, 'name', 'maxLength'], 9, 'maxLength is narrower (9)'],
-    ['a pattern', [...FIELD, 'name', 'pattern'], '^a', 'the pattern is another'],
-    ['another format', [...FIELD, 'name', 'format'], 'uuid', 'the format is another (uuid)'],
-    ['members of another type', [...FIELD, 'toys', 'items', 'type'], 'integer', 'toys[]: the type string is gone'],
-    ['other fields that are refused', [...SCHEMA, 'additionalProperties'], false, 'other fields are refused now'],
+    ['a pattern', [...FIELD, 'name', 'pattern'], '^a', 'the pattern changed'],
+    ['another format', [...FIELD, 'name', 'format'], 'uuid', 'the format changed (uuid)'],
+    ['members of another type', [...FIELD, 'toys', 'items', 'type'], 'integer', 'toys[]: the type string was removed'],
+    ['refused additional fields', [...SCHEMA, 'additionalProperties'], false, 'other fields are now refused'],
   ])('%s', (_what, path, to, says) => {
     expect(breakingChanges(DOCUMENT, changed(DOCUMENT, path, to)).join('\n')).toContain(says);
   });
 
-  it('a new parameter that is required', () => {
+  it('a new required parameter', () => {
     const parameters = [
       ...DOCUMENT.paths['/pets'].post.parameters,
       { name: 'key', in: 'query', required: true, schema: { type: 'string' } },
     ];
     const faults = breakingChanges(DOCUMENT, changed(DOCUMENT, [...OPERATION, 'parameters'], parameters));
-    expect(faults).toEqual(['POST /pets: the parameter query:key is required now']);
+    expect(faults).toEqual(['POST /pets: the parameter query:key is now required']);
   });
 
-  it('wherever it is taken out of the document of the service', () => {
+  it('for anything removed from the document of the service', () => {
     const document = read('openapi.json');
     const places = removable(document);
     expect(places.length).toBeGreaterThan(200);
@@ -108,12 +113,12 @@ describe('a change that would break a client is named', () => {
       fc.property(fc.constantFrom(...places), (place) => {
         expect(breakingChanges(document, changed(document, place, undefined))).not.toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 });
 
-describe('a change that only adds is none', () => {
+describe('an addition is not reported as breaking', () => {
   it.each<[string, readonly string[], unknown]>([
     ['an operation', ['paths', '/pets', 'get'], { operationId: 'listPets', responses: {} }],
     ['a path', ['paths', '/toys'], { get: { operationId: 'listToys', responses: {} } }],
@@ -122,13 +127,13 @@ describe('a change that only adds is none', () => {
     ['a field', [...FIELD, 'colour'], { type: 'string' }],
     ['a value of an enumeration', [...FIELD, 'kind', 'enum'], ['cat', 'dog', 'fish']],
     ['a wider bound', [...OPERATION, 'parameters', '0', 'schema', 'minimum'], 0],
-    ['a description', [...FIELD, 'name', 'description'], 'What it is called.'],
+    ['a description', [...FIELD, 'name', 'description'], 'The name of the pet.'],
   ])('%s', (_what, path, to) => {
     expect(breakingChanges(DOCUMENT, changed(DOCUMENT, path, to))).toEqual([]);
   });
 });
 
-/** Every place of the document whose absence a client would notice. */
+/** The path of every part of the document whose removal breaks clients. */
 function removable(document: unknown): string[][] {
   return Object.entries(objectOf(objectOf(document)['paths'])).flatMap(([path, item]) =>
     Object.entries(objectOf(item)).flatMap(([method, operation]) => {
@@ -138,10 +143,10 @@ function removable(document: unknown): string[][] {
         at,
         ...listOf(parameters).map((_parameter, index) => [...at, 'parameters', String(index)]),
         ...Object.entries(objectOf(responses)).flatMap(([status, response]) => {
-          const there = [...at, 'responses', status];
+          const location = [...at, 'responses', status];
           return [
-            there,
-            ...Object.keys(objectOf(objectOf(response)['headers'])).map((name) => [...there, 'headers', name]),
+            location,
+            ...Object.keys(objectOf(objectOf(response)['headers'])).map((name) => [...location, 'headers', name]),
           ];
         }),
       ];

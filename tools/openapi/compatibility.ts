@@ -3,15 +3,15 @@ import { compareSchemas, type Direction } from './schema-changes.js';
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
-/** Two documents of one interface: the one that clients were written for, and the one that they will meet. */
+/** Two versions of an OpenAPI document: the one that clients were written for, and the new one. */
 interface Documents {
   readonly before: JsonObject;
   readonly after: JsonObject;
 }
 
 /**
- * What in an OpenAPI document would break a client of an earlier one, a sentence each; none when it only adds.
- * Descriptions, examples and tags are free to change.
+ * Lists the changes of an OpenAPI document that break clients of an earlier version, one sentence each. Additions and
+ * changes of descriptions, examples and tags do not.
  */
 export function breakingChanges(before: unknown, after: unknown): readonly string[] {
   const documents: Documents = { before: objectOf(before), after: objectOf(after) };
@@ -21,7 +21,7 @@ export function breakingChanges(before: unknown, after: unknown): readonly strin
     for (const method of METHODS.filter((name) => name in objectOf(item))) {
       const where = `${method.toUpperCase()} ${path}`;
       const operation = objectOf(now[path])[method];
-      if (operation === undefined) faults.push(`${where}: the operation is gone`);
+      if (operation === undefined) faults.push(`${where}: the operation was removed`);
       else compareOperations(documents, where, objectOf(objectOf(item)[method]), objectOf(operation), faults);
     }
   }
@@ -35,14 +35,14 @@ function compareOperations(
   after: JsonObject,
   faults: string[],
 ): void {
-  if (before['operationId'] !== after['operationId']) faults.push(`${where}: the operationId is another`);
+  if (before['operationId'] !== after['operationId']) faults.push(`${where}: the operationId changed`);
   compareSecurity(documents, where, before, after, faults);
   compareParameters(documents, where, before, after, faults);
   compareBodies(documents, where, before, after, faults);
   const [old, now] = [objectOf(before['responses']), objectOf(after['responses'])];
   for (const [status, response] of Object.entries(old)) {
     if (!(status in now)) {
-      faults.push(`${where}: the response ${status} is gone`);
+      faults.push(`${where}: the response ${status} was removed`);
       continue;
     }
     const [was, is] = [resolved(documents.before, response), resolved(documents.after, now[status])];
@@ -51,7 +51,7 @@ function compareOperations(
   }
 }
 
-/** Whoever could call before can call now: none of the ways to authenticate is gone. */
+/** Every earlier authentication scheme must still be accepted. */
 function compareSecurity(
   documents: Documents,
   where: string,
@@ -59,13 +59,13 @@ function compareSecurity(
   after: JsonObject,
   faults: string[],
 ): void {
-  const waysOf = (document: JsonObject, operation: JsonObject): readonly string[] => {
-    const ways = listOf(operation['security'] ?? document['security']);
-    return (ways.length === 0 ? [{}] : ways).map((way) => JSON.stringify(way));
+  const schemesOf = (document: JsonObject, operation: JsonObject): readonly string[] => {
+    const schemes = listOf(operation['security'] ?? document['security']);
+    return (schemes.length === 0 ? [{}] : schemes).map((scheme) => JSON.stringify(scheme));
   };
-  const now = waysOf(documents.after, after);
-  const removed = waysOf(documents.before, before).filter((way) => !now.includes(way) && !now.includes('{}'));
-  if (removed.length > 0) faults.push(`${where}: the security ${removed.join(', ')} is gone`);
+  const now = schemesOf(documents.after, after);
+  const removed = schemesOf(documents.before, before).filter((scheme) => !now.includes(scheme) && !now.includes('{}'));
+  if (removed.length > 0) faults.push(`${where}: the security ${removed.join(', ')} was removed`);
 }
 
 function compareParameters(
@@ -79,7 +79,7 @@ function compareParameters(
   for (const [name, parameter] of old) {
     const same = now.get(name);
     if (!same) {
-      faults.push(`${where}: the parameter ${name} is gone`);
+      faults.push(`${where}: the parameter ${name} was removed`);
       continue;
     }
     const comparison = { ...documents, direction: 'request' as const, faults, seen: new Set<string>() };
@@ -87,7 +87,7 @@ function compareParameters(
   }
   for (const [name, parameter] of now) {
     if (parameter['required'] === true && old.get(name)?.['required'] !== true) {
-      faults.push(`${where}: the parameter ${name} is required now`);
+      faults.push(`${where}: the parameter ${name} is now required`);
     }
   }
 }
@@ -106,7 +106,7 @@ function compareBodies(
 ): void {
   const old = resolved(documents.before, before['requestBody']);
   const now = resolved(documents.after, after['requestBody']);
-  if (now['required'] === true && old['required'] !== true) faults.push(`${where}: a body is required now`);
+  if (now['required'] === true && old['required'] !== true) faults.push(`${where}: a body is now required`);
   compareContent(documents, 'request', `${where} body`, old, now, faults);
 }
 
@@ -121,7 +121,7 @@ function compareContent(
   const now = objectOf(after['content']);
   for (const [type, media] of Object.entries(objectOf(before['content']))) {
     if (!(type in now)) {
-      faults.push(`${where}: the content type ${type} is gone`);
+      faults.push(`${where}: the content type ${type} was removed`);
       continue;
     }
     const comparison = { ...documents, direction, faults, seen: new Set<string>() };
@@ -139,7 +139,7 @@ function compareHeaders(
   const now = objectOf(after['headers']);
   for (const [name, header] of Object.entries(objectOf(before['headers']))) {
     if (!(name in now)) {
-      faults.push(`${where}: the header ${name} is gone`);
+      faults.push(`${where}: the header ${name} was removed`);
       continue;
     }
     const [was, is] = [resolved(documents.before, header), resolved(documents.after, now[name])];

@@ -1,12 +1,12 @@
-/** A JSON object, as it was parsed. */
+/** A parsed JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The value if it is a JSON object, and otherwise an empty one. */
+/** Returns the value if it is a JSON object, otherwise an empty object. */
 export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The value if it is a list, and otherwise an empty one. */
+/** Returns the value if it is an array, otherwise an empty array. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
@@ -15,7 +15,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Follows `$ref` within a document, as often as one leads to another. */
+/** Resolves `$ref` within a document, including chains of references. */
 export function resolved(document: JsonObject, value: unknown): JsonObject {
   let object = objectOf(value);
   for (let hops = 0; typeof object['$ref'] === 'string' && hops < 32; hops += 1) {

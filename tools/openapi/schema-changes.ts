@@ -1,15 +1,15 @@
 import { listOf, objectOf, resolved, type JsonObject } from './json.js';
 
-/** Who writes the values of a schema: the caller, or the service. */
+/** Whether the client or the service writes the values of a schema. */
 export type Direction = 'request' | 'response';
 
-/** Two documents, one direction, and what was found so far. */
+/** The documents to compare, and the breaking changes found so far. */
 export interface Comparison {
   readonly before: JsonObject;
   readonly after: JsonObject;
   readonly direction: Direction;
   readonly faults: string[];
-  /** Pairs of schemas that are being compared, so that one that contains itself ends. */
+  /** Pairs of schemas that are being compared, which ends the recursion of recursive schemas. */
   readonly seen: Set<string>;
 }
 
@@ -18,8 +18,8 @@ const UPPER_BOUNDS = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'm
 const ALTERNATIVES = ['allOf', 'anyOf', 'oneOf'];
 
 /**
- * Notes what of a schema would break a client that was written for the one before. A request may come to allow more,
- * an answer may come to hold more; neither may do with less.
+ * Records the changes of a schema that break clients of the earlier one. A request schema may accept more, and a response
+ * schema may contain more, but never less.
  */
 export function compareSchemas(comparison: Comparison, where: string, before: unknown, after: unknown): void {
   const pair = JSON.stringify([before, after]);
@@ -42,13 +42,13 @@ function compareTypes({ direction, faults }: Comparison, where: string, before: 
   const [old, now] = [typesOf(before), typesOf(after)];
   const dropped = old.filter((type) => !now.includes(type) && !(type === 'integer' && now.includes('number')));
   const gained = now.filter((type) => !old.includes(type));
-  if (dropped.length > 0 && now.length > 0) faults.push(`${where}: the type ${dropped.join(', ')} is gone`);
-  else if (direction === 'request' && old.length === 0 && now.length > 0) faults.push(`${where}: a type came`);
+  if (dropped.length > 0 && now.length > 0) faults.push(`${where}: the type ${dropped.join(', ')} was removed`);
+  else if (direction === 'request' && old.length === 0 && now.length > 0) faults.push(`${where}: a type was added`);
   else if (direction === 'response' && (gained.length > 0 || now.length < old.length)) {
     faults.push(`${where}: the type is wider (${now.join(', ') || 'any'})`);
   }
   if (before['format'] !== after['format'] && (direction === 'response' || after['format'] !== undefined)) {
-    faults.push(`${where}: the format is another (${String(after['format'])})`);
+    faults.push(`${where}: the format changed (${String(after['format'])})`);
   }
 }
 
@@ -61,15 +61,15 @@ function typesOf(schema: JsonObject): readonly string[] {
 function compareEnums({ direction, faults }: Comparison, where: string, before: JsonObject, after: JsonObject): void {
   const [old, now] = [before['enum'], after['enum']];
   if (!Array.isArray(old)) {
-    if (Array.isArray(now) && direction === 'request') faults.push(`${where}: a list of allowed values came`);
+    if (Array.isArray(now) && direction === 'request') faults.push(`${where}: a list of allowed values was added`);
     return;
   }
   if (!Array.isArray(now)) {
-    if (direction === 'response') faults.push(`${where}: the list of values is gone`);
+    if (direction === 'response') faults.push(`${where}: the list of values was removed`);
     return;
   }
   for (const value of old) {
-    if (!now.includes(value)) faults.push(`${where}: the value ${JSON.stringify(value)} is gone`);
+    if (!now.includes(value)) faults.push(`${where}: the value ${JSON.stringify(value)} was removed`);
   }
 }
 
@@ -79,7 +79,7 @@ function compareProperties(comparison: Comparison, where: string, before: JsonOb
   const [needed, needs] = [listOf(before['required']), listOf(after['required'])];
   for (const [name, schema] of Object.entries(old)) {
     if (name in now) compareSchemas(comparison, `${where}.${name}`, schema, now[name]);
-    else faults.push(`${where}.${name}: the field is gone`);
+    else faults.push(`${where}.${name}: the field was removed`);
   }
   const broken =
     direction === 'request'
@@ -87,11 +87,11 @@ function compareProperties(comparison: Comparison, where: string, before: JsonOb
       : needed.filter((name) => !needs.includes(name));
   for (const name of broken.filter((one) => direction === 'request' || String(one) in now)) {
     faults.push(
-      `${where}.${String(name)}: the field ${direction === 'request' ? 'is required now' : 'may be missing now'}`,
+      `${where}.${String(name)}: the field ${direction === 'request' ? 'is now required' : 'is now optional'}`,
     );
   }
   if (direction === 'request' && before['additionalProperties'] !== false && after['additionalProperties'] === false) {
-    faults.push(`${where}: other fields are refused now`);
+    faults.push(`${where}: other fields are now refused`);
   }
 }
 
@@ -105,7 +105,7 @@ function compareBounds({ faults }: Comparison, where: string, before: JsonObject
   for (const word of LOWER_BOUNDS) narrower(word, (old, now) => now > old);
   for (const word of UPPER_BOUNDS) narrower(word, (old, now) => now < old);
   if (after['pattern'] !== undefined && after['pattern'] !== before['pattern']) {
-    faults.push(`${where}: the pattern is another`);
+    faults.push(`${where}: the pattern changed`);
   }
 }
 

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { ClientsModule, Transport, type ClientProvider } from '@nestjs/microservices';
 import { CONNECTION, TranscriptsClient } from './transcripts-client.js';
 
-/** `MESSAGE_TRANSPORT` and the address of the service, by the names that the service itself uses. */
+/** Reads the transport and the address from the environment variables of the service. */
 function connection(): ClientProvider {
   const { MESSAGE_TRANSPORT, MESSAGE_HOST = '127.0.0.1', MESSAGE_PORT = '3001', NATS_URL } = process.env;
   return MESSAGE_TRANSPORT === 'nats'

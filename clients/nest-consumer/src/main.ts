@@ -1,9 +1,8 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { lastValueFrom, tap } from 'rxjs';
-import { isRefusal, type TranscriptsEvent } from './answer.js';
 import { AppModule } from './app.module.js';
-import { TranscriptsClient } from './transcripts-client.js';
+import { isServiceError, TranscriptsClient, type TranscriptsEvent } from './transcripts-client.js';
 
 const { API_KEY } = process.env;
 const [, , id, limit = '5'] = process.argv;
@@ -38,7 +37,7 @@ async function main(apiKey: string, channel: string): Promise<void> {
         .pipe(tap(show)),
     );
   } catch (error) {
-    const reason = isRefusal(error) ? `${error.error.code}: ${error.error.message}` : String(error);
+    const reason = isServiceError(error) ? `${error.error.code}: ${error.error.message}` : String(error);
     process.stderr.write(`${reason}\n`);
     process.exitCode = 1;
   } finally {

@@ -13,35 +13,35 @@ export type Usage = components['schemas']['Usage'];
 const STREAMED = 'application/x-ndjson';
 
 export interface ClientOptions {
-  /** Where the service is, such as `https://transcripts.example.com`. */
+  /** The URL of the service, such as `https://transcripts.example.com`. */
   baseUrl: string;
-  /** An API key of an organization: `ctk_…`. */
+  /** An API key: `ctk_…`. */
   apiKey: string;
-  /** Another `fetch` than the platform's own. */
+  /** Replaces the global `fetch`. */
   fetch?: (request: Request) => Promise<Response>;
 }
 
 export interface TranscriptsOptions {
-  /** How many of the newest uploads; 25 when it is not given, and 100 at most. */
+  /** The number of newest uploads; 25 by default, at most 100. */
   limit?: number;
   /** Language codes in order of preference. */
   languages?: readonly string[];
-  /** Ends the call early. What was fetched by then is charged. */
+  /** Cancels the call. Transcripts fetched before that are charged. */
   signal?: AbortSignal;
 }
 
 export interface ChannelTranscriptsClient {
-  /** The transcripts of a channel's newest uploads, when all of them are there. Throws ChannelTranscriptsError. */
+  /** Returns the transcripts of a channel's newest uploads. Throws ChannelTranscriptsError. */
   transcripts(channel: string, options?: TranscriptsOptions): Promise<ChannelTranscripts>;
-  /** The same as events, each as soon as it is ready. Throws ChannelTranscriptsError before the first one. */
+  /** Yields the same as events, each as soon as it is available. Throws ChannelTranscriptsError before the first one. */
   events(channel: string, options?: TranscriptsOptions): AsyncGenerator<TranscriptsEvent, void, undefined>;
-  /** What the organization has used of its quota. Throws ChannelTranscriptsError. */
+  /** Returns the quota of the organization and its use. Throws ChannelTranscriptsError. */
   usage(options?: { signal?: AbortSignal }): Promise<Usage>;
-  /** Every operation by its path, typed; answers with `data` or `error` and throws for neither. */
+  /** Typed access to every operation by its path; returns `data` or `error`, and throws for neither. */
   readonly http: Client<paths, 'application/json'>;
 }
 
-/** A client of the service; it tries nothing again by itself. */
+/** Creates a client of the service. It does not retry. */
 export function createChannelTranscriptsClient({ baseUrl, apiKey, fetch }: ClientOptions): ChannelTranscriptsClient {
   const headers = { Authorization: `Bearer ${apiKey}` };
   const http = createClient<paths, 'application/json'>({ baseUrl, headers, ...(fetch && { fetch }) });
@@ -74,7 +74,7 @@ async function* events(
   if (!data) throw errorOf(response, error);
   if (!response.headers.get('Content-Type')?.startsWith(STREAMED)) {
     await data.cancel();
-    throw new Error('This service does not stream: it is older than version 1.1.0 of the interface.');
+    throw new Error('This service does not support streaming, which requires version 1.1.0 of the API.');
   }
   yield* readEvents(data);
 }

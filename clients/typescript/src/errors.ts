@@ -2,10 +2,10 @@ import type { components } from './schema.js';
 
 type ErrorBody = components['schemas']['Error'];
 
-/** Every code that the service gives; one that is newer than this client is possible all the same. */
+/** The error codes of the service. Later versions may add codes. */
 export type ErrorCode = ErrorBody['code'];
 
-/** What stands beside `code` and `message`, for the codes that say more. */
+/** The additional fields of the codes that have any. */
 export interface ErrorFields {
   invalid_request: { details: components['schemas']['InvalidField'][] };
   plan_limit_exceeded: {
@@ -21,7 +21,7 @@ export interface ErrorFields {
 
 type FieldsOf<Code> = Code extends keyof ErrorFields ? ErrorFields[Code] : Record<string, unknown>;
 
-/** A call that the service refused or could not answer. Decide by `code` and `retryable`, never by the message. */
+/** The error of a failed call. Base decisions on `code` and `retryable`, never on the message. */
 export class ChannelTranscriptsError<Code extends string = string> extends Error {
   override readonly name = 'ChannelTranscriptsError';
 
@@ -29,22 +29,22 @@ export class ChannelTranscriptsError<Code extends string = string> extends Error
     message: string,
     /** The HTTP status. */
     readonly status: number,
-    /** Stable; `unexpected_answer` when the answer was not the service's, but perhaps a proxy's. */
+    /** Stable; `unexpected_answer` when the response is not from the service, but for example from a proxy. */
     readonly code: Code,
-    /** Whether the same call can succeed later. */
+    /** Whether a retry can succeed. */
     readonly retryable: boolean,
-    /** Leads to the request in the log of the service. */
+    /** Identifies the request in the log of the service. */
     readonly requestId: string | undefined,
-    /** How long to wait before the next try, if the service said so. */
+    /** Seconds to wait before a retry, if the service sent them. */
     readonly retryAfterSeconds: number | undefined,
-    /** What stands beside `code` and `message` in the body. */
+    /** The additional fields of the error body. */
     readonly fields: FieldsOf<Code>,
   ) {
     super(message);
   }
 }
 
-/** Whether something that was thrown is the error with this code; then its `fields` are those of the code. */
+/** Whether a thrown value is an error with this code; its `fields` then have the type of the code. */
 export function isErrorWithCode<Code extends ErrorCode>(
   error: unknown,
   code: Code,
@@ -52,7 +52,7 @@ export function isErrorWithCode<Code extends ErrorCode>(
   return error instanceof ChannelTranscriptsError && error.code === code;
 }
 
-/** The error that an answer tells, read from its parsed body. */
+/** Converts the parsed body of an error response to an error. */
 export function errorOf(response: Response, body: unknown): ChannelTranscriptsError {
   const { status, headers } = response;
   const { code, message, retryable, requestId, ...fields } = objectOf(objectOf(body)['error']);
@@ -62,7 +62,7 @@ export function errorOf(response: Response, body: unknown): ChannelTranscriptsEr
   if (typeof code === 'string' && typeof message === 'string') {
     return new ChannelTranscriptsError(message, status, code, retryable === true, id, retryAfterSeconds, fields);
   }
-  const text = `The answer (${status}) has not the form of this service: is the base URL right?`;
+  const text = `The response (status ${status}) is not from this service. Check the base URL.`;
   return new ChannelTranscriptsError(text, status, 'unexpected_answer', status >= 500, id, retryAfterSeconds, {});
 }
 

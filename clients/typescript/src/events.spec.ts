@@ -28,32 +28,32 @@ const EVENTS: TranscriptsEvent[] = [
 ];
 const LINES = EVENTS.map((event) => `${JSON.stringify(event)}\n`);
 
-/** A body that arrives in pieces, and whether its reader has given it up. */
-function bodyOf(pieces: readonly Uint8Array[]): { body: ReadableStream<Uint8Array>; givenUp: () => boolean } {
-  const left = [...pieces];
+/** A body that arrives in chunks, and whether its reader has cancelled it. */
+function bodyOf(chunks: readonly Uint8Array[]): { body: ReadableStream<Uint8Array>; isCancelled: () => boolean } {
+  const remaining = [...chunks];
   let cancelled = false;
   const body = new ReadableStream<Uint8Array>({
     pull: (controller) => {
-      const piece = left.shift();
-      if (piece) controller.enqueue(piece);
+      const chunk = remaining.shift();
+      if (chunk) controller.enqueue(chunk);
       else controller.close();
     },
     cancel: () => void (cancelled = true),
   });
-  return { body, givenUp: () => cancelled };
+  return { body, isCancelled: () => cancelled };
 }
 
 async function read(text: string, cuts: readonly number[] = []): Promise<TranscriptsEvent[]> {
   const bytes = new TextEncoder().encode(text);
   const ends = [...new Set(cuts.map((cut) => cut % bytes.length))].sort((one, other) => one - other);
-  const pieces = [...ends, bytes.length].map((end, index) => bytes.slice(ends[index - 1] ?? 0, end));
+  const chunks = [...ends, bytes.length].map((end, index) => bytes.slice(ends[index - 1] ?? 0, end));
   const events: TranscriptsEvent[] = [];
-  for await (const event of readEvents(bodyOf(pieces).body)) events.push(event);
+  for await (const event of readEvents(bodyOf(chunks).body)) events.push(event);
   return events;
 }
 
-describe('the events of a streamed answer', () => {
-  it('are read the same wherever the network cuts the body', async () => {
+describe('readEvents', () => {
+  it('yields the same events however the body is split into chunks', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(), { maxLength: 12 }), async (cuts) => {
         expect(await read(LINES.join(''), cuts)).toEqual(EVENTS);
@@ -61,20 +61,20 @@ describe('the events of a streamed answer', () => {
     );
   });
 
-  it('are read without a line end at the end, and past blank lines and events that are not known', async () => {
+  it('accepts a missing last line end, and skips blank lines and unknown events', async () => {
     expect(await read(`\n${LINES.join('\n')}`.trimEnd())).toEqual(EVENTS);
     expect(await read(['{"type":"progress","progress":1}\n', '[]\n', 'null\n', ...LINES].join(''))).toEqual(EVENTS);
   });
 
-  it('are no whole answer without their summary', async () => {
+  it('throws when the summary is missing', async () => {
     await expect(read(LINES.slice(0, 2).join(''))).rejects.toThrow('ended before its summary');
     await expect(read('')).rejects.toThrow('ended before its summary');
     await expect(read(LINES.join('').slice(0, -8))).rejects.toThrow();
   });
 
-  it('end the request when their reader leaves the loop', async () => {
-    const { body, givenUp } = bodyOf(LINES.map((line) => new TextEncoder().encode(line)));
+  it('cancels the request when the loop is left', async () => {
+    const { body, isCancelled } = bodyOf(LINES.map((line) => new TextEncoder().encode(line)));
     for await (const event of readEvents(body)) if (event.type === 'channel') break;
-    expect(givenUp()).toBe(true);
+    expect(isCancelled()).toBe(true);
   });
 });

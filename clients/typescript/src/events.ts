@@ -1,6 +1,6 @@
 import type { components } from './schema.js';
 
-/** A line of the streamed form, in the order in which they come: `channel`, each `result` as it is ready, `summary`. */
+/** One line of an NDJSON response: first `channel`, then each `result` as it finishes, last `summary`. */
 export type TranscriptsEvent =
   | { type: 'channel'; channel: components['schemas']['Channel'] }
   | { type: 'result'; result: components['schemas']['VideoTranscript'] }
@@ -9,10 +9,10 @@ export type TranscriptsEvent =
 const TYPES = ['channel', 'result', 'summary'] as const;
 
 /**
- * Reads events from a body of `application/x-ndjson` as they come. Events of a type that is not known are passed over,
- * because later versions of the service may send more. Leaving the loop early ends the request.
+ * Yields the events of an `application/x-ndjson` body as they arrive. Unknown types are skipped, because later versions
+ * of the service may add types. Leaving the loop early cancels the request.
  *
- * @throws Error when the body ends before its summary, or a line is no JSON
+ * @throws Error when the body ends before its summary, or a line is not JSON
  */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<TranscriptsEvent, void, undefined> {
   let ended = false;
@@ -22,7 +22,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
     ended = event.type === 'summary';
     yield event;
   }
-  if (!ended) throw new Error('The answer was cut short: it ended before its summary.');
+  if (!ended) throw new Error('The response is incomplete: it ended before its summary.');
 }
 
 async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * The transcripts of a channel's newest uploads
-         * @description Takes the newest uploads of a YouTube channel (videos, Shorts and past live streams) and returns a transcript for each, with a status of its own: one video's failure never fails the call. Costs one count of the organization's monthly quota for each transcript that is successful and not cached; needs the Pro plan. Before anything is fetched the call reserves what it could cost at most, or is refused with 402. A call has a deadline: what has not arrived by then is an entry with `upstream_timeout`, what arrived is kept. There is no cursor, page or offset, and a parameter that is not named here is refused.
+         * @description Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live streams). The failure of one video never fails the call. Requires the Pro plan. Each transcript that is successful and not cached counts against the organization's monthly quota. The call first reserves quota for every video that it may have to fetch, and is refused with 402 when the quota is too small. Videos that have not arrived by the deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and unknown parameters are refused.
          */
         get: operations["getChannelTranscripts"];
         put?: never;
@@ -31,7 +31,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The organization's quota in the current month */
+        /**
+         * Retrieve quota usage
+         * @description Returns how much of its monthly quota the organization has used. Available on every plan, and free.
+         */
         get: operations["getUsage"];
         put?: never;
         post?: never;
@@ -48,10 +51,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the organizations, the oldest first */
+        /** List organizations */
         get: operations["listOrganizations"];
         put?: never;
-        /** Make an organization */
+        /** Create an organization */
         post: operations["createOrganization"];
         delete?: never;
         options?: never;
@@ -66,20 +69,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Look at an organization */
+        /** Retrieve an organization */
         get: operations["getOrganization"];
         put?: never;
         post?: never;
         /**
          * Delete an organization
-         * @description Its keys are refused from the next call on. Calls that run are settled; its settled calls are kept.
+         * @description Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the usage of the organization remains available by its ID.
          */
         delete: operations["deleteOrganization"];
         options?: never;
         head?: never;
         /**
-         * Change the plan or the monthly limit of an organization
-         * @description In force for the next call; calls that run are charged in full.
+         * Update the plan or the monthly limit of an organization
+         * @description Takes effect with the next call. Running calls are charged in full.
          */
         patch: operations["changeOrganization"];
         trace?: never;
@@ -91,10 +94,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the keys of an organization, the oldest first */
+        /** List the API keys of an organization */
         get: operations["listKeys"];
         put?: never;
-        /** Issue a key; it is shown this once */
+        /**
+         * Issue an API key
+         * @description The response contains the key, which cannot be retrieved later.
+         */
         post: operations["issueKey"];
         delete?: never;
         options?: never;
@@ -111,7 +117,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Issue a key in place of another, which lives on for a grace period */
+        /**
+         * Rotate an API key
+         * @description Issues a key that replaces another, with the same name and lifetime. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
+         */
         post: operations["rotateKey"];
         delete?: never;
         options?: never;
@@ -130,8 +139,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke a key
-         * @description It is refused from the next call on. Revoking it again changes nothing. A key in whose place it was issued is not revoked with it: `stillValid` names those whose grace period has not ended.
+         * Revoke an API key
+         * @description The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
          */
         delete: operations["revokeKey"];
         options?: never;
@@ -147,8 +156,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * An organization's quota in the current month, and on demand whether every month adds up
-         * @description Answers for a deleted organization too, so that its last months can be invoiced (`verify=true`).
+         * Retrieve the quota usage of an organization
+         * @description Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the sum of its settled calls. The usage of a deleted organization remains available, for invoicing.
          */
         get: operations["getOrganizationUsage"];
         put?: never;
@@ -168,7 +177,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Remove the months that are older than `USAGE_RETENTION_MONTHS`, with their calls */
+        /**
+         * Prune old usage
+         * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.
+         */
         post: operations["pruneUsage"];
         delete?: never;
         options?: never;
@@ -183,7 +195,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process answers; touches nothing else */
+        /**
+         * Check liveness
+         * @description Responds while the process runs, without checking any dependency.
+         */
         get: operations["getLive"];
         put?: never;
         post?: never;
@@ -200,7 +215,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether requests can be served; names each dependency */
+        /**
+         * Check readiness
+         * @description Checks whether the service can serve requests, and reports the state of each dependency.
+         */
         get: operations["getReady"];
         put?: never;
         post?: never;
@@ -217,7 +235,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures of this process in the text format of Prometheus; open unless `METRICS_TOKEN` is set */
+        /**
+         * Retrieve metrics
+         * @description Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.
+         */
         get: operations["getMetrics"];
         put?: never;
         post?: never;
@@ -233,66 +254,66 @@ export interface components {
     schemas: {
         InvalidField: {
             /**
-             * @description The parameter that is wrong.
+             * @description The name of the invalid parameter or body field.
              * @example limit
              */
             field: string;
-            /** @description What is wrong with it and what would be right. */
+            /** @description Why the value is invalid and which values are valid. */
             message: string;
         };
         Error: {
             /**
-             * @description Stable; see docs/errors.md.
+             * @description A stable error code. docs/errors.md describes each.
              * @enum {string}
              */
             code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "not_found" | "method_not_allowed" | "conflict" | "rate_limited" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout";
-            /** @description A sentence for people; it may change. */
+            /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
-            /** @description Whether the same call can succeed later. */
+            /** @description Whether the same request can succeed later. */
             retryable: boolean;
-            /** @description Leads to this request in the log of the service; also in `X-Request-Id`. */
+            /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
             requestId: string;
-            /** @description With `invalid_request`: each parameter that is wrong. */
+            /** @description With `invalid_request`: every invalid parameter or body field. */
             details?: components["schemas"]["InvalidField"][];
-            /** @description With `plan_limit_exceeded`: transcripts a month. */
+            /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
             limit?: number;
-            /** @description With `plan_limit_exceeded`: charged this month. */
+            /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
             used?: number;
-            /** @description With `plan_limit_exceeded`: held for calls that are under way. */
+            /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
             reserved?: number;
-            /** @description With `plan_limit_exceeded`: what this call could have cost. */
+            /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
             required?: number;
             /**
              * Format: date-time
-             * @description With `plan_limit_exceeded`: when the next month begins (UTC).
+             * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
              */
             resetAt?: string;
-            /** @description With `plan_limit_exceeded`: whose quota it is. */
+            /** @description With `plan_limit_exceeded`: what the limit applies to; always `organization`. */
             scope?: string;
-            /** @description With `feature_not_in_plan`: what the plan lacks. */
+            /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
             feature?: string;
-            /** @description With `feature_not_in_plan`: the plan of the organization. */
+            /** @description With `feature_not_in_plan`: the current plan of the organization. */
             plan?: string;
-            /** @description With `feature_not_in_plan`: the smallest plan that has the feature. */
+            /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
             requiredPlan?: string;
         };
         ErrorAnswer: {
-            /** @description What went wrong. */
+            /** @description The error. */
             error: components["schemas"]["Error"];
         };
         Channel: {
             /**
-             * @description The channel ID of the platform.
-             * @example UCh4rb0urL1ghtW0rksh0p00
+             * @description The YouTube channel ID.
+             * @example UCharbourlight__________
              */
             id: string;
             /**
-             * @description The name that the channel shows.
+             * @description The display name of the channel.
              * @example Harbour Light Workshop
              */
             name: string;
             /**
-             * @description The handle with its @; null for the rare channel that has none.
+             * @description The handle, including the `@`. Null for the rare channel without one.
              * @example @harbourlight
              */
             handle: string | null;
@@ -300,23 +321,23 @@ export interface components {
         Segment: {
             /**
              * @description Plain text, never empty.
-             * @example Good morning from the harbour.
+             * @example Good morning from the boatyard.
              */
             text: string;
             /**
-             * @description Seconds from the beginning of the video.
+             * @description Start time in seconds.
              * @example 0.24
              */
             start: number;
             /**
-             * @description Seconds on screen; lines can overlap.
+             * @description Time on screen in seconds. Segments can overlap.
              * @example 3.12
              */
             duration: number;
         };
         CaptionTrack: {
             /**
-             * @description The BCP 47 code of the platform.
+             * @description The language of the track, as the BCP 47 code that YouTube uses.
              * @example en
              */
             languageCode: string;
@@ -326,96 +347,101 @@ export interface components {
              */
             name: string;
             /**
-             * @description Made by speech recognition.
+             * @description Whether the track was generated by speech recognition.
              * @example false
              */
             generated: boolean;
         };
         VideoMetadata: {
             /**
-             * @description Null when the platform shows none.
-             * @example Planking a small boat
+             * @description The title. Null when YouTube lists the video without one.
+             * @example We rebuilt a 1962 dinghy from the keel up
              */
             title: string | null;
             /**
-             * @description The page of the video.
-             * @example https://www.youtube.com/watch?v=hb0000000A1
+             * @description The URL of the video.
+             * @example https://www.youtube.com/watch?v=hl-dinghy__
              */
             url: string;
             /**
              * Format: date-time
-             * @description The exact time of publication in UTC, or null: it is never guessed from what the list shows.
-             * @example 2026-05-21T11:22:05Z
+             * @description The exact time of publication (UTC). Null when YouTube gives no exact time; it is never estimated.
+             * @example 2026-10-31T19:00:00Z
              */
             publishedAt: string | null;
             /**
-             * @description The age as the platform shows it.
-             * @example 4 months ago
+             * @description The age of the video as YouTube displays it.
+             * @example 17 hours ago
              */
             publishedText: string | null;
             /**
-             * @description Length in seconds.
+             * @description The length in seconds.
              * @example 612
              */
             durationSeconds: number | null;
             /**
-             * @description Views: exact when the video itself was read, else as the list rounds them.
-             * @example 1234
+             * @description The number of views: exact when the video itself was read, otherwise rounded as in the list of uploads.
+             * @example 1214330
              */
             viewCount: number | null;
             /**
-             * @description The address of a still picture.
-             * @example https://i.ytimg.com/vi/hb0000000A1/hqdefault.jpg
+             * @description The URL of the thumbnail image.
+             * @example https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg
              */
             thumbnailUrl: string | null;
             /**
-             * @description `live` is running now, `upcoming` is announced; a past live stream is a `video`. Null when the platform does not tell.
+             * @description The kind of upload. `live` is a stream that is running now, `upcoming` a scheduled stream or premiere; a past live stream is a `video`. Null when YouTube does not state it.
              * @example video
              * @enum {string|null}
              */
             kind: "video" | "short" | "live" | "upcoming" | null;
-            /** @description Every caption track that the video has; null when they could not be seen. */
+            /** @description Every caption track of the video. Null when the tracks could not be read. */
             captionTracks: components["schemas"]["CaptionTrack"][] | null;
         };
         VideoError: {
             /**
-             * @description Why this video has no transcript here. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the languages asked for. `video_unavailable`: This video was removed or is not available. `video_private`: This video is private. `video_members_only`: This video is for the channel's members only. `video_age_restricted`: This video is age-restricted and cannot be read without signing in. `video_not_live_yet`: This video is announced and has not started yet. `video_live`: This video is live at the moment; captions come after it has ended. `upstream_blocked`: The platform refused to answer this service. Try again later. `upstream_timeout`: The transcript did not arrive before the deadline of this call. `upstream_failure`: The platform answered in a way that could not be read. Try again later.
+             * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
              * @example transcript_unavailable
              * @enum {string}
              */
             code: "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_blocked" | "upstream_timeout" | "upstream_failure";
             /**
-             * @description A sentence for people.
+             * @description A message for developers. Its wording may change; match on `code` instead.
              * @example This video has no captions.
              */
             message: string;
             /**
-             * @description Whether asking again later can help.
+             * @description Whether a later request can succeed for this video.
              * @example false
              */
             retryable: boolean;
         };
         VideoTranscript: {
             /**
-             * @description The video ID of the platform.
-             * @example hb0000000A1
+             * @description The YouTube video ID.
+             * @example hl-dinghy__
              */
             videoId: string;
             /**
-             * @description Whether `transcript` holds one.
+             * @description Whether the entry has a transcript.
              * @example true
              */
             ok: boolean;
-            /** @description What is known of the video beside its transcript. */
+            /** @description The metadata of the video. A value that YouTube does not give is null. */
             metadata: components["schemas"]["VideoMetadata"];
             /**
-             * @description Segments in order of `start` by language code; empty when `ok` is false.
+             * @description Segments ordered by `start`, by language code. Empty when `ok` is false.
              * @example {
              *       "en": [
              *         {
-             *           "text": "Good morning from the harbour.",
+             *           "text": "Good morning from the boatyard.",
              *           "start": 0.24,
              *           "duration": 3.12
+             *         },
+             *         {
+             *           "text": "This little dinghy was built in 1962.",
+             *           "start": 3.4,
+             *           "duration": 2.9
              *         }
              *       ]
              *     }
@@ -424,66 +450,66 @@ export interface components {
                 [key: string]: components["schemas"]["Segment"][];
             };
             /**
-             * @description True when the transcript came without a fetch made for this call, and so cost nothing.
+             * @description True when the transcript was not fetched for this request, and therefore not charged.
              * @example false
              */
             cached: boolean;
-            /** @description Exists exactly when `ok` is false. */
+            /** @description Present exactly when `ok` is false. */
             error?: components["schemas"]["VideoError"];
         };
         Summary: {
             /**
-             * @description Entries in `results`.
+             * @description The number of entries in `results`.
              * @example 2
              */
             total: number;
             /**
-             * @description `cached` + `fetched`.
+             * @description Entries with a transcript: `cached` + `fetched`.
              * @example 1
              */
             succeeded: number;
             /**
-             * @description `total` - `succeeded`.
+             * @description Entries without a transcript: `total` - `succeeded`.
              * @example 1
              */
             failed: number;
             /**
-             * @description Transcripts that cost nothing.
+             * @description Transcripts that were not fetched for this request. They are free.
              * @example 0
              */
             cached: number;
             /**
-             * @description Transcripts fetched for this call: what it cost of the quota.
+             * @description Transcripts fetched for this request: the number charged to the monthly quota.
              * @example 1
              */
             fetched: number;
         };
         ChannelTranscripts: {
-            /** @description The channel that the reference led to. */
+            /** @description The channel. */
             channel: components["schemas"]["Channel"];
-            /** @description The newest uploads, newest first, each with a status of its own. */
+            /** @description The most recent uploads, newest first, each with its own status. */
             results: components["schemas"]["VideoTranscript"][];
-            /** @description Counts over `results`. */
+            /** @description Totals over `results`. */
             summary: components["schemas"]["Summary"];
         };
         UsagePeriod: {
             /**
              * Format: date-time
-             * @description The first moment of the month (UTC).
+             * @description The start of the month (UTC).
              * @example 2026-11-01T00:00:00.000Z
              */
             start: string;
             /**
              * Format: date-time
-             * @description The first moment of the next month (UTC).
+             * @description The start of the next month (UTC), when the quota resets.
              * @example 2026-12-01T00:00:00.000Z
              */
             end: string;
         };
         Usage: {
             /**
-             * @description The id of the organization whose quota it is.
-             * @example org_7Zk2mQ9xR4tB
+             * @description The ID of the organization.
+             * @example org_0a1b2c3d4e5f6a7b8c9d0e1f
              */
             organization: string;
             /**
@@ -492,10 +518,10 @@ export interface components {
              * @enum {string}
              */
             plan: "free" | "pro";
-            /** @description The calendar month in UTC that the counts are of. */
+            /** @description The calendar month (UTC) that the counts apply to. */
             period: components["schemas"]["UsagePeriod"];
             /**
-             * @description Transcripts a month.
+             * @description The number of transcripts that the organization can fetch per month.
              * @example 5000
              */
             limit: number;
@@ -505,322 +531,340 @@ export interface components {
              */
             used: number;
             /**
-             * @description Transcripts held for calls that are under way.
+             * @description Transcripts reserved by requests in progress.
              * @example 25
              */
             reserved: number;
             /**
-             * @description What a call can still reserve.
+             * @description Transcripts that can still be reserved this month.
              * @example 4855
              */
             remaining: number;
         };
         Organization: {
-            /** @description Its id. */
+            /** @description The ID of the organization. */
             id: string;
-            /** @description What it is called; several can have one name. */
+            /** @description The name. Names need not be unique. */
             name: string;
             /**
-             * @description Its plan.
+             * @description The plan.
              * @enum {string}
              */
             plan: "free" | "pro";
-            /** @description Transcripts a month; null follows the plan. */
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
             monthlyLimit: number | null;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description When the organization was created.
              */
             createdAt: string;
         };
         NewOrganizationBody: {
             /**
-             * @description What it is called.
+             * @description The name. Names need not be unique.
              * @example Acme
              */
             name: string;
             /**
-             * @description Its plan.
+             * @description The plan.
              * @example pro
              * @enum {string}
              */
             plan: "free" | "pro";
             /**
-             * @description Transcripts a month, in place of the plan's; null follows the plan.
+             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
              * @example 20000
              */
             monthlyLimit?: number | null;
         };
         OrganizationsPage: {
-            /** @description The oldest first. */
+            /** @description The organizations, oldest first. */
             organizations: components["schemas"]["Organization"][];
-            /** @description The `after` of the next page; null at the end. */
+            /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
         };
         OrganizationChangeBody: {
             /**
-             * @description The plan it is put on.
+             * @description The new plan.
              * @example pro
              * @enum {string}
              */
             plan?: "free" | "pro";
             /**
-             * @description Transcripts a month, in place of the plan's; null follows the plan.
+             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
              * @example 20000
              */
             monthlyLimit?: number | null;
         };
         DeletedOrganization: {
-            /** @description Its id. */
+            /** @description The ID of the organization. */
             id: string;
-            /** @description What it is called; several can have one name. */
+            /** @description The name. Names need not be unique. */
             name: string;
             /**
-             * @description Its plan.
+             * @description The plan.
              * @enum {string}
              */
             plan: "free" | "pro";
-            /** @description Transcripts a month; null follows the plan. */
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
             monthlyLimit: number | null;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description When the organization was created.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description When it was deleted.
+             * @description When the organization was deleted.
              */
             deletedAt: string;
-            /** @description How many keys were good until then. */
+            /** @description The number of valid keys that the deletion revoked. */
             revokedKeys: number;
         };
         IssuedKey: {
-            /** @description Its id, by which it is rotated and revoked. */
+            /** @description The ID of the key, for rotating and revoking it. */
             id: string;
-            /** @description The id of the organization that it stands for. */
+            /** @description The ID of the organization that the key belongs to. */
             organizationId: string;
-            /** @description What it is for. */
+            /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The start of the key, for people to tell keys apart by. */
+            /** @description The first characters of the key, which identify it in lists. */
             prefix: string;
             /**
              * Format: date-time
-             * @description When it was issued.
+             * @description When the key was issued.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description When it ends; null is never.
+             * @description When the key expires. Null when it does not.
              */
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When it was revoked.
+             * @description When the key was revoked. Null when it was not.
              */
             revokedAt: string | null;
             /**
              * Format: date-time
-             * @description When it was last used, exact to a minute.
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
              */
             lastUsedAt: string | null;
-            /** @description The id of the key that was issued in its place. */
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
             replacedBy: string | null;
-            /** @description The key itself. It is shown this once and kept nowhere. */
+            /** @description The key itself. It is returned only this once and cannot be retrieved later. */
             key: string;
         };
         NewKeyBody: {
             /**
-             * @description What the key is for.
+             * @description A label for the purpose of the key.
              * @default default
              * @example server
              */
             name: string;
             /**
-             * @description When it ends; never by default.
+             * @description The number of days after which the key expires. By default it does not expire.
              * @example 90
              */
             expiresInDays?: number;
         };
         Key: {
-            /** @description Its id, by which it is rotated and revoked. */
+            /** @description The ID of the key, for rotating and revoking it. */
             id: string;
-            /** @description The id of the organization that it stands for. */
+            /** @description The ID of the organization that the key belongs to. */
             organizationId: string;
-            /** @description What it is for. */
+            /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The start of the key, for people to tell keys apart by. */
+            /** @description The first characters of the key, which identify it in lists. */
             prefix: string;
             /**
              * Format: date-time
-             * @description When it was issued.
+             * @description When the key was issued.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description When it ends; null is never.
+             * @description When the key expires. Null when it does not.
              */
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When it was revoked.
+             * @description When the key was revoked. Null when it was not.
              */
             revokedAt: string | null;
             /**
              * Format: date-time
-             * @description When it was last used, exact to a minute.
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
              */
             lastUsedAt: string | null;
-            /** @description The id of the key that was issued in its place. */
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
             replacedBy: string | null;
         };
         KeysPage: {
-            /** @description The oldest first, revoked and expired ones included. */
+            /** @description The keys, including revoked and expired ones, oldest first. */
             keys: components["schemas"]["Key"][];
-            /** @description The `after` of the next page; null at the end. */
+            /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
         };
         RotatedKey: {
-            /** @description Its id, by which it is rotated and revoked. */
+            /** @description The ID of the key, for rotating and revoking it. */
             id: string;
-            /** @description The id of the organization that it stands for. */
+            /** @description The ID of the organization that the key belongs to. */
             organizationId: string;
-            /** @description What it is for. */
+            /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The start of the key, for people to tell keys apart by. */
+            /** @description The first characters of the key, which identify it in lists. */
             prefix: string;
             /**
              * Format: date-time
-             * @description When it was issued.
+             * @description When the key was issued.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description When it ends; null is never.
+             * @description When the key expires. Null when it does not.
              */
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When it was revoked.
+             * @description When the key was revoked. Null when it was not.
              */
             revokedAt: string | null;
             /**
              * Format: date-time
-             * @description When it was last used, exact to a minute.
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
              */
             lastUsedAt: string | null;
-            /** @description The id of the key that was issued in its place. */
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
             replacedBy: string | null;
-            /** @description The key itself. It is shown this once and kept nowhere. */
+            /** @description The key itself. It is returned only this once and cannot be retrieved later. */
             key: string;
-            /** @description The old key, with its new end. */
+            /** @description The old key, with the end of its grace period as `expiresAt`. */
             replaced: components["schemas"]["Key"];
         };
         RotationBody: {
             /**
-             * @description How long the old key lives on; 0 ends it at once.
+             * @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately.
              * @example 24
              */
             graceHours?: number;
         };
         RevokedKey: {
-            /** @description Its id, by which it is rotated and revoked. */
+            /** @description The ID of the key, for rotating and revoking it. */
             id: string;
-            /** @description The id of the organization that it stands for. */
+            /** @description The ID of the organization that the key belongs to. */
             organizationId: string;
-            /** @description What it is for. */
+            /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The start of the key, for people to tell keys apart by. */
+            /** @description The first characters of the key, which identify it in lists. */
             prefix: string;
             /**
              * Format: date-time
-             * @description When it was issued.
+             * @description When the key was issued.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description When it ends; null is never.
+             * @description When the key expires. Null when it does not.
              */
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When it was revoked.
+             * @description When the key was revoked. Null when it was not.
              */
             revokedAt: string | null;
             /**
              * Format: date-time
-             * @description When it was last used, exact to a minute.
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
              */
             lastUsedAt: string | null;
-            /** @description The id of the key that was issued in its place. */
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
             replacedBy: string | null;
-            /** @description Keys in whose place this one was issued and that are valid until their grace period ends; revoke each by its id. */
+            /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
             stillValid: components["schemas"]["Key"][];
         };
         Month: {
             /**
              * Format: date-time
-             * @description The first moment of the month (UTC).
+             * @description The start of the month (UTC).
+             * @example 2026-11-01T00:00:00.000Z
              */
             start: string;
             /**
              * Format: date-time
-             * @description The first moment of the next month (UTC).
+             * @description The start of the next month (UTC), when the quota resets.
+             * @example 2026-12-01T00:00:00.000Z
              */
             end: string;
         };
         VerifiedPeriod: {
-            /** @description The month, e.g. `2026-05`. */
+            /** @description The month, such as `2026-05`. */
             period: string;
-            /** @description The count that the quota goes by. */
+            /** @description The number of charged transcripts that the quota is based on. */
             used: number;
-            /** @description The sum over the settled calls. */
+            /** @description The sum of the charges of all settled calls. */
             recomputed: number;
-            /** @description Fetched, but settled too late to be charged. */
+            /** @description Transcripts that were fetched but settled too late to be charged. */
             forfeited: number;
-            /** @description How many calls were settled. */
+            /** @description The number of settled calls. */
             settledCalls: number;
         };
         Verification: {
-            /** @description Whether both figures agree in every month. */
+            /** @description Whether `used` equals `recomputed` in every month. */
             exact: boolean;
-            /** @description The months that are kept, the oldest first. */
+            /** @description The months within the retention period, oldest first. */
             periods: components["schemas"]["VerifiedPeriod"][];
         };
         AdminUsage: {
-            /** @description The id of the organization. */
+            /**
+             * @description The ID of the organization.
+             * @example org_0a1b2c3d4e5f6a7b8c9d0e1f
+             */
             organization: string;
             /**
-             * @description Its plan.
+             * @description The plan of the organization.
+             * @example pro
              * @enum {string}
              */
             plan: "free" | "pro";
-            /** @description The calendar month in UTC that the counts are of. */
+            /** @description The calendar month (UTC) that the counts apply to. */
             period: components["schemas"]["Month"];
-            /** @description Transcripts a month. */
+            /**
+             * @description The number of transcripts that the organization can fetch per month.
+             * @example 5000
+             */
             limit: number;
-            /** @description Transcripts charged this month. */
+            /**
+             * @description Transcripts charged this month.
+             * @example 120
+             */
             used: number;
-            /** @description Transcripts held for calls that are under way. */
+            /**
+             * @description Transcripts reserved by requests in progress.
+             * @example 25
+             */
             reserved: number;
-            /** @description What a call can still reserve. */
+            /**
+             * @description Transcripts that can still be reserved this month.
+             * @example 4855
+             */
             remaining: number;
             /**
              * Format: date-time
-             * @description Only of an organization that was deleted.
+             * @description When the organization was deleted. Present only for a deleted organization.
              */
             deletedAt?: string;
-            /** @description With `verify=true`. */
+            /** @description The comparison of each month with its settled calls. Present with `verify=true`. */
             verification?: components["schemas"]["Verification"];
         };
         Pruned: {
-            /** @description Whole months that are kept beside the current one. */
+            /** @description The retention period in whole months, in addition to the current one. */
             retentionMonths: number;
-            /** @description The oldest month that is kept, e.g. `2024-11`. */
+            /** @description The oldest month within the retention period, such as `2024-11`. */
             keptFrom: string;
-            /** @description Months of an organization that were removed. */
+            /** @description The number of removed months, counted per organization. */
             periods: number;
-            /** @description Calls that were removed with them. */
+            /** @description The number of removed calls. */
             calls: number;
         };
         NoParameters: Record<string, never>;
@@ -834,31 +878,31 @@ export interface components {
         };
         Dependency: {
             /**
-             * @description Whether it can be used: the database answers, the cache accepts writes.
+             * @description Whether the dependency is available: the database responds, the cache accepts writes.
              * @example up
              * @enum {string}
              */
             status: "up" | "down";
             /**
-             * @description Whether requests fail without it.
+             * @description Whether requests fail while the dependency is down.
              * @example true
              */
             critical: boolean;
         };
         Ready: {
             /**
-             * @description What the dependencies come to.
+             * @description `ok` when every dependency is up, `degraded` when a non-critical one is down, `unavailable` when a critical one is down or the service is shutting down.
              * @example ok
              * @enum {string}
              */
             status: "ok" | "degraded" | "unavailable";
             /**
-             * @description True when the service is on its way out.
+             * @description Whether the service is shutting down.
              * @example false
              */
             stopping: boolean;
             /**
-             * @description Each dependency by name.
+             * @description The dependencies by name.
              * @example {
              *       "database": {
              *         "status": "up",
@@ -886,38 +930,38 @@ export interface operations {
     getChannelTranscripts: {
         parameters: {
             query?: {
-                /** @description How many of the channel's newest uploads to return. More than 100 counts as 100. */
+                /** @description The maximum number of uploads to return, starting with the newest. Values above 100 are treated as 100. */
                 limit?: number;
-                /** @description Language codes in order of preference, separated by commas, such as `en,de`, 20 at the most. Each one that the video has is returned; `en` finds `en-GB` when there is no `en`. Without it the transcript is in the video’s original language. Never a machine translation. */
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
                 languages?: string;
             };
             header?: never;
             path: {
-                /** @description The channel: a handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
+                /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description One entry for each upload, newest first. The body is streamed in this order; as lines (`Accept: application/x-ndjson`) in the order in which the videos are finished. */
+            /** @description One entry for each upload. JSON is streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for callers that accept gzip, and comes as lines to those that ask for them. */
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
                     Vary?: string;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description Transcripts a month that the organization has. */
+                    /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
-                    /** @description How many are left when this call has reserved what it could cost. */
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
-                    /** @description Seconds until the next calendar month (UTC) begins. */
+                    /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1013,10 +1057,10 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description `invalid_request`: a parameter is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1024,10 +1068,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no api key; `invalid_api_key`: a key that is not valid */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -1037,22 +1081,22 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `plan_limit_exceeded`: the quota would be exceeded */
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
             402: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description Transcripts a month that the organization has. */
+                    /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
-                    /** @description How many are left when this call has reserved what it could cost. */
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
                     "X-Quota-Remaining"?: number;
-                    /** @description Seconds until the next calendar month (UTC) begins. */
+                    /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1060,10 +1104,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: the plan lacks channel transcripts */
+            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. */
             403: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1071,10 +1115,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `channel_not_found`: no such channel */
+            /** @description `channel_not_found`: The channel does not exist. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1082,12 +1126,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -1095,18 +1139,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many calls by this key; `rate_limited`: too many calls by this key at once; `rate_limited`: too many requests without a valid key from this address */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1114,10 +1158,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1125,10 +1169,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `upstream_failure`: the channel could not be read; `upstream_blocked`: the platform refuses */
+            /** @description `upstream_failure`: The channel could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1136,12 +1180,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping; `service_unavailable`: too many calls are in flight */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -1149,10 +1193,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `upstream_timeout`: the platform is slow */
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
             504: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1171,14 +1215,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The counts as of now. */
+            /** @description The usage of the current calendar month. */
             200: {
                 headers: {
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1186,10 +1230,10 @@ export interface operations {
                     "application/json": components["schemas"]["Usage"];
                 };
             };
-            /** @description `invalid_request`: a parameter is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1197,10 +1241,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no api key; `invalid_api_key`: a key that is not valid */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -1210,12 +1254,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -1223,18 +1267,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many calls by this key; `rate_limited`: too many requests without a valid key from this address */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1242,10 +1286,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1253,12 +1297,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -1271,9 +1315,9 @@ export interface operations {
     listOrganizations: {
         parameters: {
             query?: {
-                /** @description How many to return. More than 100 counts as 100. */
+                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
                 limit?: number;
-                /** @description The `next` of the page before; none for the first page. */
+                /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
             };
             header?: never;
@@ -1282,10 +1326,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of them. */
+            /** @description A page of organizations, oldest first. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1307,10 +1351,10 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationsPage"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1318,10 +1362,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -1331,10 +1375,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `admin_token` is not set */
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1342,12 +1386,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -1355,18 +1399,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1374,10 +1418,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1385,12 +1429,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -1413,10 +1457,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was made. */
+            /** @description The new organization. */
             201: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1433,10 +1477,10 @@ export interface operations {
                     "application/json": components["schemas"]["Organization"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1444,10 +1488,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -1457,10 +1501,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `admin_token` is not set */
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1468,12 +1512,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -1481,10 +1525,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is too large */
+            /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1492,10 +1536,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is not json */
+            /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1503,18 +1547,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1522,10 +1566,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1533,12 +1577,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -1553,7 +1597,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the organization: `org_…`. */
+                /** @description The ID of the organization (`org_…`). */
                 id: string;
             };
             cookie?: never;
@@ -1563,7 +1607,7 @@ export interface operations {
             /** @description The organization. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1580,10 +1624,10 @@ export interface operations {
                     "application/json": components["schemas"]["Organization"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1591,10 +1635,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -1604,10 +1648,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: no such organization, or `admin_token` is not set */
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1615,12 +1659,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -1628,18 +1672,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1647,10 +1691,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1658,12 +1702,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -1678,17 +1722,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the organization: `org_…`. */
+                /** @description The ID of the organization (`org_…`). */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The organization as it was. */
+            /** @description The deleted organization. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1707,10 +1751,10 @@ export interface operations {
                     "application/json": components["schemas"]["DeletedOrganization"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1718,10 +1762,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -1731,10 +1775,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: no such organization, or `admin_token` is not set */
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1742,12 +1786,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -1755,18 +1799,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1774,10 +1818,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1785,12 +1829,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -1805,7 +1849,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the organization: `org_…`. */
+                /** @description The ID of the organization (`org_…`). */
                 id: string;
             };
             cookie?: never;
@@ -1816,10 +1860,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The organization as it is now. */
+            /** @description The updated organization. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1836,10 +1880,10 @@ export interface operations {
                     "application/json": components["schemas"]["Organization"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1847,10 +1891,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -1860,10 +1904,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: no such organization, or `admin_token` is not set */
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1871,12 +1915,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -1884,10 +1928,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is too large */
+            /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1895,10 +1939,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is not json */
+            /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1906,18 +1950,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -1925,10 +1969,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1936,12 +1980,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -1954,24 +1998,24 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description How many to return. More than 100 counts as 100. */
+                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
                 limit?: number;
-                /** @description The `next` of the page before; none for the first page. */
+                /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
             };
             header?: never;
             path: {
-                /** @description The id of the organization: `org_…`. */
+                /** @description The ID of the organization (`org_…`). */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description One page of them. */
+            /** @description A page of keys, oldest first. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -1997,10 +2041,10 @@ export interface operations {
                     "application/json": components["schemas"]["KeysPage"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2008,10 +2052,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -2021,10 +2065,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: no such organization, or `admin_token` is not set */
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2032,12 +2076,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2045,18 +2089,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2064,10 +2108,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2075,12 +2119,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -2095,7 +2139,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the organization: `org_…`. */
+                /** @description The ID of the organization (`org_…`). */
                 id: string;
             };
             cookie?: never;
@@ -2106,10 +2150,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key, with its plaintext. */
+            /** @description The new key, including its plaintext. */
             201: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2131,10 +2175,10 @@ export interface operations {
                     "application/json": components["schemas"]["IssuedKey"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2142,10 +2186,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -2155,10 +2199,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: no such organization, or `admin_token` is not set */
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2166,12 +2210,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2179,10 +2223,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is too large */
+            /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2190,10 +2234,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is not json */
+            /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2201,18 +2245,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2220,10 +2264,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2231,12 +2275,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -2251,7 +2295,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the key: `key_…`, never the key itself. */
+                /** @description The ID of the key (`key_…`), not the key itself. */
                 id: string;
             };
             cookie?: never;
@@ -2262,10 +2306,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The new key, with its plaintext, and the old one. */
+            /** @description The new key, including its plaintext, and the old key. */
             201: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2298,10 +2342,10 @@ export interface operations {
                     "application/json": components["schemas"]["RotatedKey"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2309,10 +2353,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -2322,10 +2366,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: no such key, or `admin_token` is not set */
+            /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2333,12 +2377,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2346,10 +2390,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `conflict`: the key is at its end already */
+            /** @description `conflict`: The key is revoked, expired or already replaced. */
             409: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2357,10 +2401,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is too large */
+            /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2368,10 +2412,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is not json */
+            /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2379,18 +2423,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2398,10 +2442,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2409,12 +2453,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -2429,17 +2473,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the key: `key_…`, never the key itself. */
+                /** @description The ID of the key (`key_…`), not the key itself. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The key as it is now. */
+            /** @description The revoked key. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2473,10 +2517,10 @@ export interface operations {
                     "application/json": components["schemas"]["RevokedKey"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2484,10 +2528,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -2497,10 +2541,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: no such key, or `admin_token` is not set */
+            /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2508,12 +2552,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2521,18 +2565,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2540,10 +2584,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2551,12 +2595,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -2569,22 +2613,22 @@ export interface operations {
     getOrganizationUsage: {
         parameters: {
             query?: {
-                /** @description Recompute every month from its settled calls. */
+                /** @description Whether to compare the count of every month with the sum of its settled calls. */
                 verify?: "true" | "false";
             };
             header?: never;
             path: {
-                /** @description The id of the organization: `org_…`. */
+                /** @description The ID of the organization (`org_…`). */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The counts as of now. */
+            /** @description The usage of the current calendar month. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2618,10 +2662,10 @@ export interface operations {
                     "application/json": components["schemas"]["AdminUsage"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2629,10 +2673,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -2642,10 +2686,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: no such organization, or `admin_token` is not set */
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2653,12 +2697,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2666,18 +2710,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2685,10 +2729,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2696,12 +2740,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -2727,7 +2771,7 @@ export interface operations {
             /** @description What was removed. */
             200: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2743,10 +2787,10 @@ export interface operations {
                     "application/json": components["schemas"]["Pruned"];
                 };
             };
-            /** @description `invalid_request`: a parameter or a field is wrong */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2754,10 +2798,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: no admin token, or a wrong one */
+            /** @description `unauthorized`: The admin token is missing or invalid. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -2767,10 +2811,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `admin_token` is not set */
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2778,12 +2822,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2791,10 +2835,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is too large */
+            /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2802,10 +2846,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: the body is not json */
+            /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2813,18 +2857,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: too many requests without the admin token from this address */
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
             429: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
-                    /** @description Calls that the key may make in a minute. */
+                    /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
-                    /** @description How many of them are left. */
+                    /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest call of the last minute counts no more, and one more is left. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2832,10 +2876,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
@@ -2843,12 +2887,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: the database is away or the service is stopping */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
+                    /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
                     [name: string]: unknown;
                 };
@@ -2876,12 +2920,12 @@ export interface operations {
                     "application/json": components["schemas"]["Live"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2900,7 +2944,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Requests are served; `degraded` when a dependency that is not critical is away. */
+            /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2909,12 +2953,12 @@ export interface operations {
                     "application/json": components["schemas"]["Ready"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2922,7 +2966,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description A critical dependency is away, or the service is shutting down. */
+            /** @description A critical dependency is down, or the service is shutting down. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2942,7 +2986,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All figures. What they mean is in docs/operations.md. */
+            /** @description All metrics. docs/operations.md describes them. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2957,10 +3001,10 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description `unauthorized`: no metrics token, or a wrong one, while `metrics_token` is set */
+            /** @description `unauthorized`: The metrics token is missing or invalid, while `METRICS_TOKEN` is set. */
             401: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     /** @description `Bearer` */
                     "WWW-Authenticate"?: string;
@@ -2970,12 +3014,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `method_not_allowed`: another method */
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
             405: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description The methods there are. */
+                    /** @description The methods that the endpoint supports. */
                     Allow?: string;
                     [name: string]: unknown;
                 };
@@ -2983,10 +3027,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `internal_error`: a bug */
+            /** @description `internal_error`: An unexpected error occurred. */
             500: {
                 headers: {
-                    /** @description The id of the request. */
+                    /** @description The ID of the request. */
                     "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };

@@ -1,11 +1,34 @@
+import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { readEnvironment } from '../../config/environment.js';
+import { ConfigModule } from '../../config/config.module.js';
+import { readEnvironment, type Environment } from '../../config/environment.js';
+import { DatabaseModule } from '../../database/database.module.js';
+import { MIGRATIONS } from '../../database/migrations/all-migrations.js';
+import { ApiKey } from '../../organizations/api-key.entity.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
+import { Organization } from '../../organizations/organization.entity.js';
+import { OrganizationsModule } from '../../organizations/organizations.module.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { QuotaModule } from '../../quota/quota.module.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
-import { CliModule } from './cli.module.js';
 import { CommandLogger } from './command-logger.js';
+
+/** The part of the application that the commands use: the database, organizations and quota. Nothing listens. */
+@Module({})
+class CliModule {
+  static forRoot(environment: Environment): DynamicModule {
+    return {
+      module: CliModule,
+      imports: [
+        ConfigModule.forRoot(environment),
+        DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
+        OrganizationsModule,
+        QuotaModule,
+      ],
+    };
+  }
+}
 
 export interface AdminServices {
   organizations: OrganizationsService;
@@ -15,20 +38,20 @@ export interface AdminServices {
 }
 
 /**
- * Opens the services, does the work and closes them again, whether or not the work failed.
+ * Opens the services, runs the work and closes the services, also when the work fails.
  *
- * @throws EnvironmentError, what the database throws when it cannot be opened, and what the work throws
+ * @throws EnvironmentError, the error of a database that cannot be opened, and the errors of the work
  */
-export async function withAdminServices(work: (services: AdminServices) => Promise<void>): Promise<void> {
+export async function withAdminServices<T>(work: (services: AdminServices) => Promise<T>): Promise<T> {
   const environment = readEnvironment();
   const context = await NestFactory.createApplicationContext(CliModule.forRoot(environment), {
     logger: new CommandLogger(environment.LOG_LEVEL),
-    // Otherwise the framework ends the process itself, with a stack trace.
+    // Otherwise Nest exits the process with a stack trace.
     abortOnError: false,
   });
   context.enableShutdownHooks();
   try {
-    await work({
+    return await work({
       organizations: context.get(OrganizationsService),
       keys: context.get(ApiKeysService),
       quota: context.get(QuotaService),

@@ -6,8 +6,8 @@ import { redactApiKeys } from '../../organizations/api-key.js';
 type LogLevel = Environment['LOG_LEVEL'];
 
 /**
- * Logs of a command: to standard error, a line each, so that standard output holds the answer alone. What the framework
- * tells about itself shows from `LOG_LEVEL=debug` on.
+ * Logs of a command, one line each to standard error, because standard output carries the result only. The framework's
+ * own messages are logged at `debug`.
  */
 export class CommandLogger implements LoggerService {
   constructor(private readonly level: LogLevel) {}
@@ -29,19 +29,19 @@ export class CommandLogger implements LoggerService {
   }
 
   error(message: unknown, ...rest: unknown[]): void {
-    // What the framework catches at the start it throws again, and then it becomes the command's one line.
+    // Nest rethrows startup errors after logging them, and runCommand prints them.
     if (rest.at(-1) !== 'ExceptionHandler') this.write('error', message, rest);
   }
 
   private write(level: LogLevel, message: unknown, rest: readonly unknown[]): void {
     if (LOG_LEVELS.indexOf(level) > LOG_LEVELS.indexOf(this.level) || this.level === 'silent') return;
     const context = rest.at(-1);
-    const text = message instanceof Error ? message.message : inspected(message);
+    const text = message instanceof Error ? message.message : format(message);
     const line = `${level}: ${typeof context === 'string' ? `${context}: ` : ''}${text}`;
     process.stderr.write(`${escapeInvisible(redactApiKeys(line).replace(/\s+/g, ' '))}\n`);
   }
 }
 
-function inspected(message: unknown): string {
+function format(message: unknown): string {
   return typeof message === 'string' ? message : JSON.stringify(message);
 }

@@ -4,11 +4,12 @@ import { escapeInvisible } from '../../http/escape-invisible.js';
 import { redactApiKeys } from '../../organizations/api-key.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
+import type { RunWork } from './output.js';
 import { addUsageCommands } from './usage-commands.js';
 
 /**
- * Runs one admin command. Its answer goes to standard output; whatever goes wrong becomes a line on standard error (a
- * line for each fault of the environment).
+ * Runs one admin command. The result is printed to standard output, an error as one line to standard error (one line per
+ * invalid environment variable).
  *
  * @returns the exit code
  */
@@ -18,35 +19,42 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    for (const line of faultLines(error)) process.stderr.write(`error: ${line}\n`);
+    for (const line of errorLines(error)) process.stderr.write(`error: ${line}\n`);
     return 1;
   }
 }
 
 function program(): Command {
   const root = new Command('channel-transcripts')
-    .description('Admin commands of the service.')
-    .option('--json', 'print one JSON document')
+    .description('Manage organizations, API keys and usage.')
+    .option('--json', 'print the result as one JSON document')
     .configureHelp({ showGlobalOptions: true })
-    // Faults are thrown and printed in one place, as one line.
+    // Errors are thrown, and printed by runCommand as one line.
     .configureOutput({ writeErr: () => undefined, outputError: () => undefined })
     .exitOverride();
-  addOrganizationCommands(root);
-  addKeyCommands(root);
-  addUsageCommands(root);
+  const run: RunWork = async (work) => {
+    // Imported here, so that --help and invalid arguments load neither Nest nor the database driver.
+    const { withAdminServices } = await import('./admin-services.js');
+    const { json, text, failure } = await withAdminServices(work);
+    process.stdout.write(`${root.opts<{ json?: boolean }>().json === true ? JSON.stringify(json) : text}\n`);
+    if (failure) throw failure;
+  };
+  addOrganizationCommands(root, run);
+  addKeyCommands(root, run);
+  addUsageCommands(root, run);
   return root;
 }
 
-function faultLines(error: unknown): string[] {
+function errorLines(error: unknown): string[] {
   if (error instanceof EnvironmentError) return error.faults.map(oneLine);
   if (error instanceof CommanderError) {
-    const missing = error.code === 'commander.help';
-    return [missing ? 'a command is missing; --help lists them' : oneLine(error.message.replace(/^error: /, ''))];
+    const incomplete = error.code === 'commander.help';
+    return [incomplete ? 'command missing; see --help' : oneLine(error.message.replace(/^error: /, ''))];
   }
   return [oneLine(error instanceof Error ? error.message || error.name : String(error))];
 }
 
-/** An error can repeat what was typed, which can be a key. */
+/** An error can repeat the arguments, which can contain a key. */
 function oneLine(text: string): string {
   return escapeInvisible(redactApiKeys(text).replace(/\s+/g, ' ').trim());
 }

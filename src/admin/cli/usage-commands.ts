@@ -1,61 +1,58 @@
 import type { Command } from 'commander';
 import type { Usage, Verification } from '../../quota/usage.js';
-import { printResult } from './print-result.js';
-import { facts, table } from './table.js';
+import { labelled, table, type RunWork } from './output.js';
 
-/** The count and the settled calls disagree: the one thing that must never happen. */
-export class InexactUsageError extends Error {
+/** A charged count differs from its settled calls, which must never happen. */
+class InexactUsageError extends Error {
   constructor(organizationId: string, periods: readonly string[]) {
     super(`The usage of ${organizationId} differs from the sum of its settled calls in ${periods.join(', ')}.`);
     this.name = 'InexactUsageError';
   }
 }
 
-/** Adds `usage` and `usage prune`. With `--verify` it fails when a month's count is not the sum of its settled calls. */
-export function addUsageCommands(program: Command): void {
+/** Adds `usage` and `usage prune`. `usage --verify` exits with 1 when a count differs from the sum of its settled calls. */
+export function addUsageCommands(program: Command, run: RunWork): void {
   const usage = program
     .command('usage')
-    .description("show an organization's quota in this month")
-    .argument('<org>', 'id or name; of a deleted organization its id')
-    .option('--verify', 'recompute every month from its settled calls')
-    .action(async (idOrName: string, options: { verify?: boolean }, command: Command) => {
-      let verification: Verification | undefined;
-      let organizationId = '';
-      await printResult(command, async ({ organizations, quota }) => {
-        organizationId = (await organizations.findIncludingDeleted(idOrName)).id;
-        const usage = await quota.usage(organizationId, { deleted: true });
-        if (options.verify !== true) return { document: usage, text: usageText(usage) };
-        verification = await quota.verify(organizationId);
+    .description('show the quota usage of an organization in the current month')
+    .argument('<org>', 'ID or name; only the ID for a deleted organization')
+    .option('--verify', 'compare the count of every month with the sum of its settled calls')
+    .action((idOrName: string, { verify }: { verify?: boolean }) =>
+      run(async ({ organizations, quota }) => {
+        const { id } = await organizations.findIncludingDeleted(idOrName);
+        const usage = await quota.usage(id, { deleted: true });
+        if (verify !== true) return { json: usage, text: usageText(usage) };
+        const verification = await quota.verify(id);
         return {
-          document: { ...usage, verification },
+          json: { ...usage, verification },
           text: `${usageText(usage)}\n\n${verificationText(verification)}`,
+          failure: inexactUsage(id, verification),
         };
-      });
-      const wrong = verification?.periods.filter(({ used, recomputed }) => used !== recomputed) ?? [];
-      if (wrong.length > 0)
-        throw new InexactUsageError(
-          organizationId,
-          wrong.map(({ period }) => period),
-        );
-    });
+      }),
+    );
 
   usage
     .command('prune')
-    .description('remove the months that are older than USAGE_RETENTION_MONTHS')
-    .action((_options: object, command: Command) =>
-      printResult(command, async ({ retention }) => {
-        const document = await retention.prune();
-        const { keptFrom, periods, calls } = document;
+    .description('remove the usage and the calls of months older than USAGE_RETENTION_MONTHS')
+    .action(() =>
+      run(async ({ retention }) => {
+        const json = await retention.prune();
+        const { keptFrom, periods, calls } = json;
         return {
-          document,
-          text: `Kept from ${keptFrom} on; removed ${periods} months of organizations with ${calls} calls.`,
+          json,
+          text: `Removed ${periods} months with ${calls} calls. The oldest remaining month is ${keptFrom}.`,
         };
       }),
     );
 }
 
+function inexactUsage(organizationId: string, { periods }: Verification): InexactUsageError | undefined {
+  const inexact = periods.filter(({ used, recomputed }) => used !== recomputed).map(({ period }) => period);
+  return inexact.length > 0 ? new InexactUsageError(organizationId, inexact) : undefined;
+}
+
 function usageText(usage: Usage): string {
-  return facts([
+  return labelled([
     ['organization', usage.organization],
     ['plan', usage.plan],
     ['period', `${usage.period.start} to ${usage.period.end}`],
@@ -68,7 +65,15 @@ function usageText(usage: Usage): string {
 }
 
 function verificationText({ exact, periods }: Verification): string {
-  const rows = periods.map((of) => [of.period, of.used, of.recomputed, of.forfeited, of.settledCalls]);
-  const verdict = exact ? 'Every month is the sum of its settled calls.' : 'The months do not add up.';
+  const rows = periods.map((month) => [
+    month.period,
+    month.used,
+    month.recomputed,
+    month.forfeited,
+    month.settledCalls,
+  ]);
+  const verdict = exact
+    ? 'Every count equals the sum of its settled calls.'
+    : 'At least one count differs from the sum of its settled calls.';
   return `${table(['MONTH', 'USED', 'RECOMPUTED', 'FORFEITED', 'CALLS'], rows)}\n${verdict}`;
 }

@@ -1,95 +1,114 @@
-import { applyDecorators, HttpStatus, UseGuards, UseInterceptors } from '@nestjs/common';
-import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
-import { TOO_MANY_ADMIN_FAILURES } from '../../rate-limit/limit-docs.js';
-import { ApiErrors, type OwnError } from '../../http/error-docs.js';
+import { applyDecorators, HttpCode, HttpStatus, Logger, UseGuards, UseInterceptors, type Type } from '@nestjs/common';
+import { ApiBearerAuth, ApiExtraModels, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { ApiErrors, invalidField, type ErrorExample } from '../../http/error-docs.js';
 import { JsonBody } from '../../http/json-body.js';
+import { requestContext } from '../../http/request-context.js';
+import { RouteNotFoundError } from '../../http/routing-errors.js';
+import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/organization-errors.js';
 import { AdminGuard, AdminTokenError } from './admin.guard.js';
-import { KEY, ORGANIZATION } from './dto/responses.example.js';
+import { KEY, ORGANIZATION } from './dto/responses.dto.js';
+
+// What the admin controllers share: their decorators and the audit log.
 
 /** The name of the admin token's scheme in the OpenAPI document. */
 export const ADMIN_TOKEN_SCHEME = 'adminToken';
 
-const TOKEN_NEEDED: OwnError = {
-  code: 'unauthorized',
-  title: 'No admin token, or a wrong one',
-  message: new AdminTokenError().message,
-};
-
-const BODY_TOO_LARGE: OwnError = {
-  code: 'invalid_request',
-  status: HttpStatus.PAYLOAD_TOO_LARGE,
-  title: 'The body is too large',
-  message: 'The body has more than 16384 bytes.',
-  fields: { details: [{ field: 'body', message: 'The body has more than 16384 bytes.' }] },
-};
-
-const NOT_JSON = 'Send the body as uncompressed JSON in UTF-8, with Content-Type: application/json.';
-const BODY_NOT_JSON: OwnError = {
-  code: 'invalid_request',
-  status: HttpStatus.UNSUPPORTED_MEDIA_TYPE,
-  title: 'The body is not JSON',
-  message: NOT_JSON,
-  fields: { details: [{ field: 'body', message: NOT_JSON }] },
-};
-
-/** What every route under `/admin` has: the guard before the body is read, and the errors that any of them can have. */
+/** The guard, the body parser, which runs after the guard, and the errors of every route under `/admin`. */
 export function AdminRoutes(): ClassDecorator {
   return applyDecorators(
     ApiTags('admin'),
     ApiBearerAuth(ADMIN_TOKEN_SCHEME),
     UseGuards(AdminGuard),
     UseInterceptors(JsonBody),
-    ApiErrors(TOKEN_NEEDED, TOO_MANY_ADMIN_FAILURES, 'method_not_allowed', 'internal_error', 'service_unavailable'),
+    ApiErrors(
+      { title: 'The admin token is missing or invalid', error: new AdminTokenError() },
+      'failed_admin_authentications',
+      'method_not_allowed',
+      'internal_error',
+      'service_unavailable',
+    ),
   );
 }
 
-/** The errors of a route that reads a body. */
-export function ApiBodyErrors(): MethodDecorator & ClassDecorator {
-  return ApiErrors(BODY_TOO_LARGE, BODY_NOT_JSON);
+/** The success status of a route, and the response with an example in the OpenAPI document. */
+export function ApiResult<T extends object>(
+  status: HttpStatus,
+  type: Type<T>,
+  description: string,
+  example: T,
+): MethodDecorator {
+  return applyDecorators(
+    HttpCode(status),
+    ApiExtraModels(type),
+    ApiResponse({
+      status,
+      description,
+      headers: { 'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } } },
+      content: { 'application/json': { schema: { $ref: getSchemaPath(type) }, example } },
+    }),
+  );
 }
 
-/** The path of the route names an organization. */
-export function NamesOrganization(): MethodDecorator {
+export function ApiOrganizationId(): MethodDecorator {
   return ApiParam({
     name: 'id',
-    description: 'The id of the organization: `org_…`.',
+    description: 'The ID of the organization (`org_…`).',
     schema: { type: 'string', example: ORGANIZATION.id },
   });
 }
 
-/** The path of the route names a key. */
-export function NamesKey(): MethodDecorator {
+export function ApiKeyId(): MethodDecorator {
   return ApiParam({
     name: 'id',
-    description: 'The id of the key: `key_…`, never the key itself.',
+    description: 'The ID of the key (`key_…`), not the key itself.',
     schema: { type: 'string', example: KEY.id },
   });
 }
 
-/** A parameter or a field is wrong, as an example. */
-export function invalid(field: string, message: string): OwnError {
-  return {
-    code: 'invalid_request',
-    title: 'A parameter or a field is wrong',
-    message,
-    fields: { details: [{ field, message }] },
-  };
+/** The errors of a route that reads a body. */
+export function ApiBodyErrors(): MethodDecorator & ClassDecorator {
+  return ApiErrors(
+    {
+      status: HttpStatus.PAYLOAD_TOO_LARGE,
+      title: 'The body is too large',
+      error: invalidField('body', 'The body has more than 16384 bytes.'),
+    },
+    {
+      status: HttpStatus.UNSUPPORTED_MEDIA_TYPE,
+      title: 'The body is not JSON',
+      error: invalidField('body', 'Send the body as uncompressed JSON in UTF-8, with Content-Type: application/json.'),
+    },
+  );
 }
 
-export const NO_SUCH_ORGANIZATION: OwnError = {
-  code: 'not_found',
-  title: 'No such organization, or `ADMIN_TOKEN` is not set',
-  message: 'There is no organization with the id or name "org_0a1b2c3d4e5f6a7b8c9d0e1f".',
+export const ORGANIZATION_NOT_FOUND: ErrorExample = {
+  title: 'The organization does not exist, or `ADMIN_TOKEN` is not set',
+  error: new UnknownOrganizationError(ORGANIZATION.id),
 };
 
-export const NO_SUCH_KEY: OwnError = {
-  code: 'not_found',
-  title: 'No such key, or `ADMIN_TOKEN` is not set',
-  message: 'There is no key with the id "key_5b1f6a2c9d3e4f7081a2b3c4".',
+export const KEY_NOT_FOUND: ErrorExample = {
+  title: 'The key does not exist, or `ADMIN_TOKEN` is not set',
+  error: new UnknownKeyError(KEY.id),
 };
 
-export const NOT_THERE: OwnError = {
-  code: 'not_found',
-  title: '`ADMIN_TOKEN` is not set',
-  message: 'Not found. See /docs for the available endpoints.',
-};
+export const ADMIN_DISABLED: ErrorExample = { title: '`ADMIN_TOKEN` is not set', error: new RouteNotFoundError() };
+
+const logger = new Logger('Admin');
+
+/** Writes the audit log line of a change made over HTTP, with the request ID and the address of the client. */
+export function logChange(
+  request: Request,
+  action:
+    | 'organization_created'
+    | 'organization_changed'
+    | 'organization_deleted'
+    | 'key_issued'
+    | 'key_rotated'
+    | 'key_revoked'
+    | 'usage_pruned',
+  facts: Readonly<Record<string, unknown>>,
+): void {
+  const { requestId } = requestContext(request);
+  logger.log({ event: 'admin_change', action, ...facts, requestId, address: request.ip });
+}

@@ -1,25 +1,33 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
-import { inboundCallOf } from '../../auth/inbound-call.js';
+import type { NextFunction, Request, Response } from 'express';
 import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
 import { SecretToken } from '../../http/bearer-token.js';
-import { requestContext } from '../../http/request-context.js';
+import { requestContextOf } from '../../http/request-context.js';
 import { RouteNotFoundError } from '../../http/routing-errors.js';
 
-/** No admin token, or another one than the service's. */
+const ADMIN_PATH = /^\/admin(?:\/|$)/;
+
+/** The admin token is missing or invalid. */
 export class AdminTokenError extends DomainError {
   readonly code = 'unauthorized';
 
   constructor() {
-    super('Send the admin token of the service in the header "Authorization: Bearer <ADMIN_TOKEN>".');
+    super('Send the admin token in the header "Authorization: Bearer <ADMIN_TOKEN>".');
   }
 }
 
+/** Middleware: while no admin token is set, every path under `/admin` is 404, including undefined routes and methods. */
+export function hideAdmin({ ADMIN_TOKEN }: Environment) {
+  return (request: Request, _response: Response, next: NextFunction): void => {
+    next(ADMIN_TOKEN === undefined && ADMIN_PATH.test(request.path) ? new RouteNotFoundError() : undefined);
+  };
+}
+
 /**
- * Lets the holder of `ADMIN_TOKEN` pass; while none is set there is nothing here (404). An address that has sent too
- * many wrong tokens gets 429, and the right one is never held back.
+ * Requires `ADMIN_TOKEN`; while none is set, the routes do not exist (404). An address that sent too many wrong tokens
+ * gets 429, and the correct token is always accepted.
  */
 @Injectable()
 export class AdminGuard implements CanActivate {
@@ -34,12 +42,12 @@ export class AdminGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     if (!this.token) throw new RouteNotFoundError();
-    const request = context.switchToHttp().getRequest<Request>();
-    if (!this.token.isIn(request)) {
-      await this.failed.note(inboundCallOf(context), 'admin token');
+    const call = requestContextOf(context);
+    if (!this.token.isIn(context.switchToHttp().getRequest<Request>())) {
+      await this.failed.record(call, 'admin token');
       throw new AdminTokenError();
     }
-    requestContext(request).log['admin'] = true;
+    call.log['admin'] = true;
     return true;
   }
 }

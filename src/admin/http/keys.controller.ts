@@ -1,35 +1,41 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors } from '../../http/error-docs.js';
+import { ApiErrors, unknownParameter } from '../../http/error-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import {
-  issuedKeyDocument,
-  keyDocument,
-  revokedKeyDocument,
-  rotatedKeyDocument,
-  type IssuedKeyDocument,
-  type RevokedKeyDocument,
-  type RotatedKeyDocument,
-} from '../admin-views.js';
+  GRACE_HOURS_MAX,
+  InactiveKeyError,
+  InvalidLifetimeError,
+  KEY_LIFETIME_DAYS_MAX,
+  UnknownCursorError,
+} from '../../organizations/organization-errors.js';
+import { toIssuedKeyDto, toKeyDto, toRevokedKeyDto, toRotatedKeyDto } from '../to-dto.js';
 import {
   AdminRoutes,
   ApiBodyErrors,
-  invalid,
-  NO_SUCH_KEY,
-  NO_SUCH_ORGANIZATION,
-  NamesKey,
-  NamesOrganization,
+  ApiKeyId,
+  ApiOrganizationId,
+  ApiResult,
+  KEY_NOT_FOUND,
+  logChange,
+  ORGANIZATION_NOT_FOUND,
 } from './admin-route.js';
-import { ISSUED_KEY, KEY, REVOKED_KEY, ROTATED_KEY } from './dto/responses.example.js';
-import { IssuedKeySchema, KeysPageSchema, RevokedKeySchema, RotatedKeySchema } from './dto/responses.dto.js';
-import { ApiResult } from './api-response.decorator.js';
-import { logChange } from './change-log.js';
-import { NewKeyBody, PageQuery, RotationBody } from './dto/requests.dto.js';
+import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
+import {
+  ISSUED_KEY,
+  IssuedKeyDto,
+  KEY,
+  KeysPageDto,
+  REVOKED_KEY,
+  RevokedKeyDto,
+  ROTATED_KEY,
+  RotatedKeyDto,
+} from './dto/responses.dto.js';
 
-/** Keys: issue, list, rotate, revoke. */
+/** Issues, lists, rotates and revokes API keys. */
 @Controller('admin')
 @AdminRoutes()
 export class AdminKeysController {
@@ -39,75 +45,85 @@ export class AdminKeysController {
   ) {}
 
   @Post('organizations/:id/keys')
-  @NamesOrganization()
-  @ApiOperation({ operationId: 'issueKey', summary: 'Issue a key; it is shown this once' })
-  @ApiResult(HttpStatus.CREATED, IssuedKeySchema, 'The key, with its plaintext.', ISSUED_KEY)
-  @ApiErrors(invalid('expiresInDays', 'expiresInDays must be a whole number from 1 to 36500.'), NO_SUCH_ORGANIZATION)
+  @ApiOrganizationId()
+  @ApiOperation({
+    operationId: 'issueKey',
+    summary: 'Issue an API key',
+    description: 'The response contains the key, which cannot be retrieved later.',
+  })
+  @ApiResult(HttpStatus.CREATED, IssuedKeyDto, 'The new key, including its plaintext.', ISSUED_KEY)
+  @ApiErrors(new InvalidLifetimeError('expiresInDays', 1, KEY_LIFETIME_DAYS_MAX), ORGANIZATION_NOT_FOUND)
   @ApiBodyErrors()
   async issue(
     @Param('id') id: string,
-    @Body() { name, expiresInDays }: NewKeyBody,
+    @Body() { name, expiresInDays }: IssueKeyDto,
     @Query() _query: NoParameters,
     @Req() request: Request,
-  ): Promise<IssuedKeyDocument> {
+  ): Promise<IssuedKeyDto> {
     const { id: organizationId } = await this.organizations.get(id);
-    const document = issuedKeyDocument(await this.keys.issue({ organizationId, name, expiresInDays }));
-    logChange(request, 'key_issued', { organizationId, keyId: document.id, expiresAt: document.expiresAt });
-    return document;
+    const dto = toIssuedKeyDto(await this.keys.issue({ organizationId, name, expiresInDays }));
+    logChange(request, 'key_issued', { organizationId, keyId: dto.id, expiresAt: dto.expiresAt });
+    return dto;
   }
 
   @Get('organizations/:id/keys')
-  @NamesOrganization()
-  @ApiOperation({ operationId: 'listKeys', summary: 'List the keys of an organization, the oldest first' })
-  @ApiResult(HttpStatus.OK, KeysPageSchema, 'One page of them.', { keys: [KEY], next: null })
-  @ApiErrors(invalid('after', 'after must be the "next" of a page of this list, not "key_x".'), NO_SUCH_ORGANIZATION)
-  async list(@Param('id') id: string, @Query() { limit: count, after }: PageQuery): Promise<KeysPageSchema> {
+  @ApiOrganizationId()
+  @ApiOperation({ operationId: 'listKeys', summary: 'List the API keys of an organization' })
+  @ApiResult(HttpStatus.OK, KeysPageDto, 'A page of keys, oldest first.', { keys: [KEY], next: null })
+  @ApiErrors(new UnknownCursorError('key_x'), ORGANIZATION_NOT_FOUND)
+  async list(@Param('id') id: string, @Query() { limit: count, after }: PageQueryDto): Promise<KeysPageDto> {
     const { id: organizationId } = await this.organizations.get(id);
-    const { keys, next } = await this.keys.list(organizationId, { count, after });
-    return { keys: keys.map(keyDocument), next };
+    const { items, next } = await this.keys.list(organizationId, { count, after });
+    return { keys: items.map(toKeyDto), next };
   }
 
   @Post('keys/:id/rotate')
-  @NamesKey()
+  @ApiKeyId()
   @ApiOperation({
     operationId: 'rotateKey',
-    summary: 'Issue a key in place of another, which lives on for a grace period',
+    summary: 'Rotate an API key',
+    description:
+      'Issues a key that replaces another, with the same name and lifetime. The old key stays valid for a grace period. The ' +
+      'response contains the new key, which cannot be retrieved later.',
   })
-  @ApiResult(HttpStatus.CREATED, RotatedKeySchema, 'The new key, with its plaintext, and the old one.', ROTATED_KEY)
-  @ApiErrors(invalid('graceHours', 'graceHours must be a whole number from 0 to 8760.'), NO_SUCH_KEY, 'conflict')
+  @ApiResult(HttpStatus.CREATED, RotatedKeyDto, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)
+  @ApiErrors(new InvalidLifetimeError('graceHours', 0, GRACE_HOURS_MAX), KEY_NOT_FOUND, {
+    title: 'The key is revoked, expired or already replaced',
+    error: new InactiveKeyError(KEY.id),
+  })
   @ApiBodyErrors()
   async rotate(
     @Param('id') id: string,
-    @Body() { graceHours }: RotationBody,
+    @Body() { graceHours }: RotateKeyDto,
     @Query() _query: NoParameters,
     @Req() request: Request,
-  ): Promise<RotatedKeyDocument> {
-    const document = rotatedKeyDocument(await this.keys.rotate(id, graceHours));
-    const { id: keyId, organizationId, replaced } = document;
+  ): Promise<RotatedKeyDto> {
+    const dto = toRotatedKeyDto(await this.keys.rotate(id, graceHours));
+    const { id: keyId, organizationId, replaced } = dto;
     logChange(request, 'key_rotated', { organizationId, keyId, replacedKeyId: replaced.id, graceHours });
-    return document;
+    return dto;
   }
 
   @Delete('keys/:id')
-  @NamesKey()
+  @ApiKeyId()
   @ApiOperation({
     operationId: 'revokeKey',
-    summary: 'Revoke a key',
+    summary: 'Revoke an API key',
     description:
-      'It is refused from the next call on. Revoking it again changes nothing. A key in whose place it was issued is not ' +
-      'revoked with it: `stillValid` names those whose grace period has not ended.',
+      'The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not ' +
+      'revoked: `stillValid` lists those whose grace period has not ended.',
   })
-  @ApiResult(HttpStatus.OK, RevokedKeySchema, 'The key as it is now.', REVOKED_KEY)
-  @ApiErrors(invalid('force', '"force" is not a parameter of this operation.'), NO_SUCH_KEY)
+  @ApiResult(HttpStatus.OK, RevokedKeyDto, 'The revoked key.', REVOKED_KEY)
+  @ApiErrors(unknownParameter('force'), KEY_NOT_FOUND)
   async revoke(
     @Param('id') id: string,
     @Query() _query: NoParameters,
     @Req() request: Request,
-  ): Promise<RevokedKeyDocument> {
-    const document = revokedKeyDocument(await this.keys.revoke(id));
-    const { id: keyId, organizationId } = document;
-    const stillValid = document.stillValid.map((key) => key.id);
+  ): Promise<RevokedKeyDto> {
+    const dto = toRevokedKeyDto(await this.keys.revoke(id));
+    const { id: keyId, organizationId } = dto;
+    const stillValid = dto.stillValid.map((key) => key.id);
     logChange(request, 'key_revoked', { organizationId, keyId, ...(stillValid.length > 0 && { stillValid }) });
-    return document;
+    return dto;
   }
 }

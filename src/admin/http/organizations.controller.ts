@@ -1,111 +1,116 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors } from '../../http/error-docs.js';
+import { ApiErrors, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { UnknownCursorError } from '../../organizations/organization-errors.js';
+import { toDeletedOrganizationDto, toOrganizationDto } from '../to-dto.js';
 import {
-  deletedOrganizationDocument,
-  organizationDocument,
-  type DeletedOrganizationDocument,
-  type OrganizationDocument,
-} from '../admin-views.js';
-import {
+  ADMIN_DISABLED,
   AdminRoutes,
   ApiBodyErrors,
-  invalid,
-  NO_SUCH_ORGANIZATION,
-  NOT_THERE,
-  NamesOrganization,
+  ApiOrganizationId,
+  ApiResult,
+  logChange,
+  ORGANIZATION_NOT_FOUND,
 } from './admin-route.js';
-import { DELETED_ORGANIZATION, ORGANIZATION } from './dto/responses.example.js';
-import { DeletedOrganizationSchema, OrganizationSchema, OrganizationsPageSchema } from './dto/responses.dto.js';
-import { ApiResult } from './api-response.decorator.js';
-import { logChange } from './change-log.js';
-import { NewOrganizationBody, OrganizationChangeBody, PageQuery } from './dto/requests.dto.js';
+import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
+import {
+  DELETED_ORGANIZATION,
+  DeletedOrganizationDto,
+  ORGANIZATION,
+  OrganizationDto,
+  OrganizationsPageDto,
+} from './dto/responses.dto.js';
 
-/** Organizations: make, list, look at, change, delete. */
+/** Creates, lists, retrieves, updates and deletes organizations. */
 @Controller('admin/organizations')
 @AdminRoutes()
 export class AdminOrganizationsController {
   constructor(private readonly organizations: OrganizationsService) {}
 
   @Post()
-  @ApiOperation({ operationId: 'createOrganization', summary: 'Make an organization' })
-  @ApiResult(HttpStatus.CREATED, OrganizationSchema, 'It was made.', ORGANIZATION)
-  @ApiErrors(invalid('plan', 'plan must be free or pro.'), NOT_THERE)
+  @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
+  @ApiResult(HttpStatus.CREATED, OrganizationDto, 'The new organization.', ORGANIZATION)
+  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ADMIN_DISABLED)
   @ApiBodyErrors()
   async create(
-    @Body() body: NewOrganizationBody,
+    @Body() body: CreateOrganizationDto,
     @Query() _query: NoParameters,
     @Req() request: Request,
-  ): Promise<OrganizationDocument> {
-    const document = organizationDocument(await this.organizations.create(body));
-    const { id: organizationId, plan, monthlyLimit } = document;
+  ): Promise<OrganizationDto> {
+    const dto = toOrganizationDto(await this.organizations.create(body));
+    const { id: organizationId, plan, monthlyLimit } = dto;
     logChange(request, 'organization_created', { organizationId, plan, monthlyLimit });
-    return document;
+    return dto;
   }
 
   @Get()
-  @ApiOperation({ operationId: 'listOrganizations', summary: 'List the organizations, the oldest first' })
-  @ApiResult(HttpStatus.OK, OrganizationsPageSchema, 'One page of them.', { organizations: [ORGANIZATION], next: null })
-  @ApiErrors(invalid('after', 'after must be the "next" of a page of this list, not "org_x".'), NOT_THERE)
-  async list(@Query() { limit: count, after }: PageQuery): Promise<OrganizationsPageSchema> {
-    const { organizations, next } = await this.organizations.list({ count, after });
-    return { organizations: organizations.map(organizationDocument), next };
+  @ApiOperation({ operationId: 'listOrganizations', summary: 'List organizations' })
+  @ApiResult(HttpStatus.OK, OrganizationsPageDto, 'A page of organizations, oldest first.', {
+    organizations: [ORGANIZATION],
+    next: null,
+  })
+  @ApiErrors(new UnknownCursorError('org_x'), ADMIN_DISABLED)
+  async list(@Query() { limit: count, after }: PageQueryDto): Promise<OrganizationsPageDto> {
+    const { items, next } = await this.organizations.list({ count, after });
+    return { organizations: items.map(toOrganizationDto), next };
   }
 
   @Get(':id')
-  @NamesOrganization()
-  @ApiOperation({ operationId: 'getOrganization', summary: 'Look at an organization' })
-  @ApiResult(HttpStatus.OK, OrganizationSchema, 'The organization.', ORGANIZATION)
-  @ApiErrors(invalid('month', '"month" is not a parameter of this operation.'), NO_SUCH_ORGANIZATION)
-  async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<OrganizationDocument> {
-    return organizationDocument(await this.organizations.get(id));
+  @ApiOrganizationId()
+  @ApiOperation({ operationId: 'getOrganization', summary: 'Retrieve an organization' })
+  @ApiResult(HttpStatus.OK, OrganizationDto, 'The organization.', ORGANIZATION)
+  @ApiErrors(unknownParameter('month'), ORGANIZATION_NOT_FOUND)
+  async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<OrganizationDto> {
+    return toOrganizationDto(await this.organizations.get(id));
   }
 
   @Patch(':id')
-  @NamesOrganization()
+  @ApiOrganizationId()
   @ApiOperation({
     operationId: 'changeOrganization',
-    summary: 'Change the plan or the monthly limit of an organization',
-    description: 'In force for the next call; calls that run are charged in full.',
+    summary: 'Update the plan or the monthly limit of an organization',
+    description: 'Takes effect with the next call. Running calls are charged in full.',
   })
-  @ApiResult(HttpStatus.OK, OrganizationSchema, 'The organization as it is now.', ORGANIZATION)
+  @ApiResult(HttpStatus.OK, OrganizationDto, 'The updated organization.', ORGANIZATION)
   @ApiErrors(
-    invalid('monthlyLimit', 'monthlyLimit must be null or a whole number from 0 to 2147483647.'),
-    NO_SUCH_ORGANIZATION,
+    invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
+    ORGANIZATION_NOT_FOUND,
   )
   @ApiBodyErrors()
   async change(
     @Param('id') id: string,
-    @Body() body: OrganizationChangeBody,
+    @Body() body: UpdateOrganizationDto,
     @Query() _query: NoParameters,
     @Req() request: Request,
-  ): Promise<OrganizationDocument> {
+  ): Promise<OrganizationDto> {
     const { plan, monthlyLimit } = body;
-    const document = organizationDocument(await this.organizations.change(id, { plan, monthlyLimit }));
-    logChange(request, 'organization_changed', { organizationId: document.id, plan, monthlyLimit });
-    return document;
+    const dto = toOrganizationDto(await this.organizations.change(id, { plan, monthlyLimit }));
+    logChange(request, 'organization_changed', { organizationId: dto.id, plan, monthlyLimit });
+    return dto;
   }
 
   @Delete(':id')
-  @NamesOrganization()
+  @ApiOrganizationId()
   @ApiOperation({
     operationId: 'deleteOrganization',
     summary: 'Delete an organization',
-    description: 'Its keys are refused from the next call on. Calls that run are settled; its settled calls are kept.',
+    description:
+      'Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the ' +
+      'usage of the organization remains available by its ID.',
   })
-  @ApiResult(HttpStatus.OK, DeletedOrganizationSchema, 'The organization as it was.', DELETED_ORGANIZATION)
-  @ApiErrors(invalid('force', '"force" is not a parameter of this operation.'), NO_SUCH_ORGANIZATION)
+  @ApiResult(HttpStatus.OK, DeletedOrganizationDto, 'The deleted organization.', DELETED_ORGANIZATION)
+  @ApiErrors(unknownParameter('force'), ORGANIZATION_NOT_FOUND)
   async delete(
     @Param('id') id: string,
     @Query() _query: NoParameters,
     @Req() request: Request,
-  ): Promise<DeletedOrganizationDocument> {
-    const document = deletedOrganizationDocument(await this.organizations.delete(id));
-    const { id: organizationId, revokedKeys } = document;
+  ): Promise<DeletedOrganizationDto> {
+    const dto = toDeletedOrganizationDto(await this.organizations.delete(id));
+    const { id: organizationId, revokedKeys } = dto;
     logChange(request, 'organization_deleted', { organizationId, revokedKeys });
-    return document;
+    return dto;
   }
 }

@@ -1,27 +1,24 @@
 import { Body, Controller, Get, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors } from '../../http/error-docs.js';
+import { ApiErrors, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
-import type { PrunedDocument, UsageDocument } from '../admin-views.js';
 import {
+  ADMIN_DISABLED,
   AdminRoutes,
   ApiBodyErrors,
-  invalid,
-  NO_SUCH_ORGANIZATION,
-  NOT_THERE,
-  NamesOrganization,
+  ApiOrganizationId,
+  ApiResult,
+  logChange,
+  ORGANIZATION_NOT_FOUND,
 } from './admin-route.js';
-import { PRUNED, USAGE } from './dto/responses.example.js';
-import { AdminUsageSchema, PrunedSchema } from './dto/responses.dto.js';
-import { ApiResult } from './api-response.decorator.js';
-import { logChange } from './change-log.js';
-import { VerifyQuery } from './dto/requests.dto.js';
+import { UsageQueryDto } from './dto/requests.dto.js';
+import { ADMIN_USAGE, AdminUsageDto, PRUNED, PrunedDto } from './dto/responses.dto.js';
 
-/** Usage: look at it, recompute it, remove what is old. */
+/** Retrieves, verifies and prunes usage. */
 @Controller('admin')
 @AdminRoutes()
 export class AdminUsageController {
@@ -32,15 +29,17 @@ export class AdminUsageController {
   ) {}
 
   @Get('organizations/:id/usage')
-  @NamesOrganization()
+  @ApiOrganizationId()
   @ApiOperation({
     operationId: 'getOrganizationUsage',
-    summary: "An organization's quota in the current month, and on demand whether every month adds up",
-    description: 'Answers for a deleted organization too, so that its last months can be invoiced (`verify=true`).',
+    summary: 'Retrieve the quota usage of an organization',
+    description:
+      'Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the ' +
+      'sum of its settled calls. The usage of a deleted organization remains available, for invoicing.',
   })
-  @ApiResult(HttpStatus.OK, AdminUsageSchema, 'The counts as of now.', USAGE)
-  @ApiErrors(invalid('verify', 'verify must be given once, as true or false.'), NO_SUCH_ORGANIZATION)
-  async usage(@Param('id') id: string, @Query() { verify }: VerifyQuery): Promise<UsageDocument> {
+  @ApiResult(HttpStatus.OK, AdminUsageDto, 'The usage of the current calendar month.', ADMIN_USAGE)
+  @ApiErrors(invalidField('verify', 'verify must be true or false, given once.'), ORGANIZATION_NOT_FOUND)
+  async usage(@Param('id') id: string, @Query() { verify }: UsageQueryDto): Promise<AdminUsageDto> {
     const { id: organizationId } = await this.organizations.getIncludingDeleted(id);
     const usage = await this.quota.usage(organizationId, { deleted: true });
     return verify === 'true' ? { ...usage, verification: await this.quota.verify(organizationId) } : usage;
@@ -49,18 +48,15 @@ export class AdminUsageController {
   @Post('usage/prune')
   @ApiOperation({
     operationId: 'pruneUsage',
-    summary: 'Remove the months that are older than `USAGE_RETENTION_MONTHS`, with their calls',
+    summary: 'Prune old usage',
+    description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
   })
-  @ApiResult(HttpStatus.OK, PrunedSchema, 'What was removed.', PRUNED)
-  @ApiErrors(invalid('months', '"months" is not a parameter of this operation.'), NOT_THERE)
+  @ApiResult(HttpStatus.OK, PrunedDto, 'What was removed.', PRUNED)
+  @ApiErrors(unknownParameter('months'), ADMIN_DISABLED)
   @ApiBodyErrors()
-  async prune(
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<PrunedDocument> {
-    const document = await this.retention.prune();
-    logChange(request, 'usage_pruned', { ...document });
-    return document;
+  async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Req() request: Request): Promise<PrunedDto> {
+    const dto = await this.retention.prune();
+    logChange(request, 'usage_pruned', { ...dto });
+    return dto;
   }
 }

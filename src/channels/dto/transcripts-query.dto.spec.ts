@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { StrictValidationPipe } from '../../http/validation.js';
-import { TranscriptsQueryDto } from './transcripts-query.dto.js';
+import { parseLanguages, TranscriptsQueryDto } from './transcripts-query.dto.js';
 
 const pipe = new StrictValidationPipe();
 const read = (query: unknown): Promise<unknown> =>
@@ -10,23 +10,23 @@ const read = (query: unknown): Promise<unknown> =>
 
 async function fieldsOf(query: unknown): Promise<string[]> {
   const refusal = await read(query);
-  if (!(refusal instanceof InvalidRequestError)) throw new Error('It was not refused.');
+  if (!(refusal instanceof InvalidRequestError)) throw new Error('The query was not refused.');
   return refusal.details.map(({ field }) => field);
 }
 
-/** A query as Express hands it over: names without the prototype's, values once or repeated. */
+/** A parsed query as Express provides it: an object without a prototype, with single or repeated values. */
 function asQuery(entries: readonly (readonly [string, string | string[]])[]): object {
   const query: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (const [name, value] of entries) query[name] = value;
   return query;
 }
 
-describe('the query of the operation', () => {
-  it('has a limit of 25 and no languages when nothing is said', async () => {
+describe('the query parameters of the operation', () => {
+  it('default to a limit of 25 and no languages', async () => {
     expect({ ...((await read({})) as object) }).toEqual({ limit: 25 });
   });
 
-  it('is read as a whole, or refused with nothing but names that were given', async () => {
+  it('are parsed as a whole, or refused with only names that were sent', async () => {
     const name = fc.constantFrom('limit', 'languages', 'limit[]', 'cursor', '__proto__', 'constructor', 'Limit', '');
     const value = fc.oneof(
       fc.constantFrom('1', '007', '100', '101', '0', '-1', '1.5', '1e1', ' 1', '', 'en', 'en,de', '٣'),
@@ -50,7 +50,7 @@ describe('the query of the operation', () => {
             expect(response).toBeInstanceOf(InvalidRequestError);
             const fields = (response as InvalidRequestError).details.map(({ field }) => field);
             expect(fields.length).toBeGreaterThan(0);
-            // What cannot be the name of a parameter is not repeated.
+            // Text that cannot be a parameter name is not echoed.
             const named = fields.filter((field) => field !== 'query');
             expect(named.filter((field) => ![...given.keys()].some((key) => key.startsWith(field)))).toEqual([]);
             return;
@@ -62,7 +62,7 @@ describe('the query of the operation', () => {
     );
   });
 
-  it('names every parameter that is wrong at once', async () => {
+  it('are all reported when several are invalid', async () => {
     expect((await fieldsOf({ limit: '0', languages: '', page: '2', 'limit[]': '3' })).sort()).toEqual([
       'languages',
       'limit',
@@ -71,10 +71,67 @@ describe('the query of the operation', () => {
     ]);
   });
 
-  it.each(['__proto__', 'constructor', 'hasOwnProperty', 'toString'])(
-    'refuses %s like any unknown name',
-    async (name) => {
-      expect(await fieldsOf(asQuery([[name, '1']]))).toEqual([name]);
+  it.each(['__proto__', 'constructor', 'hasOwnProperty', 'toString'])('are refused when unknown: %s', async (name) => {
+    expect(await fieldsOf(asQuery([[name, '1']]))).toEqual([name]);
+  });
+});
+
+describe('a list of languages', () => {
+  it.each([
+    ['en', ['en']],
+    ['en,de', ['en', 'de']],
+    ['de,en', ['de', 'en']],
+    ['en-GB,EN-gb,en', ['en-gb', 'en']],
+    ['zh-Hans-CN', ['zh-hans-cn']],
+    ['es-419', ['es-419']],
+    ['fil', ['fil']],
+  ])('%j is parsed in its order, without duplicates and in lower case', (value, expected) => {
+    expect(parseLanguages(value)).toEqual(expected);
+  });
+
+  it.each([
+    '',
+    ',',
+    'en,',
+    ',en',
+    'en,,de',
+    'e',
+    'en de',
+    ' en',
+    'en, de',
+    'en_GB',
+    'en-',
+    '419',
+    'en\n',
+    'ＥＮ',
+    'en-é',
+  ])('%j is refused', (value) => {
+    expect(parseLanguages(value)).toBeNull();
+  });
+
+  it.each([[undefined], [null], [['en', 'de']], [{ en: '' }], [5]])(
+    '%j, which is not a string, is refused',
+    (value) => {
+      expect(parseLanguages(value)).toBeNull();
     },
   );
+
+  it('has at most 20 codes', () => {
+    const codes = Array.from({ length: 21 }, (_, index) => `a${String.fromCharCode(97 + index)}`);
+    expect(parseLanguages(codes.slice(0, 20).join(','))).toHaveLength(20);
+    expect(parseLanguages(codes.join(','))).toBeNull();
+  });
+
+  it('is either refused or safe in a cache key, and parsing it again changes nothing', () => {
+    const code = fc.oneof(fc.constantFrom('en', 'EN', 'en-GB', 'de', 'pt-BR', 'x', ':'), fc.string({ maxLength: 6 }));
+    fc.assert(
+      fc.property(fc.array(code, { minLength: 1, maxLength: 6 }), (codes) => {
+        const languages = parseLanguages(codes.join(','));
+        if (languages === null) return;
+        expect(languages.join(',')).toMatch(/^[a-z0-9-]+(,[a-z0-9-]+)*$/);
+        expect(new Set(languages).size).toBe(languages.length);
+        expect(parseLanguages(languages.join(','))).toEqual(languages);
+      }),
+    );
+  });
 });

@@ -1,60 +1,60 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { Validate, ValidateIf, ValidatorConstraint, type ValidatorConstraintInterface } from 'class-validator';
+import { IsArray, Min, ValidateIf } from 'class-validator';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
-import { readLanguages } from './languages.js';
 
 export const LIMIT_DEFAULT = 25;
+const LANGUAGES_MAX = 20;
+/** A BCP 47 code as YouTube writes it: groups of letters and digits, joined by hyphens. */
+const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
-@ValidatorConstraint()
-class Limit implements ValidatorConstraintInterface {
-  validate(value: unknown): boolean {
-    return typeof value === 'number' && value >= 1;
-  }
-
-  defaultMessage(): string {
-    return `limit must be given once, as a whole number of at least 1 in decimal digits (more than ${VIDEOS_PER_CALL_MAX} counts as ${VIDEOS_PER_CALL_MAX}).`;
-  }
-}
-
-@ValidatorConstraint()
-class Languages implements ValidatorConstraintInterface {
-  validate(value: unknown): boolean {
-    return Array.isArray(value);
-  }
-
-  defaultMessage(): string {
-    return 'languages must be given once, as language codes separated by commas, such as en,de (20 at the most).';
-  }
-}
-
-/** NaN, which the validator refuses, for what is not a number of the grammar. */
-function readLimit(value: unknown): number {
-  const limit = typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
-  return Math.min(limit, VIDEOS_PER_CALL_MAX);
-}
-
-/** The query of the operation; what is not named here is refused. */
+/** The query parameters of the operation. The validation pipe refuses all others. */
 export class TranscriptsQueryDto {
   @ApiPropertyOptional({
-    description: `How many of the channel's newest uploads to return. More than ${VIDEOS_PER_CALL_MAX} counts as ${VIDEOS_PER_CALL_MAX}.`,
+    description:
+      'The maximum number of uploads to return, starting with the newest. ' +
+      `Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
     type: 'integer',
     minimum: 1,
     default: LIMIT_DEFAULT,
     example: 5,
   })
-  @Transform(({ value }: { value: unknown }) => readLimit(value))
-  @Validate(Limit)
+  @Transform(({ value }: { value: unknown }) => parseLimit(value))
+  @Min(1, {
+    message: `limit must be an integer of at least 1 in decimal digits, given once. Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
+  })
   limit: number = LIMIT_DEFAULT;
 
   @ApiPropertyOptional({
     description:
-      'Language codes in order of preference, separated by commas, such as `en,de`, 20 at the most. Each one that the video has is returned; `en` finds ' +
-      '`en-GB` when there is no `en`. Without it the transcript is in the video’s original language. Never a machine translation.',
+      `Up to ${LANGUAGES_MAX} language codes in order of preference, separated by commas, such as \`en,de\`. The response has ` +
+      'a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches ' +
+      '`en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated.',
     type: 'string',
   })
   @ValidateIf((_query, value) => value !== undefined)
-  @Transform(({ value }: { value: unknown }) => readLanguages(value))
-  @Validate(Languages)
+  @Transform(({ value }: { value: unknown }) => parseLanguages(value))
+  @IsArray({
+    message: `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`,
+  })
   languages?: string[];
+}
+
+/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
+function parseLimit(value: unknown): number {
+  const limit = typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
+  return Math.min(limit, VIDEOS_PER_CALL_MAX);
+}
+
+/**
+ * Parses a comma-separated list of language codes: in the given order, without duplicates, in lower case, because the
+ * codes are case-insensitive.
+ *
+ * @returns null, which fails validation, for any other value
+ */
+export function parseLanguages(value: unknown): string[] | null {
+  if (typeof value !== 'string') return null;
+  const languages = value.split(',');
+  if (languages.length > LANGUAGES_MAX || !languages.every((language) => LANGUAGE.test(language))) return null;
+  return [...new Set(languages.map((language) => language.toLowerCase()))];
 }

@@ -5,7 +5,7 @@ import { ApiErrors } from '../../http/error-docs.js';
 import { HealthService } from './health.service.js';
 import { LiveDto, ReadyDto } from './dto/health.dto.js';
 
-/** Probes for orchestrators and load balancers. */
+/** Probes for load balancers and orchestrators. */
 @ApiTags('health')
 @Controller('health')
 @ApiErrors('method_not_allowed')
@@ -16,7 +16,8 @@ export class HealthController {
   @ApiOperation({
     security: [],
     operationId: 'getLive',
-    summary: 'Liveness: whether the process responds; checks no dependency',
+    summary: 'Check liveness',
+    description: 'Responds while the process runs, without checking any dependency.',
   })
   @ApiOkResponse({ type: LiveDto, description: 'The process is alive.' })
   live(): LiveDto {
@@ -27,15 +28,16 @@ export class HealthController {
   @ApiOperation({
     security: [],
     operationId: 'getReady',
-    summary: 'Readiness: whether requests can be served, with the status of each dependency',
+    summary: 'Check readiness',
+    description: 'Checks whether the service can serve requests, and reports the state of each dependency.',
   })
   @ApiOkResponse({
     type: ReadyDto,
-    description: 'Requests are served; `degraded` when a non-critical dependency is unavailable.',
+    description: 'The service can serve requests. The status is `degraded` while a non-critical dependency is down.',
   })
   @ApiServiceUnavailableResponse({
     type: ReadyDto,
-    description: 'A critical dependency is unavailable, or the service is shutting down.',
+    description: 'A critical dependency is down, or the service is shutting down.',
   })
   async ready(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
     const readiness = await this.health.readiness();

@@ -1,7 +1,7 @@
 import { Controller, Get, Header, UseGuards } from '@nestjs/common';
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { ApiErrors, type OwnError } from '../../http/error-docs.js';
+import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { MetricsGuard, MetricsTokenError } from './metrics.guard.js';
 
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
@@ -10,10 +10,9 @@ const processMetrics = new Registry();
 /** The name of the metrics token's scheme in the OpenAPI document. */
 export const METRICS_TOKEN_SCHEME = 'metricsToken';
 
-const TOKEN_NEEDED: OwnError = {
-  code: 'unauthorized',
-  title: 'The metrics token is missing or wrong while `METRICS_TOKEN` is set',
-  message: new MetricsTokenError().message,
+const TOKEN_REQUIRED: ErrorExample = {
+  title: 'The metrics token is missing or invalid, while `METRICS_TOKEN` is set',
+  error: new MetricsTokenError(),
 };
 
 const EXAMPLE = [
@@ -24,7 +23,7 @@ const EXAMPLE = [
   '',
 ].join('\n');
 
-/** Metrics for operators. */
+/** Prometheus metrics of the process. */
 @ApiTags('metrics')
 @Controller('metrics')
 @UseGuards(MetricsGuard)
@@ -38,13 +37,15 @@ export class MetricsController {
   @Header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
   @ApiOperation({
     operationId: 'getMetrics',
-    summary: 'Metrics of this process in the Prometheus text format; public unless `METRICS_TOKEN` is set',
+    summary: 'Retrieve metrics',
+    description:
+      'Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.',
   })
   @ApiOkResponse({
     description: 'All metrics. docs/operations.md describes them.',
     content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
   })
-  @ApiErrors(TOKEN_NEEDED, 'method_not_allowed', 'internal_error')
+  @ApiErrors(TOKEN_REQUIRED, 'method_not_allowed', 'internal_error')
   show(): Promise<string> {
     return Registry.merge([this.registry, processMetrics]).metrics();
   }

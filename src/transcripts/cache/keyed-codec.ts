@@ -1,4 +1,4 @@
-/** Reads one value of unknown origin; undefined when it is not what it should be. */
+/** Reads a value of unknown origin; undefined when it does not have the expected type. */
 export type Reader<T> = (value: unknown) => T | undefined;
 
 export const text: Reader<string> = (value) => (typeof value === 'string' ? value : undefined);
@@ -42,7 +42,7 @@ export function record<T extends object>(readers: { [Key in keyof T]: Reader<T[K
   };
 }
 
-/** Reads JSON that was stored earlier, perhaps by another version; undefined for anything that does not fit. */
+/** Parses JSON that another version may have stored; undefined when it does not match the reader. */
 export function fromJson<T>(bytes: Buffer, reader: Reader<T>): T | undefined {
   try {
     return reader(JSON.parse(bytes.toString('utf8')));
@@ -52,11 +52,11 @@ export function fromJson<T>(bytes: Buffer, reader: Reader<T>): T | undefined {
 }
 
 /**
- * Values stored as JSON together with the key that they belong to, so that one that has come under another key is not
- * taken for its. Read once for as long as the same bytes are held: in memory an entry stays the same Buffer.
+ * Encodes values as JSON together with their key, so that a value stored under a wrong key is not read. A Buffer is parsed
+ * once: in the cache of this process an entry stays the same Buffer.
  */
 export class KeyedCodec<T> {
-  private readonly known = new WeakMap<Buffer, { key: string; value: T } | { key: undefined }>();
+  private readonly parsed = new WeakMap<Buffer, { key: string; value: T } | { key: undefined }>();
   private readonly reader: Reader<{ key: string; value: T }>;
 
   constructor(reader: Reader<T>) {
@@ -72,12 +72,12 @@ export class KeyedCodec<T> {
     return Buffer.from(JSON.stringify({ key, value }));
   }
 
-  /** The value; undefined when it cannot be read, or is another key's. */
+  /** The value; undefined when it is unreadable or belongs to another key. */
   read(key: string | undefined, bytes: Buffer): T | undefined {
-    let known = this.known.get(bytes);
+    let known = this.parsed.get(bytes);
     if (!known) {
       known = fromJson(bytes, this.reader) ?? { key: undefined };
-      this.known.set(bytes, known);
+      this.parsed.set(bytes, known);
     }
     return known.key !== undefined && known.key === key ? known.value : undefined;
   }

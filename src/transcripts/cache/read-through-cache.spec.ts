@@ -16,7 +16,7 @@ const harbour = { name: 'Harbour', sizes: [1, 2] };
 
 let module: TestingModule;
 let cache: Cache;
-let remembered: ReadThroughCache<typeof harbour>;
+let entries: ReadThroughCache<typeof harbour>;
 let loads: number;
 let call: Call;
 
@@ -38,44 +38,44 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await cache.clear();
-  remembered = new ReadThroughCache(cache, 120, reader, new TranscriptMetrics(new Registry()).cache.uploads);
+  entries = new ReadThroughCache(cache, 120, reader, new TranscriptMetrics(new Registry()).cache.uploads);
   loads = 0;
 });
 
-describe('a remembered value', () => {
-  it('is loaded once and then known, for as long as is set', async () => {
+describe('ReadThroughCache', () => {
+  it('loads a value once and stores it for its time to live', async () => {
     const beforeMs = Date.now();
-    expect(await remembered.get('key', call, load())).toEqual(harbour);
+    expect(await entries.get('key', call, load())).toEqual(harbour);
     const afterMs = Date.now();
-    expect(await remembered.get('key', call, load({ name: 'Other', sizes: [] }))).toEqual(harbour);
+    expect(await entries.get('key', call, load({ name: 'Other', sizes: [] }))).toEqual(harbour);
     expect(loads).toBe(1);
     const endsAtMs = (await cache.ttl('key')) ?? 0;
     expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + 120_000);
     expect(endsAtMs).toBeLessThanOrEqual(afterMs + 120_000);
   });
 
-  it('is loaded once for those who ask together', async () => {
-    const outcomes = await Promise.all([1, 2, 3].map(() => remembered.get('key', call, load())));
+  it('loads a value once for concurrent calls', async () => {
+    const outcomes = await Promise.all([1, 2, 3].map(() => entries.get('key', call, load())));
     expect(outcomes).toEqual([harbour, harbour, harbour]);
     expect(loads).toBe(1);
   });
 
-  it('is loaded anew when it does not serve the one who asks, and replaces the old one', async () => {
-    await remembered.get('key', call, load());
+  it('replaces a value that does not serve the call', async () => {
+    await entries.get('key', call, load());
     const larger = { name: 'Harbour', sizes: [1, 2, 3] };
     const serves = ({ sizes }: typeof harbour): boolean => sizes.length >= 3;
-    expect(await remembered.get('key', call, load(larger), serves, '3')).toEqual(larger);
-    expect(await remembered.get('key', call, load(), serves, '3')).toEqual(larger);
+    expect(await entries.get('key', call, load(larger), serves, '3')).toEqual(larger);
+    expect(await entries.get('key', call, load(), serves, '3')).toEqual(larger);
     expect(loads).toBe(2);
   });
 
-  it('is not kept when loading failed', async () => {
-    const failing = (): Promise<never> => Promise.reject(new Error('away'));
-    await expect(remembered.get('key', call, failing)).rejects.toThrow('away');
-    expect(await remembered.get('key', call, load())).toEqual(harbour);
+  it('stores nothing when loading fails', async () => {
+    const failing = (): Promise<never> => Promise.reject(new Error('unavailable'));
+    await expect(entries.get('key', call, failing)).rejects.toThrow('unavailable');
+    expect(await entries.get('key', call, load())).toEqual(harbour);
   });
 
-  it('is loaded when what is stored is something else, whatever it is', async () => {
+  it('loads the value when the stored one is unreadable, for any stored value', async () => {
     const stored = Buffer.from(JSON.stringify({ key: 'key', value: harbour }));
     const others = fc.oneof(
       fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
@@ -86,25 +86,25 @@ describe('a remembered value', () => {
     await fc.assert(
       fc.asyncProperty(others, async (value) => {
         await cache.set('key', value, 60_000);
-        expect(await remembered.get('key', call, load())).toEqual(harbour);
+        expect(await entries.get('key', call, load())).toEqual(harbour);
       }),
     );
   });
 
-  it("is loaded when what is stored is another key's", async () => {
-    await remembered.get('other', call, load({ name: 'Other', sizes: [] }));
+  it('loads the value when the stored one belongs to another key', async () => {
+    await entries.get('other', call, load({ name: 'Other', sizes: [] }));
     await cache.set('key', await cache.get<Buffer>('other'), 60_000);
-    expect(await remembered.get('key', call, load())).toEqual(harbour);
+    expect(await entries.get('key', call, load())).toEqual(harbour);
   });
 
-  it('is given to the caller although it cannot be stored', async () => {
+  it('returns a value that cannot be stored', async () => {
     const set = jest.spyOn(MemoryStore.prototype, 'set').mockRejectedValue(new Error('full'));
     try {
-      expect(await remembered.get('key', call, load())).toEqual(harbour);
+      expect(await entries.get('key', call, load())).toEqual(harbour);
     } finally {
       set.mockRestore();
     }
-    expect(await remembered.get('key', call, load())).toEqual(harbour);
+    expect(await entries.get('key', call, load())).toEqual(harbour);
     expect(loads).toBe(2);
   });
 });

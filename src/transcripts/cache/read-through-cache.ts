@@ -4,10 +4,10 @@ import { SingleFlight } from '../single-flight.js';
 import { KeyedCodec, type Reader } from './keyed-codec.js';
 import type { CacheLookups } from '../transcript-metrics.js';
 
-/** One kind of cache entry, stored as JSON: how it is read back, how long it is kept, and shared loading on a miss. */
+/** A cache of one kind of entry, stored as JSON. A miss loads the entry, once for concurrent calls. */
 export class ReadThroughCache<T> {
-  private readonly work = new SingleFlight<T>();
-  private readonly values: KeyedCodec<T>;
+  private readonly flights = new SingleFlight<T>();
+  private readonly codec: KeyedCodec<T>;
 
   constructor(
     private readonly cache: Cache,
@@ -15,13 +15,14 @@ export class ReadThroughCache<T> {
     reader: Reader<T>,
     private readonly lookups: CacheLookups,
   ) {
-    this.values = new KeyedCodec(reader);
+    this.codec = new KeyedCodec(reader);
   }
 
   /**
-   * The entry, loaded when it is missing, unreadable or does not `serve` this caller.
+   * Returns the entry; loads it when it is missing, unreadable or does not serve this call.
    *
-   * @param purpose tells apart loads of one entry that would not serve every caller
+   * @param serves whether a stored entry is sufficient for this call
+   * @param purpose distinguishes concurrent loads of one entry that do not serve every call
    * @throws what `load` throws, or the reason of `context.signal`
    */
   async get(
@@ -32,17 +33,17 @@ export class ReadThroughCache<T> {
     purpose = '',
   ): Promise<T> {
     const stored = await this.cache.get<unknown>(key);
-    const known = Buffer.isBuffer(stored) ? this.values.read(key, stored) : undefined;
+    const known = Buffer.isBuffer(stored) ? this.codec.read(key, stored) : undefined;
     if (known === undefined && stored !== undefined && stored !== null) this.lookups.unreadable();
     const found = known !== undefined && serves(known);
     this.lookups.count(found);
     if (found) return known;
-    const { value } = await this.work.join(`${key} ${purpose}`, context, load, (fresh) => this.store(key, fresh));
+    const { value } = await this.flights.join(`${key} ${purpose}`, context, load, (fresh) => this.store(key, fresh));
     return value;
   }
 
-  /** A cache that does not take it is no reason to fail; the store counts and logs that. */
+  /** Never rejects: the cache counts and logs its own failures. */
   private async store(key: string, value: T): Promise<void> {
-    await this.cache.set(key, this.values.write(key, value), this.ttlSeconds * 1000);
+    await this.cache.set(key, this.codec.write(key, value), this.ttlSeconds * 1000);
   }
 }

@@ -4,6 +4,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
+import { anyText } from '../../../test/any-text.js';
 import { CacheModule } from '../../cache/cache.module.js';
 import { MemoryStore } from '../../cache/memory-store.js';
 import { SharedCache } from '../../cache/shared-cache.js';
@@ -34,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => module.close());
 beforeEach(() => cache.clear());
 
-const text = fc.string({ unit: 'binary', maxLength: 30 });
+const text = anyText({ maxLength: 30 });
 const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
 const anyDetails: fc.Arbitrary<VideoDetails> = fc.record(
   {
@@ -72,14 +73,14 @@ const success: CachedOutcome = asCachedOutcome({
 });
 const failure: CachedOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'transcript_unavailable' } };
 
-/** The bytes under which what is known of a video is stored. */
+/** The stored bytes of an outcome. */
 async function storedBytes(outcome: CachedOutcome): Promise<Buffer> {
   await transcripts.store('video', LANGUAGES, outcome);
   return (await cache.get<Buffer>(transcripts.key('video', LANGUAGES))) ?? Buffer.alloc(0);
 }
 
-/** Puts bytes, or anything else, where the answer of a video is looked for; the text is there. */
-async function answersFor(stored: unknown, text = success): Promise<unknown[]> {
+/** Stores a value in place of the outcome of a video, beside its text, and looks the video up. */
+async function lookUp(stored: unknown, text = success): Promise<unknown[]> {
   await transcripts.store('video', LANGUAGES, text);
   await cache.del(transcripts.key('video', LANGUAGES));
   await cache.set(transcripts.key('video', LANGUAGES), stored, 60_000);
@@ -97,8 +98,8 @@ describe('a transcript that is far longer as JSON than as captions', () => {
   });
 });
 
-describe('an answer in the cache', () => {
-  it('comes back as it was kept, whatever it is', async () => {
+describe('a cached outcome', () => {
+  it('is returned as it was stored, for any outcome', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), async (outcome) => {
         await cache.clear();
@@ -109,14 +110,14 @@ describe('an answer in the cache', () => {
     );
   });
 
-  it('is that of its video in its languages in their order, and of no other', async () => {
+  it('belongs to one video and one list of languages in their order', async () => {
     await transcripts.store('one', ['en', 'de'], success);
     await transcripts.store('two', ['en', 'de'], failure);
     expect(await transcripts.getMany(['two', 'none', 'one'], ['en', 'de'])).toEqual([failure, undefined, success]);
     for (const languages of [[], ['en'], ['de', 'en']]) expect(await transcripts.get('one', languages)).toBeUndefined();
   });
 
-  it('costs one question for a hundred videos, and none for no video', async () => {
+  it('is looked up in one round trip for a hundred videos, and in none for no video', async () => {
     const many = jest.spyOn(MemoryStore.prototype, 'getMany');
     const single = jest.spyOn(MemoryStore.prototype, 'get');
     try {
@@ -134,21 +135,18 @@ describe('an answer in the cache', () => {
     }
   });
 
-  it.each(VIDEO_FAILURE_CODES)(
-    'is not kept for %s when asking again can help, and kept when it cannot',
-    async (code) => {
-      await transcripts.store('video', LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
-      const stored = (await transcripts.get('video', LANGUAGES)) !== undefined;
-      expect(stored).toBe(!VIDEO_FAILURES[code].retryable);
-    },
-  );
+  it.each(VIDEO_FAILURE_CODES)('is stored for %s unless a retry can succeed', async (code) => {
+    await transcripts.store('video', LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
+    const stored = (await transcripts.get('video', LANGUAGES)) !== undefined;
+    expect(stored).toBe(!VIDEO_FAILURES[code].retryable);
+  });
 
   it.each([
     ['a transcript', success, environment.TRANSCRIPT_TTL_SECONDS],
     ['a failure', failure, environment.UNAVAILABLE_TTL_SECONDS],
-  ])('lives as long as is set for %s', async (_kind, answer, ttlSeconds) => {
+  ])('has the configured time to live for %s', async (_kind, outcome, ttlSeconds) => {
     const beforeMs = Date.now();
-    await transcripts.store('video', LANGUAGES, answer);
+    await transcripts.store('video', LANGUAGES, outcome);
     const afterMs = Date.now();
     const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;
     expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + ttlSeconds * 1_000);
@@ -156,18 +154,18 @@ describe('an answer in the cache', () => {
   });
 });
 
-describe('what is not an answer counts as missing:', () => {
-  it('a value that was cut short, at any byte', async () => {
-    for (const answer of [success, failure]) {
-      const stored = await storedBytes(answer);
+describe('an unreadable entry counts as missing:', () => {
+  it('a value that is truncated at any byte', async () => {
+    for (const outcome of [success, failure]) {
+      const stored = await storedBytes(outcome);
       for (let length = 0; length < stored.length; length++)
-        expect(await answersFor(stored.subarray(0, length), answer)).toEqual([undefined, undefined]);
+        expect(await lookUp(stored.subarray(0, length), outcome)).toEqual([undefined, undefined]);
     }
   });
 
-  it('a value with something behind it', async () => {
-    for (const answer of [success, failure])
-      expect(await answersFor(Buffer.concat([await storedBytes(answer), Buffer.from('}')]))).toEqual([
+  it('a value with trailing bytes', async () => {
+    for (const outcome of [success, failure])
+      expect(await lookUp(Buffer.concat([await storedBytes(outcome), Buffer.from('}')]))).toEqual([
         undefined,
         undefined,
       ]);
@@ -176,7 +174,7 @@ describe('what is not an answer counts as missing:', () => {
   it('random bytes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
-        expect(await answersFor(Buffer.from(bytes))).toEqual([undefined, undefined]);
+        expect(await lookUp(Buffer.from(bytes))).toEqual([undefined, undefined]);
       }),
     );
   });
@@ -184,7 +182,7 @@ describe('what is not an answer counts as missing:', () => {
   it('any other JSON', async () => {
     await fc.assert(
       fc.asyncProperty(fc.json({ maxDepth: 2 }), async (json) => {
-        expect(await answersFor(Buffer.from(json))).toEqual([undefined, undefined]);
+        expect(await lookUp(Buffer.from(json))).toEqual([undefined, undefined]);
       }),
     );
   });
@@ -200,26 +198,26 @@ describe('what is not an answer counts as missing:', () => {
     ['with a failure that names a property of every object', { details: {}, code: 'constructor', message: null }],
   ])('an entry %s', async (_case, value) => {
     const stored = { key: transcripts.key('video', LANGUAGES), value };
-    expect(await answersFor(Buffer.from(JSON.stringify(stored)))).toEqual([undefined, undefined]);
+    expect(await lookUp(Buffer.from(JSON.stringify(stored)))).toEqual([undefined, undefined]);
   });
 
   it.each([['text'], [5], [{ ok: true }], [new Uint8Array(3)], [true], [null]])(
     '%j, which is no Buffer',
     async (stored) => {
-      expect(await answersFor(stored)).toEqual([undefined, undefined]);
+      expect(await lookUp(stored)).toEqual([undefined, undefined]);
     },
   );
 
-  it("another video's answer, though its text is there too", async () => {
-    for (const answer of [success, failure]) {
-      await transcripts.store('other', LANGUAGES, answer);
+  it('the outcome of another video whose text is cached too', async () => {
+    for (const outcome of [success, failure]) {
+      await transcripts.store('other', LANGUAGES, outcome);
       const stored = await cache.get<Buffer>(transcripts.key('other', LANGUAGES));
-      expect(await transcripts.get('other', LANGUAGES)).toEqual(answer);
-      expect(await answersFor(stored)).toEqual([undefined, undefined]);
+      expect(await transcripts.get('other', LANGUAGES)).toEqual(outcome);
+      expect(await lookUp(stored)).toEqual([undefined, undefined]);
     }
   });
 
-  it('one of many, beside which the others are found', async () => {
+  it('one of several, without affecting the others', async () => {
     await transcripts.store('good', LANGUAGES, success);
     await cache.set(transcripts.key('bad', LANGUAGES), Buffer.from('{'), 60_000);
     expect(await transcripts.getMany(['bad', 'good'], LANGUAGES)).toEqual([undefined, success]);
@@ -229,14 +227,14 @@ describe('what is not an answer counts as missing:', () => {
 describe('the text of a transcript', () => {
   const key = (form: TextForm): string => `${transcripts.key('video', LANGUAGES)}:${form}`;
   const known = async (): Promise<TranscriptText> => {
-    const answer = await transcripts.get('video', LANGUAGES);
-    if (!answer?.ok) throw new Error('There is no transcript.');
-    return answer.transcript;
+    const outcome = await transcripts.get('video', LANGUAGES);
+    if (!outcome?.ok) throw new Error('The transcript is not cached.');
+    return outcome.transcript;
   };
   const sentAs = async (form: TextForm, transcript: TranscriptText): Promise<SentText | undefined> =>
     (await transcripts.texts([{ videoId: 'video', transcript }], LANGUAGES, form))[0];
 
-  it('is deflated once, whoever asks for it how often and at the same time', async () => {
+  it('is deflated once for concurrent and later calls', async () => {
     await transcripts.store('video', LANGUAGES, success);
     const first = await known();
     const texts = await Promise.all(Array.from({ length: 5 }, () => sentAs('deflated', first)));
@@ -247,12 +245,12 @@ describe('the text of a transcript', () => {
     );
     for (const text of texts) expect(text?.bytes).toBe(one?.bytes);
     expect(again?.bytes.equals(one?.bytes ?? Buffer.alloc(0))).toBe(true);
-    // The very bytes in the cache, not a copy that was deflated again.
+    // The cached bytes, and not deflated again.
     expect(again?.bytes.buffer).toBe((await cache.get<Buffer>(key('deflated')))?.buffer);
   });
 
   it.each(['json', 'deflated'] as const)(
-    'counts as missing when its %s is damaged at any byte or cut',
+    'counts as missing when its %s is damaged at any byte or truncated',
     async (form) => {
       await transcripts.store('video', LANGUAGES, success);
       await sentAs('deflated', await known());
@@ -263,9 +261,9 @@ describe('the text of a transcript', () => {
         damaged[index] = (damaged[index] ?? 0) ^ 0x55;
         for (const stored of [damaged, intact.subarray(0, index)]) {
           await cache.set(key(form), stored, 60_000);
-          const answer = await transcripts.get('video', LANGUAGES);
-          if (form === 'json') expect(answer).toBeUndefined();
-          else expect(answer?.ok && answer.transcript.deflated).toBeUndefined();
+          const outcome = await transcripts.get('video', LANGUAGES);
+          if (form === 'json') expect(outcome).toBeUndefined();
+          else expect(outcome?.ok && outcome.transcript.deflated).toBeUndefined();
         }
       }
     },
@@ -280,13 +278,16 @@ describe('the text of a transcript', () => {
     expect(inflateRawSync(text?.bytes ?? '', { finishFlush: constants.Z_SYNC_FLUSH }).toString()).toBe('{"en":[]}');
   });
 
-  it('is kept longer than what tells of it, so that what a call was promised is there when its turn comes', async () => {
+  it('outlives its outcome by more than a deadline, so that it is available until the end of a call', async () => {
     await transcripts.store('video', LANGUAGES, success);
-    const [told, kept] = [await cache.ttl(transcripts.key('video', LANGUAGES)), await cache.ttl(key('json'))];
-    expect((kept ?? 0) - (told ?? 0)).toBeGreaterThan(environment.REQUEST_DEADLINE_SECONDS * 1_000);
+    const [outcomeEndsAtMs, textEndsAtMs] = [
+      await cache.ttl(transcripts.key('video', LANGUAGES)),
+      await cache.ttl(key('json')),
+    ];
+    expect((textEndsAtMs ?? 0) - (outcomeEndsAtMs ?? 0)).toBeGreaterThan(environment.REQUEST_DEADLINE_SECONDS * 1_000);
   });
 
-  it('that was forgotten is fetched again', async () => {
+  it('is missing after an eviction', async () => {
     await transcripts.store('video', LANGUAGES, success);
     await transcripts.evict('video', LANGUAGES);
     expect(await transcripts.getMany(['video'], LANGUAGES)).toEqual([undefined]);

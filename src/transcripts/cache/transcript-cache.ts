@@ -16,18 +16,18 @@ import { KeyedCodec, finite, flag, listOf, nullable, oneOf, record, text, type R
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { textOf, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
-/** What is known of a video: its transcript as it is sent, or why it has none. */
+/** The outcome of a video: its transcript as it is sent, or why it has none. */
 export type CachedOutcome =
   | { ok: true; details: VideoDetails; transcript: TranscriptText }
   | { ok: false; details: VideoDetails; failure: VideoFailure };
 
-/** Raised when the stored form changes, so that another version's entries are simply not found. */
+/** Changes with the stored form, so that the entries of other versions are not found. */
 const FORMAT = 'ct4';
-/** How much longer than what tells of them texts are kept: what a call found at its beginning is there at its end. */
-const TEXT_HOLD_SECONDS = 600;
+/** Texts live longer than their outcomes, so that a text found when a call starts is available until its end. */
+const TEXT_EXTRA_SECONDS = 600;
 const UNREADABLE_LOG_INTERVAL_MS = 60_000;
 
-/** Twice a caption body: only text that is nearly all escapes is longer as JSON. Real transcripts have 2 MB at most. */
+/** Twice the limit of a caption body: only text of mostly escapes is longer. Real transcripts have at most 2 MB. */
 const JSON_BYTES_MAX = 8 * 1024 * 1024;
 const TOO_LONG = 'The captions of this video are larger than this service accepts.';
 
@@ -54,17 +54,17 @@ const outcomeReader: Reader<CachedOutcome> = (value) => {
 };
 
 /**
- * Transcripts, and the videos known to have none, by video and languages. What is known of a video is one entry and the
- * text of its transcript another, so that text is copied to the answer as it is. In this process's memory the texts are
- * held from the look-up on; from another process they are read when their turn comes, so that a slow reader does not
- * pin them all, and copies of what was read last are used again while they are still the text.
+ * Caches transcripts, and the reasons of videos that have none, by video and languages. The outcome of a video and the
+ * text of its transcript are separate entries, so that a text is sent without being parsed. A lookup in the memory of
+ * this process returns the texts; texts in a shared cache are read when they are sent, so that a slow reader does not
+ * retain them all, and local copies of them are used while they are current.
  */
 @Injectable()
 export class TranscriptCache {
   private readonly logger = new Logger(TranscriptCache.name);
   private readonly outcomes = new KeyedCodec(outcomeReader);
-  private readonly stored: TranscriptTextStore;
-  private readonly textsAreHere: boolean;
+  private readonly textStore: TranscriptTextStore;
+  private readonly textsAreLocal: boolean;
   private unreadableLoggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -73,11 +73,11 @@ export class TranscriptCache {
     private readonly metrics: TranscriptMetrics,
     private readonly shared: SharedCache,
   ) {
-    this.textsAreHere = !shared.configured;
-    const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_HOLD_SECONDS;
+    this.textsAreLocal = !shared.configured;
+    const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_EXTRA_SECONDS;
     const copiesBytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024 * (1 - LOCAL_ENTRIES_SHARE);
     const unreadable = (): void => this.reportUnreadable();
-    this.stored = this.textsAreHere
+    this.textStore = this.textsAreLocal
       ? new TranscriptTextStore(
           {
             read: (keys) => cache.mget<unknown>(keys),
@@ -104,12 +104,12 @@ export class TranscriptCache {
     return `${FORMAT}:transcript:${videoId}:${languages.join(',')}`;
   }
 
-  /** What is known of each video, in one round trip (two in another process); undefined where nothing is. */
+  /** Looks up the outcome of each video, in one round trip (two for a shared cache); undefined for a miss. */
   async getMany(videoIds: readonly string[], languages: readonly string[]): Promise<(CachedOutcome | undefined)[]> {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
-    if (!this.textsAreHere) return this.withTexts(keys, await this.cache.mget<unknown>(keys));
-    const textKeys = keys.map((key) => this.stored.keys(key));
+    if (!this.textsAreLocal) return this.withTexts(keys, await this.cache.mget<unknown>(keys));
+    const textKeys = keys.map((key) => this.textStore.keys(key));
     const values = await this.cache.mget<unknown>([
       ...keys,
       ...textKeys.map(({ json }) => json),
@@ -119,12 +119,12 @@ export class TranscriptCache {
       const outcome = this.outcome(key, values[index]);
       if (!outcome?.ok) return outcome;
       const texts = [values[keys.length + index], values[2 * keys.length + index]] as const;
-      const transcript = this.stored.found(outcome.transcript, ...texts);
+      const transcript = this.textStore.found(outcome.transcript, ...texts);
       return transcript.json && { ...outcome, transcript };
     });
   }
 
-  /** What is known of one video, its text with it. */
+  /** Looks up the outcome of one video, with its text. */
   async get(videoId: string, languages: readonly string[]): Promise<CachedOutcome | undefined> {
     const [outcome] = await this.getMany([videoId], languages);
     if (!outcome?.ok || outcome.transcript.json) return outcome;
@@ -132,19 +132,19 @@ export class TranscriptCache {
     return sent && { ...outcome, transcript: { ...outcome.transcript, json: sent.bytes } };
   }
 
-  /** The texts of transcripts that were found before, in one round trip; undefined where a text was lost since. */
+  /** Reads the texts of transcripts that a lookup found, in one round trip; undefined for one that was evicted since. */
   texts(
     wanted: readonly { videoId: string; transcript: TranscriptText }[],
     languages: readonly string[],
     form: TextForm,
   ): Promise<(SentText | undefined)[]> {
-    return this.stored.read(
+    return this.textStore.read(
       wanted.map(({ videoId, transcript }) => ({ key: this.key(videoId, languages), transcript })),
       form,
     );
   }
 
-  /** Remembers a transcript, or a failure that asking again would not change; anything else is not stored. */
+  /** Stores a transcript or a failure that is not retryable. */
   async store(videoId: string, languages: readonly string[], outcome: CachedOutcome): Promise<void> {
     const key = this.key(videoId, languages);
     if (!outcome.ok) {
@@ -158,19 +158,19 @@ export class TranscriptCache {
     if (!json) return;
     const known = this.outcomes.write(key, { details: outcome.details, jsonBytes, crc32 });
     const { TRANSCRIPT_TTL_SECONDS: ttlSeconds } = this.environment;
-    // The text first: with an entry whose text was refused, other processes would count on a transcript that they lack.
-    if (await this.stored.store(key, json, crc32)) await this.write(key, known, ttlSeconds);
+    // The text first: an outcome without its text would promise a transcript to other processes that they cannot read.
+    if (await this.textStore.store(key, json, crc32)) await this.write(key, known, ttlSeconds);
     else this.shared.setLocally(key, known, ttlSeconds);
   }
 
-  /** Lets go of an answer whose text was lost, so that the next call fetches it. */
+  /** Deletes an outcome whose text was evicted, so that the transcript is fetched again. */
   async evict(videoId: string, languages: readonly string[]): Promise<void> {
     await this.cache.del(this.key(videoId, languages));
   }
 
   /**
-   * What is known of each video whose text is there too. One whose text was evicted counts as unknown, so that it is
-   * reserved for and fetched like any other.
+   * The outcomes whose texts are available. One whose text was evicted is a miss, so that quota is reserved for it and it
+   * is fetched like any other.
    */
   private async withTexts(keys: readonly string[], values: readonly unknown[]): Promise<(CachedOutcome | undefined)[]> {
     const outcomes = keys.map((key, index) => this.outcome(key, values[index]));
@@ -178,25 +178,25 @@ export class TranscriptCache {
       const outcome = outcomes[index];
       return outcome?.ok ? [{ key, transcript: outcome.transcript, index }] : [];
     });
-    const present = await this.stored.present(wanted);
+    const present = await this.textStore.present(wanted);
     for (const [position, { index }] of wanted.entries()) if (!present[position]) outcomes[index] = undefined;
     return outcomes;
   }
 
   private outcome(key: string | undefined, value: unknown): CachedOutcome | undefined {
     if (value === undefined || value === null) return undefined;
-    const answer = Buffer.isBuffer(value) ? this.outcomes.read(key, value) : undefined;
-    if (!answer) this.reportUnreadable();
-    return answer;
+    const outcome = Buffer.isBuffer(value) ? this.outcomes.read(key, value) : undefined;
+    if (!outcome) this.reportUnreadable();
+    return outcome;
   }
 
-  /** A cache that does not take it is no reason to fail; the store counts and logs that. */
+  /** Never rejects: the cache counts and logs its own failures. */
   private async write(key: string, value: Buffer, ttlSeconds: number): Promise<boolean> {
     await this.cache.set(key, value, ttlSeconds * 1000);
     return true;
   }
 
-  /** After a change of the secret every entry is unreadable: logged now and then, counted each time. */
+  /** Counts each entry and logs once per interval, because a change of the secret makes every entry unreadable. */
   private reportUnreadable(): void {
     this.metrics.cache.transcript.unreadable();
     const nowMs = performance.now();
@@ -205,12 +205,12 @@ export class TranscriptCache {
     this.logger.warn({
       event: 'cache_entry_unreadable',
       message:
-        'A stored entry is damaged or not signed with the secret of this process, and counts as missing. Logged once a minute.',
+        'A cache entry is damaged or not signed with the secret of this process, and counts as missing. Logged at most once a minute.',
     });
   }
 }
 
-/** The form in which an outcome of the platform is kept and sent. */
+/** Converts an outcome of the platform to the form in which it is cached and sent. */
 export function asCachedOutcome(outcome: VideoOutcome): CachedOutcome {
   if (!outcome.ok) return outcome;
   const { details } = outcome;

@@ -2,44 +2,44 @@ import { crc32 } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { deflate, inflate, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
-/** A transcript whose text is to be read, and the cache key of what is known of it. */
+/** A transcript whose text is to be read, and the cache key of its outcome. */
 export interface TextWanted {
   key: string;
   transcript: TranscriptText;
 }
 
-/** Where the texts are stored: several are read in one round trip; neither reading nor writing rejects. */
+/** The storage of the texts. Several are read in one round trip; neither reading nor writing rejects. */
 export interface TextStorage {
   read(keys: string[]): Promise<unknown[]>;
-  /** Whether each key is there, without its value; false when that cannot be found out. */
+  /** Whether each key is stored, without reading its value; false when that is unknown. */
   present(keys: string[]): Promise<boolean[]>;
-  /** Resolves to whether others can read it now. */
+  /** Resolves to whether other processes can read it. */
   write(key: string, bytes: Buffer): Promise<boolean>;
-  /** Called when a copy in this process was used instead of the stored value; `restore` stores that again. */
+  /** Called when a local copy was used instead of the stored value; `restore` stores the value again. */
   touch(key: string, restore: () => Promise<unknown>): void;
-  /** Called when a stored value was not what it should be. */
+  /** Called when a stored value is damaged. */
   unreadable(): void;
 }
 
-/** Before a deflated text stand the checksum of its JSON, so that it is never taken for another's, and its own. */
+/** A deflated text is preceded by the checksum of its JSON, which identifies the transcript, and by its own. */
 const DEFLATED_HEAD_BYTES = 8;
 const FORMS = ['json', 'deflated'] as const satisfies readonly TextForm[];
-/** Rough cost of a copy beside its bytes: the key, the list nodes, the map slot, the Buffer object. */
+/** Approximate memory of a copy in addition to its bytes: key, list nodes, map slot, Buffer object. */
 const OVERHEAD_BYTES = 600;
 
 /**
- * The texts of transcripts as the cache keeps them: the JSON, and the same deflated once somebody took it so. What was
- * damaged, cut or belongs to another text is not found.
+ * The cached texts of transcripts: the JSON, and its deflated form from the first time that it is sent. A text that is
+ * damaged, truncated or of another transcript counts as missing.
  */
 export class TranscriptTextStore {
-  /** The texts in stored values that were held against their checksum: in memory a value stays the same Buffer. */
+  /** Values whose checksum was verified, with their texts: in memory a value stays the same Buffer. */
   private readonly verified = new WeakMap<Buffer, { text: Buffer; checksum: number }>();
   private readonly deflating = new Map<string, Promise<Buffer>>();
 
-  /** Copies of what was read last from another process; what is known of a video says whether one is still its text. */
+  /** Copies of the texts read last from a shared cache. The checksum in the outcome of a video shows whether its copy is current. */
   private readonly localCopies: LRUCache<string, Buffer> | undefined;
 
-  /** @param localBytesMax room for copies in this process of texts that are kept in another; 0 for none */
+  /** @param localBytesMax size limit of the local copies of texts in a shared cache; 0 for no copies */
   constructor(
     private readonly storage: TextStorage,
     localBytesMax: number,
@@ -56,13 +56,14 @@ export class TranscriptTextStore {
     return { json: `${key}:json`, deflated: `${key}:deflated` };
   }
 
-  /** Those forms of a text that were stored. */
+  /** Adds the stored forms that are intact to a text. */
   found(transcript: TranscriptText, json: unknown, deflated: unknown): TranscriptText {
-    const [plain, packed] = [this.asSent(transcript, 'json', json), this.asSent(transcript, 'deflated', deflated)];
-    return { ...transcript, ...(plain && { json: plain }), ...(packed && { deflated: packed }) };
+    const jsonText = this.intactText(transcript, 'json', json);
+    const deflatedText = this.intactText(transcript, 'deflated', deflated);
+    return { ...transcript, ...(jsonText && { json: jsonText }), ...(deflatedText && { deflated: deflatedText }) };
   }
 
-  /** Whether each text is there in a form, without reading those that are in another process. */
+  /** Whether each text is available in a form, without reading those in a shared cache. */
   async present(wanted: readonly TextWanted[]): Promise<boolean[]> {
     const found = new Map(wanted.map((one) => [one, FORMS.some((form) => this.readLocal(one, form) !== undefined)]));
     for (const form of FORMS) {
@@ -74,7 +75,7 @@ export class TranscriptTextStore {
     return wanted.map((one) => found.get(one) === true);
   }
 
-  /** Texts in one form, in one round trip; undefined where a text is not there any more in any form. */
+  /** Reads texts in one form, in one round trip; undefined for a text that is missing in both forms. */
   async read(wanted: readonly TextWanted[], form: TextForm): Promise<(SentText | undefined)[]> {
     const stored = await this.readStored(
       wanted.filter(({ transcript }) => !transcript[form] && !transcript.json),
@@ -90,7 +91,7 @@ export class TranscriptTextStore {
     );
   }
 
-  /** Resolves to whether others can read it now. */
+  /** Resolves to whether other processes can read it. */
   async store(key: string, json: Buffer, checksum: number): Promise<boolean> {
     this.verified.set(json, { text: json, checksum });
     return this.write(this.keys(key).json, json);
@@ -106,7 +107,7 @@ export class TranscriptTextStore {
     const values = await this.storage.read(missing.map(({ key }) => this.keys(key)[form]));
     for (const [index, one] of missing.entries()) {
       const value = values[index];
-      const text = this.asSent(one.transcript, form, value);
+      const text = this.intactText(one.transcript, form, value);
       if (text && Buffer.isBuffer(value)) this.localCopies?.set(this.keys(one.key)[form], value);
       read.set(one, text);
     }
@@ -116,12 +117,12 @@ export class TranscriptTextStore {
   private readLocal({ key, transcript }: TextWanted, form: TextForm): Buffer | undefined {
     const textKey = this.keys(key)[form];
     const stored = this.localCopies?.get(textKey);
-    const text = stored && this.checked(transcript, form, stored);
+    const text = stored && this.verify(transcript, form, stored);
     if (text) this.storage.touch(textKey, () => this.restore(textKey));
     return text;
   }
 
-  /** Stores again what was evicted from the storage although it is in use here. */
+  /** Stores a text again that was evicted from the storage although this process uses it. */
   private async restore(textKey: string): Promise<void> {
     const stored = this.localCopies?.peek(textKey);
     if (stored) await this.storage.write(textKey, stored);
@@ -132,28 +133,28 @@ export class TranscriptTextStore {
     return this.storage.write(key, bytes);
   }
 
-  private asSent(transcript: TranscriptText, form: TextForm, value: unknown): Buffer | undefined {
+  private intactText(transcript: TranscriptText, form: TextForm, value: unknown): Buffer | undefined {
     if (value === undefined || value === null) return undefined;
-    const text = Buffer.isBuffer(value) ? this.checked(transcript, form, value) : undefined;
+    const text = Buffer.isBuffer(value) ? this.verify(transcript, form, value) : undefined;
     if (!text) this.storage.unreadable();
     return text;
   }
 
-  private checked({ jsonBytes, crc32: crc }: TranscriptText, form: TextForm, stored: Buffer): Buffer | undefined {
-    if (form === 'json') return stored.length === jsonBytes ? this.intact(stored, stored, crc) : undefined;
+  private verify({ jsonBytes, crc32: crc }: TranscriptText, form: TextForm, stored: Buffer): Buffer | undefined {
+    if (form === 'json') return stored.length === jsonBytes ? this.verifyChecksum(stored, stored, crc) : undefined;
     if (stored.length <= DEFLATED_HEAD_BYTES || stored.readUInt32LE(0) !== crc) return undefined;
-    return this.intact(stored, stored.subarray(DEFLATED_HEAD_BYTES), stored.readUInt32LE(4));
+    return this.verifyChecksum(stored, stored.subarray(DEFLATED_HEAD_BYTES), stored.readUInt32LE(4));
   }
 
-  private intact(stored: Buffer, text: Buffer, checksum: number): Buffer | undefined {
-    const known = this.verified.get(stored);
-    if (known) return known.checksum === checksum ? known.text : undefined;
+  private verifyChecksum(stored: Buffer, text: Buffer, checksum: number): Buffer | undefined {
+    const verified = this.verified.get(stored);
+    if (verified) return verified.checksum === checksum ? verified.text : undefined;
     if (crc32(text) !== checksum) return undefined;
     this.verified.set(stored, { text, checksum });
     return text;
   }
 
-  /** The JSON of a text of which only the deflated form is still stored: whichever is read less is evicted first. */
+  /** The JSON from the deflated form: the form that is read less is evicted first. */
   private async inflated(one: TextWanted): Promise<Buffer | undefined> {
     const deflated = one.transcript.deflated ?? (await this.readStored([one], 'deflated')).get(one);
     if (!deflated) return undefined;
@@ -164,16 +165,16 @@ export class TranscriptTextStore {
     return json;
   }
 
-  /** Calls that need it at the same time wait for the same work. */
+  /** The deflated form, deflated once for concurrent calls. */
   private async deflated(one: TextWanted): Promise<Buffer | undefined> {
     const json = one.transcript.json ?? (await this.readStored([one], 'json')).get(one);
     if (!json) return undefined;
-    const work = `${one.key} ${one.transcript.crc32}`;
-    const known = this.deflating.get(work);
-    if (known) return known;
-    const made = this.deflateAndStore(one, json).finally(() => this.deflating.delete(work));
-    this.deflating.set(work, made);
-    return made;
+    const text = `${one.key} ${one.transcript.crc32}`;
+    const running = this.deflating.get(text);
+    if (running) return running;
+    const deflating = this.deflateAndStore(one, json).finally(() => this.deflating.delete(text));
+    this.deflating.set(text, deflating);
+    return deflating;
   }
 
   private async deflateAndStore({ key, transcript }: TextWanted, json: Buffer): Promise<Buffer> {

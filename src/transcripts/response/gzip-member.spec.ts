@@ -1,8 +1,7 @@
 import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { joinedCrc32, shiftBy } from './crc32.js';
-import { GzipMember } from './gzip-member.js';
+import { GzipMember, joinedCrc32, shiftBy } from './gzip-member.js';
 
 type Part = { literal: string } | { text: string };
 
@@ -26,8 +25,8 @@ const text = fc.oneof(
   fc.nat(200_000).map((length) => 'transcript '.repeat(Math.ceil(length / 11)).slice(0, length)),
 );
 
-describe('a gzip member put together from pieces', () => {
-  it('unpacks to its texts, in order, whatever they are', () => {
+describe('a gzip member joined from parts', () => {
+  it('decompresses to its texts in order, for any texts', () => {
     const part: fc.Arbitrary<Part> = fc.oneof(fc.record({ literal: text }), fc.record({ text }));
     fc.assert(
       fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
@@ -37,12 +36,12 @@ describe('a gzip member put together from pieces', () => {
     );
   });
 
-  it('of nothing is a valid member of nothing', () => {
+  it('without parts is a valid empty member', () => {
     expect(gunzipSync(member([]))).toHaveLength(0);
   });
 });
 
-describe('the CRC-32 of a whole', () => {
+describe('the CRC-32 of concatenated texts', () => {
   it('follows from those of its parts', () => {
     const bytes = fc.uint8Array({ maxLength: 5_000 });
     fc.assert(

@@ -1,6 +1,5 @@
 import { crc32 } from 'node:zlib';
 import type { SentText } from '../cache/transcript-text.js';
-import { joinedCrc32, shiftBy } from './crc32.js';
 
 const HEADER = Buffer.from([0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0xff]);
 /** An empty block that is marked as the last. */
@@ -8,12 +7,12 @@ const FINAL_BLOCK = Buffer.from([0x03, 0x00]);
 const STORED_HEAD_BYTES = 5;
 const STORED_BYTES_MAX = 0xffff;
 
-/** By the deflated text; in the cache of this process it stays the same Buffer from call to call. */
+/** By the deflated text, which stays the same Buffer from call to call in the cache of this process. */
 const shifts = new WeakMap<Buffer, number>();
 
 /**
- * One gzip member (RFC 1952) put together from pieces: text that was deflated before goes in as it is, the short text
- * between goes into stored blocks. So the text of a transcript is compressed once in its life and not once a call.
+ * One gzip member (RFC 1952) joined from parts: deflated texts are copied, and the short literals between them become
+ * stored blocks. So a transcript is compressed once when it is cached, and not once per call.
  */
 export class GzipMember {
   private crc = 0;
@@ -23,7 +22,7 @@ export class GzipMember {
     return HEADER;
   }
 
-  /** Short text, stored without being compressed. */
+  /** Adds a short text in stored blocks, without compression. */
   literal(text: string): Buffer {
     const bytes = Buffer.from(text);
     this.crc = crc32(bytes, this.crc);
@@ -40,7 +39,7 @@ export class GzipMember {
     return stored;
   }
 
-  /** Text that was deflated before. */
+  /** Adds a text that is already deflated. */
   text({ bytes, jsonBytes, crc32: crc }: SentText): Buffer {
     let shift = shifts.get(bytes);
     if (shift === undefined) shifts.set(bytes, (shift = shiftBy(jsonBytes)));
@@ -55,4 +54,43 @@ export class GzipMember {
     trailer.writeUInt32LE(this.textBytes % 2 ** 32, 4);
     return Buffer.concat([FINAL_BLOCK, trailer]);
   }
+}
+
+// The CRC-32 of concatenated texts follows from those of its parts, as in zlib's crc32_combine: appending n bytes
+// multiplies the polynomial by x^(8n), modulo the polynomial of the CRC.
+
+const POLYNOMIAL = 0xedb88320;
+
+/** a * b modulo the polynomial, in the reflected bit order of CRC-32. */
+function multiply(a: number, b: number): number {
+  let product = 0;
+  let factor = b;
+  for (let bit = 0x80000000; bit !== 0; bit >>>= 1) {
+    if (a & bit) product ^= factor;
+    factor = factor & 1 ? (factor >>> 1) ^ POLYNOMIAL : factor >>> 1;
+  }
+  return product >>> 0;
+}
+
+/** x^(2^n) for n = 0, 1, 2, …; squaring repeats after 32 because x^(2^32 - 1) = 1. */
+const POWERS: readonly number[] = Array.from({ length: 32 }).reduce<number[]>((powers) => {
+  const last = powers.at(-1);
+  powers.push(last === undefined ? 0x40000000 : multiply(last, last));
+  return powers;
+}, []);
+
+/** The factor by which appending this number of bytes multiplies a checksum. */
+export function shiftBy(bytes: number): number {
+  let shift = 0x80000000;
+  let power = 3;
+  for (let rest = bytes; rest > 0; rest = Math.floor(rest / 2)) {
+    if (rest % 2 === 1) shift = multiply(POWERS[power % 32] ?? 0, shift);
+    power++;
+  }
+  return shift;
+}
+
+/** The CRC-32 of two concatenated texts; `shift` is `shiftBy` the length of the second. */
+export function joinedCrc32(first: number, second: number, shift: number): number {
+  return (multiply(shift, first) ^ second) >>> 0;
 }

@@ -7,14 +7,14 @@ const MEGABYTE = 1024 * 1024;
 const memoryOf = (megabytes: number): ResponseMemory =>
   new ResponseMemory(Object.assign(new Environment(), { RESPONSE_BUFFER_MAX_MEGABYTES: megabytes }));
 
-describe('the memory for texts that wait', () => {
-  it('counts a text once however many calls hold it, and until the last releases it', () => {
+describe('the response memory', () => {
+  it('counts a text once for all calls that share it, until the last of them releases it', () => {
     const memory = memoryOf(1);
     const [one, other] = [new BufferedTexts(memory), new BufferedTexts(memory)];
     const text = Buffer.alloc(1_000);
-    one.hold(text, 'waiting');
-    one.hold(text, 'waiting');
-    other.hold(text, 'waiting');
+    one.add(text, 'waiting');
+    one.add(text, 'waiting');
+    other.add(text, 'waiting');
     expect(memory.heldBytes).toBe(1_000);
     one.release(text);
     one.release(text);
@@ -23,32 +23,32 @@ describe('the memory for texts that wait', () => {
     expect(memory.heldBytes).toBe(0);
   });
 
-  it('is given back by a call that nobody reads any more, whatever still arrives for it', () => {
+  it('does not count texts that arrive for a closed call', () => {
     const memory = memoryOf(1);
     const buffered = new BufferedTexts(memory);
-    buffered.hold(Buffer.alloc(5), 'waiting');
-    buffered.hold(Buffer.alloc(6), 'waiting');
+    buffered.add(Buffer.alloc(5), 'waiting');
+    buffered.add(Buffer.alloc(6), 'waiting');
     buffered.close();
-    buffered.hold(Buffer.alloc(7), 'waiting');
+    buffered.add(Buffer.alloc(7), 'waiting');
     expect(memory.heldBytes).toBe(0);
   });
 
-  it('gives one call a sixteenth for what is fetched, whatever is on its way', () => {
-    const held = new BufferedTexts(memoryOf(32));
-    held.hold(Buffer.alloc(3 * MEGABYTE), 'passing');
-    held.hold(Buffer.alloc(2 * MEGABYTE - 1), 'waiting');
-    expect(held.mayFetch).toBe(true);
-    held.hold(Buffer.alloc(1), 'waiting');
-    expect(held.mayFetch).toBe(false);
+  it('limits one call to a sixteenth for waiting texts, whatever is being sent', () => {
+    const buffered = new BufferedTexts(memoryOf(32));
+    buffered.add(Buffer.alloc(3 * MEGABYTE), 'passing');
+    buffered.add(Buffer.alloc(2 * MEGABYTE - 1), 'waiting');
+    expect(buffered.mayFetch).toBe(true);
+    buffered.add(Buffer.alloc(1), 'waiting');
+    expect(buffered.mayFetch).toBe(false);
   });
 
-  it('refuses new calls and large texts when it is full, and lets calls that hold little go on', () => {
+  it('refuses new calls and large texts when it is full, and lets calls with small buffers continue', () => {
     const memory = memoryOf(32);
     const [small, large] = [new BufferedTexts(memory), new BufferedTexts(memory)];
     const others = Buffer.alloc(32 * MEGABYTE);
-    large.hold(Buffer.alloc(MEGABYTE), 'waiting');
+    large.add(Buffer.alloc(MEGABYTE), 'waiting');
     expect(() => memory.refuseWhenFull()).not.toThrow();
-    memory.hold(others);
+    memory.add(others);
     expect(() => memory.refuseWhenFull()).toThrow(ServiceUnavailableError);
     expect([small.mayFetch, large.mayFetch]).toEqual([true, false]);
     expect([small.mayRead(1_000), small.mayRead(MEGABYTE)]).toEqual([true, false]);

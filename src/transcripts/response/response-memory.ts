@@ -2,16 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import { ServiceUnavailableError } from '../../domain/errors.js';
 
-/** One call holds at most this share of the memory, so that the calls of one key (10 by default) cannot use all of it. */
+/** One call may buffer this share of the memory, so that the calls of one key (10 by default) cannot use all of it. */
 const CALLS_SHARE = 16;
-/** A call that holds less than this goes on when the memory is full: ordinary texts still reach prompt readers. */
+/** A call that buffers less than this continues when the memory is full: ordinary texts still reach prompt readers. */
 const SMALL_BYTES = 512 * 1024;
 const RETRY_AFTER_SECONDS = 5;
 
-/**
- * Counts the texts that wait in this process until their readers take them. A text that several calls wait for is one
- * Buffer and counts once.
- */
+/** Counts the texts that this process buffers for its readers. A Buffer that several calls share counts once. */
 @Injectable()
 export class ResponseMemory {
   readonly bytesMax: number;
@@ -34,7 +31,7 @@ export class ResponseMemory {
     return this.bytes >= this.bytesMax;
   }
 
-  /** True while there is room to trade memory for speed. */
+  /** True while memory may be traded for speed. */
   get isHalfEmpty(): boolean {
     return this.bytes < this.bytesMax / 2;
   }
@@ -48,7 +45,7 @@ export class ResponseMemory {
     );
   }
 
-  hold(text: Buffer): void {
+  add(text: Buffer): void {
     const references = this.references.get(text) ?? 0;
     this.references.set(text, references + 1);
     if (references === 0) this.bytes += text.length;
@@ -64,10 +61,10 @@ export class ResponseMemory {
   }
 }
 
-/** `waiting` was fetched and waits for its turn; `passing` is on its way to the reader, or can be read again from the cache. */
+/** `waiting` texts were fetched and are not yet due; `passing` ones are being sent, or can be read again from the cache. */
 type TextState = 'waiting' | 'passing';
 
-/** The texts that one call holds for its reader. Only those that wait limit what it may fetch. */
+/** The texts that one call buffers for its reader. Only waiting ones limit what the call may fetch. */
 export class BufferedTexts {
   private readonly texts = new Map<Buffer, TextState>();
   private readonly bytes = { waiting: 0, passing: 0 };
@@ -75,11 +72,11 @@ export class BufferedTexts {
 
   constructor(private readonly memory: ResponseMemory) {}
 
-  hold(text: Buffer, state: TextState): void {
+  add(text: Buffer, state: TextState): void {
     if (this.closed || this.texts.has(text)) return;
     this.texts.set(text, state);
     this.bytes[state] += text.length;
-    this.memory.hold(text);
+    this.memory.add(text);
   }
 
   release(text: Buffer): void {
@@ -90,29 +87,29 @@ export class BufferedTexts {
     this.memory.release(text);
   }
 
-  /** Releases everything; what is held later does not count, because nobody reads any more. */
+  /** Releases all texts; those added afterwards do not count, because the response has no reader. */
   close(): void {
     this.closed = true;
     for (const text of this.texts.keys()) this.release(text);
   }
 
-  /** Whether another fetch may begin. */
+  /** Whether another fetch may start. */
   get mayFetch(): boolean {
     if (this.bytes.waiting >= this.memory.callBytesMax) return false;
     return !this.memory.isFull || this.bytes.waiting < SMALL_BYTES;
   }
 
-  /** Whether a text that can be read again from the cache may be held from the start of the call. */
+  /** Whether a text that can be read again from the cache may be buffered from the start of the call. */
   mayPin(text: Buffer): boolean {
     return this.memory.isHalfEmpty && this.bytes.passing + text.length <= this.memory.callBytesMax;
   }
 
   /** Whether a waiting text may stay uncompressed. */
-  mayHoldPlain(text: Buffer): boolean {
+  mayStayUncompressed(text: Buffer): boolean {
     return this.memory.isHalfEmpty && this.bytes.waiting + text.length <= this.memory.callBytesMax / 4;
   }
 
-  /** Whether a text of this size may be read from the cache when its turn comes. */
+  /** Whether a text of this size may be read from the cache to be sent. */
   mayRead(textBytes: number): boolean {
     return textBytes <= SMALL_BYTES || !this.memory.isFull;
   }

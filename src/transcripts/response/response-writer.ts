@@ -4,14 +4,15 @@ import type { SentText } from '../cache/transcript-text.js';
 import type { Chunk } from './serialization.js';
 import { GzipMember } from './gzip-member.js';
 
-/** Pieces that are there at the same time go out in one write of about this size. */
+/** Approximate size of one write: chunks that are available together are joined up to it. */
 const WRITE_BYTES = 512 * 1024;
 
 /**
- * Writes pieces as they come and no faster than the reader takes them. Resolves when all was handed over or the reader
- * has left; a piece that cannot be made destroys the connection, so that a short body never looks whole.
+ * Writes chunks as they are produced, no faster than the reader takes them. Resolves when everything is written or the
+ * reader has disconnected. An error of the producer destroys the connection, so that a truncated body never looks
+ * complete.
  *
- * @param encoding `gzip` when the texts of the pieces are deflated
+ * @param encoding `gzip` when the texts of the chunks are deflated
  */
 export async function writeResponse(
   response: Response,
@@ -33,27 +34,27 @@ export async function writeResponse(
   }
 }
 
-/** Gathers what is written in one turn of the event loop into one write, and waits for the reader to take it. */
+/** Joins what is written in one turn of the event loop into one write, and waits until the reader has taken it. */
 class PacedWriter {
-  /** JSON that follows what was handed over: one part for as much of it as comes together. */
+  /** JSON that follows the bytes already sent; consecutive parts are joined. */
   private json = '';
-  private gatheredBytes = 0;
-  /** Handed to the response and not yet taken by the connection. */
+  private joinedBytes = 0;
+  /** Written to the response and not yet taken by the connection. */
   private waitingBytes = 0;
   private scheduled: NodeJS.Immediate | undefined;
-  private proceed: (() => void) | undefined;
+  private resume: (() => void) | undefined;
 
   constructor(
     private readonly response: Response,
     private readonly gzip: GzipMember | undefined,
   ) {
-    onResponseEnd(response, () => this.proceed?.());
-    if (gzip) this.hand(gzip.begin());
+    onResponseEnd(response, () => this.resume?.());
+    if (gzip) this.send(gzip.begin());
   }
 
   get isFull(): boolean {
-    const gathered = this.gatheredBytes + this.json.length;
-    return gathered >= WRITE_BYTES || (this.scheduled === undefined && this.isBehind);
+    const joined = this.joinedBytes + this.json.length;
+    return joined >= WRITE_BYTES || (this.scheduled === undefined && this.isBehind);
   }
 
   write(part: string | SentText): void {
@@ -62,21 +63,21 @@ class PacedWriter {
       this.schedule();
       return;
     }
-    this.handJson();
-    this.hand(this.gzip ? this.gzip.text(part) : part.bytes);
+    this.sendJson();
+    this.send(this.gzip ? this.gzip.text(part) : part.bytes);
   }
 
   /** Waits until the reader has taken what was written, or the response has ended. */
   async room(): Promise<void> {
     this.flush();
     while (this.isBehind && !responseEnd(this.response).aborted) {
-      await new Promise<void>((resolve) => (this.proceed = resolve));
+      await new Promise<void>((resolve) => (this.resume = resolve));
     }
   }
 
   end(): void {
-    this.handJson();
-    if (this.gzip) this.hand(this.gzip.end());
+    this.sendJson();
+    if (this.gzip) this.send(this.gzip.end());
     this.flush();
     this.response.end();
   }
@@ -85,26 +86,26 @@ class PacedWriter {
     return this.waitingBytes >= this.response.writableHighWaterMark;
   }
 
-  private handJson(): void {
+  private sendJson(): void {
     if (this.json === '') return;
-    this.hand(this.gzip ? this.gzip.literal(this.json) : Buffer.from(this.json));
+    this.send(this.gzip ? this.gzip.literal(this.json) : Buffer.from(this.json));
     this.json = '';
   }
 
   /**
-   * The callback of each write is what there is to wait for: `writableNeedDrain` stays true for ever on Node 22, and 24
-   * before 24.19, when all bytes of a corked response go out at once (nodejs/node 60432), and it says nothing of a
+   * Waits for the callback of each write instead of 'drain': `writableNeedDrain` stays true for ever on Node 22, and 24
+   * before 24.19, when all bytes of a corked response are flushed at once (nodejs/node 60432), and it is not set for a
    * response that is queued behind another.
    */
-  private hand(bytes: Buffer): void {
+  private send(bytes: Buffer): void {
     this.schedule();
-    this.gatheredBytes += bytes.length;
+    this.joinedBytes += bytes.length;
     this.waitingBytes += bytes.length;
     this.response.write(bytes, (error) => {
-      // The connection was cut: the end of the response follows, and until then there is no room.
+      // The connection is closed: the end of the response follows and wakes the writer.
       if (error) return;
       this.waitingBytes -= bytes.length;
-      if (!this.isBehind) this.proceed?.();
+      if (!this.isBehind) this.resume?.();
     });
   }
 
@@ -116,10 +117,10 @@ class PacedWriter {
 
   private flush(): void {
     if (this.scheduled === undefined) return;
-    this.handJson();
+    this.sendJson();
     clearImmediate(this.scheduled);
     this.scheduled = undefined;
-    this.gatheredBytes = 0;
+    this.joinedBytes = 0;
     this.response.uncork();
   }
 }

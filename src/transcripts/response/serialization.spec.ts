@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../../../test/any-text.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent, type VideoMetadata } from '../transcript-events.js';
 import type { SentText } from '../cache/transcript-text.js';
 import { serializeJson, serializeNdjson } from './serialization.js';
 
-const text = fc.string({ unit: 'binary', maxLength: 20 });
+const text = anyText({ maxLength: 20 });
 const number = fc.nat();
 const plain = { noNullPrototype: true };
 const anyMetadata: fc.Arbitrary<VideoMetadata> = fc.record(
@@ -69,7 +70,7 @@ async function* asEvents(
   yield { type: 'summary', summary };
 }
 
-async function piecesOf(
+async function chunksOf(
   events: AsyncIterable<TranscriptsEvent>,
   write = serializeJson,
 ): Promise<(string | SentText)[]> {
@@ -81,8 +82,8 @@ async function piecesOf(
 const joined = (chunks: readonly (string | SentText)[]): string =>
   Buffer.concat(chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk.bytes))).toString();
 
-/** What the entry must be for a reader. */
-function shown(entry: Entry): unknown {
+/** The expected JSON of an entry. */
+function expectedJson(entry: Entry): unknown {
   const { videoId, ok, metadata } = entry;
   return ok
     ? {
@@ -95,28 +96,28 @@ function shown(entry: Entry): unknown {
     : { videoId, ok, metadata, transcript: {}, cached: false, error: entry.error };
 }
 
-describe('the answer as it is written', () => {
-  it('is JSON of the channel, the entries and the summary, in this order and with nothing changed', async () => {
+describe('the serialized response', () => {
+  it('is a JSON document of the channel, the entries and the summary, in this order', async () => {
     await fc.assert(
       fc.asyncProperty(anyChannel, fc.array(anyEntry, { maxLength: 6 }), async (channel, entries) => {
-        const body = joined(await piecesOf(asEvents(channel, entries)));
+        const body = joined(await chunksOf(asEvents(channel, entries)));
         const summary = emptySummary();
         entries.forEach((entry) => count(summary, entry));
-        // Text for text, so that the order of the keys counts too.
-        expect(body).toBe(JSON.stringify({ channel, results: entries.map(shown), summary }));
+        // Compared as text, which includes the order of the keys.
+        expect(body).toBe(JSON.stringify({ channel, results: entries.map(expectedJson), summary }));
       }),
     );
   });
 
-  it('is, as lines, an event a line with the same fields, each line JSON of its own', async () => {
+  it('is one JSON object per event as NDJSON', async () => {
     await fc.assert(
       fc.asyncProperty(anyChannel, fc.array(anyEntry, { maxLength: 6 }), async (channel, entries) => {
-        const body = joined(await piecesOf(asEvents(channel, entries), serializeNdjson));
+        const body = joined(await chunksOf(asEvents(channel, entries), serializeNdjson));
         const summary = emptySummary();
         entries.forEach((entry) => count(summary, entry));
         const events = [
           { type: 'channel', channel },
-          ...entries.map((entry) => ({ type: 'result', result: shown(entry) })),
+          ...entries.map((entry) => ({ type: 'result', result: expectedJson(entry) })),
           { type: 'summary', summary },
         ];
         expect(body).toBe(events.map((event) => `${JSON.stringify(event)}\n`).join(''));
@@ -124,7 +125,7 @@ describe('the answer as it is written', () => {
     );
   });
 
-  it('shows changed metadata of a video, not what it showed before', async () => {
+  it('contains the changed metadata of a video', async () => {
     const [one, other] = fc.sample(anyMetadata, 2);
     if (!one || !other) throw new Error('There is no sample.');
     const entries = [one, other, one].map((metadata): Entry => ({
@@ -134,7 +135,7 @@ describe('the answer as it is written', () => {
       transcript: sent('{}'),
       cached: true,
     }));
-    const body = joined(await piecesOf(asEvents({ id: '', name: '', handle: null }, entries)));
+    const body = joined(await chunksOf(asEvents({ id: '', name: '', handle: null }, entries)));
     expect((JSON.parse(body) as { results: { metadata: unknown }[] }).results.map(({ metadata }) => metadata)).toEqual([
       one,
       other,
@@ -142,33 +143,33 @@ describe('the answer as it is written', () => {
     ]);
   });
 
-  it('passes the bytes of a transcript through as the Buffer that they are', async () => {
-    // Spaces, which no serializer of ours would write.
+  it('passes the Buffer of a transcript through unchanged', async () => {
+    // JSON.stringify writes no spaces.
     const transcript = sent('{ "en" : [ ] }');
     const metadata = fc.sample(anyMetadata, 1)[0];
     if (!metadata) throw new Error('There is no sample.');
     const entry: Entry = { videoId: 'video', ok: true, metadata, transcript, cached: true };
     const events = asEvents({ id: '', name: '', handle: null }, [entry]);
-    const chunks = await piecesOf(events);
+    const chunks = await chunksOf(events);
     expect(chunks.some((chunk) => chunk === transcript)).toBe(true);
     expect(joined(chunks)).toContain('"transcript":{ "en" : [ ] },"cached":');
   });
 
-  it('writes each entry when it is there, without waiting for the next', async () => {
+  it('yields each entry without waiting for the next', async () => {
     let release = (): void => undefined;
-    const buffered = new Promise<void>((resolve) => (release = resolve));
+    const released = new Promise<void>((resolve) => (release = resolve));
     const [first] = fc.sample(anyEntry, 1);
     async function* events(): AsyncGenerator<TranscriptsEvent> {
       yield { type: 'channel', channel: { id: 'UC', name: 'n', handle: null } };
       if (first) yield { type: 'result', entry: first };
-      await buffered;
+      await released;
       yield { type: 'summary', summary: emptySummary() };
     }
-    const pieces = serializeJson(events());
-    const [channel, entry] = [await pieces.next(), await pieces.next()];
+    const chunks = serializeJson(events());
+    const [channel, entry] = [await chunks.next(), await chunks.next()];
     expect(channel.value).toEqual(['{"channel":{"id":"UC","name":"n","handle":null},"results":[']);
     expect(entry.done).toBe(false);
     release();
-    expect((await pieces.next()).value).toEqual([`],"summary":${JSON.stringify(emptySummary())}}`]);
+    expect((await chunks.next()).value).toEqual([`],"summary":${JSON.stringify(emptySummary())}}`]);
   });
 });

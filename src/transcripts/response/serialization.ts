@@ -1,10 +1,10 @@
 import type { Entry, TranscriptsEvent, VideoMetadata } from '../transcript-events.js';
 import type { SentText } from '../cache/transcript-text.js';
 
-/** What is written at a time: JSON, and the ready-made texts in it. */
+/** One step of a response: JSON and the serialized texts within it. */
 export type Chunk = readonly (string | SentText)[];
 
-/** The answer as JSON, in pieces that follow one another; the text of a transcript passes through as it is. */
+/** The response as one JSON document, in chunks; the texts of transcripts pass through unchanged. */
 export async function* serializeJson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
   let separator = '';
   for await (const event of events) {
@@ -23,7 +23,7 @@ export async function* serializeJson(events: AsyncIterable<TranscriptsEvent>): A
   }
 }
 
-/** The answer as lines of JSON, one an event, for a reader who shows progress. */
+/** The response as NDJSON, one line per event, for clients that show progress. */
 export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
   for await (const event of events) {
     switch (event.type) {
@@ -47,11 +47,11 @@ function entryJson(before: string, entry: Entry, after: string): Chunk {
     : [`${head}{},"cached":false,"error":${JSON.stringify(entry.error)}}${after}`];
 }
 
-/** Answers from the cache show the same metadata again. */
-const written = new WeakMap<VideoMetadata, string>();
+/** Cached, because cached transcripts are sent with the same metadata again. */
+const serialized = new WeakMap<VideoMetadata, string>();
 
 function metadataJson(metadata: VideoMetadata): string {
-  let json = written.get(metadata);
-  if (json === undefined) written.set(metadata, (json = JSON.stringify(metadata)));
+  let json = serialized.get(metadata);
+  if (json === undefined) serialized.set(metadata, (json = JSON.stringify(metadata)));
   return json;
 }

@@ -138,7 +138,7 @@ function report(size, { runs, bodyBytes, oneCpuMs, profile }, memory) {
     of(name, 'bytesPerSecond') / of(name, 'perSecond') / 1e6,
     of(name, 'cpuMs'),
   ];
-  // What the bare server would come to if each of its answers came behind the gates of a call.
+  // The share of its throughput that the bare server would reach with the cost of the guards in each response.
   const gated = (name) => of(name, 'cpuMs') / (of(name, 'cpuMs') + oneCpuMs);
   const overIdleMb = median(memory.map((run) => run.overIdleMb));
   const rows = [
@@ -149,7 +149,7 @@ function report(size, { runs, bodyBytes, oneCpuMs, profile }, memory) {
   ];
   return {
     title: 'Cached: the same videos again',
-    text: `${size.videos} videos of ${size.cues} cues, ${megabytes.toFixed(1)} MB of JSON an answer, over ${CONNECTIONS} connections. The bare server writes the same bytes from memory, compressed beforehand where they are; since compressed sizes differ, the ratios are of the JSON that arrives.`,
+    text: `${size.videos} videos of ${size.cues} cues, ${megabytes.toFixed(1)} MB of JSON per response, over ${CONNECTIONS} connections. The bare server writes the same bytes from memory, compressed in advance for gzip. Compressed sizes differ, so the ratios compare the JSON that is received.`,
     tables: [{ title: 'Speed', columns: ['', 'answers/s', 'MB of JSON/s', 'MB sent', 'CPU ms an answer'], rows }],
     goals: [
       goal('bytes a second against bare node:http', ratio('plain'), { atLeast: 0.8 }),
@@ -157,7 +157,7 @@ function report(size, { runs, bodyBytes, oneCpuMs, profile }, memory) {
       goal(`peak memory over idle with ${SLOW_READERS} slow readers`, overIdleMb, { atMost: 150, unit: ' MB' }),
     ],
     notes: [
-      `A call of limit=1 costs ${oneCpuMs.toFixed(2)} ms of the processor: its key is looked up, its limits are counted, its quota is read, it is logged. With that before each of its answers the bare server would come to ${gated('bare.plain').toFixed(2)} of itself, and with gzip, where ${of('bare.gzip', 'cpuMs').toFixed(2)} ms are all that it spends, to ${gated('bare.gzip').toFixed(2)}: that is what limits these figures.`,
+      `A call of limit=1 costs ${oneCpuMs.toFixed(2)} ms of CPU for the key lookup, limits, quota and log. With that cost per response the bare server would reach ${gated('bare.plain').toFixed(2)} of its throughput, and with gzip, where it needs only ${of('bare.gzip', 'cpuMs').toFixed(2)} ms, ${gated('bare.gzip').toFixed(2)}: this limits these figures.`,
       `Idle, with the cache filled: ${median(memory.map((run) => run.idleMb)).toFixed(0)} MB.`,
     ],
     profile,

@@ -33,8 +33,13 @@ async function start(bench, { name, file, args = [], atOnce = Infinity }, fakeYo
     const collect = (channel) => callService(bench, service, channel);
     return { program: service.program, collect, stop: service.stop };
   }
-  const env = { ...process.env, NODE_ENV: 'production', FAKE_YOUTUBE_URL: fakeYoutube.url, REQUESTS_AT_ONCE: String(atOnce) };
-  const program = new Program(name, [`bench/programs/${file}`, ...args], { env });
+  const env = {
+    ...process.env,
+    NODE_ENV: 'production',
+    FAKE_YOUTUBE_URL: fakeYoutube.url,
+    REQUESTS_AT_ONCE: String(atOnce),
+  };
+  const program = new Program(name, [`test/bench/programs/${file}`, ...args], { env });
   await Promise.race([program.ready, program.ended.then(() => Promise.reject(new Error(`${name} did not start`)))]);
   const collect = async (channel) => {
     const found = await program.ask({ collect: channel });
@@ -163,17 +168,17 @@ function report(sizes, runs, trips, profile) {
   return {
     title: 'Cold: nothing in the cache',
     text: [
-      `One call for a channel, ${LATENCY_MS} ms a request, at most ${AT_ONCE} requests at a time where nothing else is said.`,
-      `Every program has a process of its own and reads ${WARM_UP.videos} other videos first. The service does all of it with a`,
-      'key, a quota, a cache and checks, and writes JSON; the others return objects in their own process.',
-      'youtube-transcript-plus and youtube-caption-extractor list no channel: two plain requests do it for them. The goals',
+      `One call for a channel, ${LATENCY_MS} ms a request, at most ${AT_ONCE} requests at a time unless stated otherwise.`,
+      `Every program runs in its own process and reads ${WARM_UP.videos} other videos first. The service includes a`,
+      'key, a quota, a cache and validation, and writes JSON; the others return objects in their own process.',
+      'youtube-transcript-plus and youtube-caption-extractor cannot list a channel: two plain requests do it for them. The goals',
       'count the libraries with at most 16 requests at a time, and youtubei.js in both ways.',
     ].join(' '),
     tables,
     goals,
     notes: [
       ...sizes.map((size) => floorOf(size, of)),
-      `${trips.toFixed(1)} requests follow one another before the first entry (by how much later it comes when each takes 200 ms longer).`,
+      `${trips.toFixed(1)} sequential requests precede the first entry (measured by the delay when each takes 200 ms longer).`,
     ],
     profile,
     charts: [
@@ -183,14 +188,14 @@ function report(sizes, runs, trips, profile) {
   };
 }
 
-/** How much of a cold call is nobody's to save. */
+/** The lower bound of a cold call. */
 function floorOf(size, of) {
   const { videos } = size;
   const floor = ((2 + Math.ceil((2 * videos) / AT_ONCE)) * LATENCY_MS) / 1000;
   const best = Math.min(...PROGRAMS.slice(2).map(({ name, beside }) => (beside ? Infinity : of(name, size).seconds)));
   return (
-    `${videos} videos: two requests to find and list the channel and two for each video, ${AT_ONCE} at a time, take ` +
-    `${floor.toFixed(2)} s without any work; the tight script takes ${of(TIGHT, size).seconds.toFixed(2)} s, and 0.7 of ` +
+    `${videos} videos: two requests to find and list the channel and two for each video, ${AT_ONCE} at a time, take at least ` +
+    `${floor.toFixed(2)} s; the tight script takes ${of(TIGHT, size).seconds.toFixed(2)} s, and 0.7 of ` +
     `the best library would be ${(0.7 * best).toFixed(2)} s.`
   );
 }

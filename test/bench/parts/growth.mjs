@@ -56,7 +56,7 @@ function report(byVideos, byCues, measured) {
   const [shortest, longest] = [byCues[0], byCues.at(-1)];
   return {
     title: 'Growth',
-    text: `Cold calls, a fresh process for each. A call has costs of its own (finding the channel, listing it) that fewer videos share, so a figure may fall; flat means here that it does not rise by more than a fifth. Memory is the peak over what was resident before the call.`,
+    text: `Cold calls, a fresh process for each. Each call has a fixed cost (resolving and listing the channel), so figures per video may fall; the goal is that they rise by at most a fifth. Memory is the peak above the resident memory before the call.`,
     tables: [
       table(`More videos, ${fewest.cues} cues each`, 'video', byVideos, ({ videos }) => `${videos} videos`, one),
       table(`Longer videos, ${shortest.videos} of them`, 'video', byCues, ({ cues }) => `${cues} cues`, one),

@@ -68,7 +68,7 @@ function report(size, memory, redisFigures, runs) {
   const ratio = (name) => median(runs.redis.map((run, index) => run[name] / runs.memory[index][name]));
   return {
     title: 'Redis as the cache',
-    text: `${size.videos} videos of ${size.cues} cues. Redis runs on the same machine and takes its share of the processors.`,
+    text: `${size.videos} videos of ${size.cues} cues. Redis runs on the same machine and shares its processors.`,
     tables: [
       {
         title: 'Memory and Redis',

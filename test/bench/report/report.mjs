@@ -6,20 +6,19 @@ import { barChart } from './charts.mjs';
 import { goalTable, markdownTable, profileTable, textTable } from './table.mjs';
 
 const LIMITS = `
-- All of it ran on one machine: the service, the fake YouTube, PostgreSQL, Redis and the load share its processors, so a
-  figure of its own says little and a ratio of two figures of the same run says more. Differences under a fifth can be noise.
-- Cold calls are limited by the platform's latency first: at 16 requests at a time, two requests a video, a hundred
-  videos cannot take less than 13 times the latency after they are listed. What is beyond that is processor time.
-- A cached answer is written as two parts for each video, the text as it is kept and the JSON between two texts; a bare server
-  hands one buffer over. Putting the parts together, finding them in the cache and the gates of the call cost about as much
-  processor time as the writing of twelve megabytes, and several times that of the three that gzip leaves. Copying them into
-  one buffer first was slower.
-- Memory a video is told by the peak of the process, which grows in steps: at some hundredths of a megabyte a video the ratio
-  of two such figures is noise.
-- The best library at 16 requests at a time asks for no channel page, no feed and no Shorts, and stops at objects in memory;
-  0.7 of its time is less than the tight script takes.
-- CPU and memory are those of the measured process alone: PostgreSQL's and Redis' are not in them.
-- The fake YouTube answers after a fixed time and from this machine. The platform is slower, farther and less even.
+- Everything ran on one machine: the service, the fake YouTube, PostgreSQL, Redis and the load share its processors. Ratios within a run
+  are more meaningful than single figures; differences below a fifth can be noise.
+- Cold calls are limited by the latency of YouTube: at 16 concurrent requests and two requests per video, 100 videos take at least 13
+  round trips after they are listed. The rest is CPU time.
+- A cached response is written as two parts per video, the stored text and the JSON between two texts; a bare server passes on one
+  buffer. Assembling the parts, the cache lookup and the guards cost about as much CPU as writing twelve megabytes, and several times
+  the cost of writing three after gzip. Copying them into one buffer first was slower.
+- Memory per video is derived from the process's peak, which grows in steps: at a few hundredths of a megabyte the ratio of two such
+  figures is noise.
+- The best library at 16 concurrent requests reads no channel page, feed or list of Shorts, and stops at objects in memory; 0.7 of its
+  time is less than the tight script needs.
+- CPU and memory are those of the measured process, without PostgreSQL and Redis.
+- The fake YouTube responds after a fixed time and from the same machine. YouTube is slower, farther away and less even.
 `;
 
 /** Prints a part as it was measured. */
@@ -45,30 +44,30 @@ export async function write(reports, runs) {
   const sections = reports.map(sectionOf);
   const text = `# Performance
 
-Written by \`npm run bench\` (\`bench/\`), which measures the service beside what a user would write instead. Every figure is the
-median of ${runs} runs (fewer where a run is long), every ratio one of the same run.
+Written by \`npm run bench\` (\`test/bench/\`), which compares the service with the alternatives that a user could write. Figures are
+medians of ${runs} runs (fewer where a run is long); ratios are computed within one run.
 
 ${await environment()}
 
-## How to repeat it
+## Repeating the measurements
 
 \`\`\`
 npm ci
-npm run bench                          # all of it, under 15 minutes, on a machine with nothing else to do
-npm run bench -- --only cold,cached    # some of it; also small, mixed, growth, redis, start
-npm run bench -- --quick               # whether it works; no figures to quote
+npm run bench                          # everything, under 15 minutes, on an idle machine
+npm run bench -- --only cold,cached    # parts of it; also small, mixed, growth, redis, start
+npm run bench -- --quick               # a functional check without valid figures
 \`\`\`
 
-It needs nothing but Node and the registry; Redis is measured where \`redis-server\` or \`valkey-server\` is installed. The
-fake YouTube answers everything; nothing leaves the machine.
+It needs only Node and the npm registry; Redis is measured where \`redis-server\` or \`valkey-server\` is installed. All
+requests go to the fake YouTube on the same machine.
 
-## What was aimed at
+## Goals
 
 ${markdownTable(goalTable(goals))}
 
 ${sections.join('\n\n')}
 
-## What limits it
+## Limitations
 ${LIMITS}`;
   await writeFormatted(join(PROJECT, 'docs/performance.md'), text);
 }
@@ -94,7 +93,7 @@ async function environment() {
   const model = processor?.model.trim() || 'processor';
   return (
     `- ${cpus().length} × ${model}, ${memory}, ${platform()} ${release()} ${arch()}\n` +
-    `- Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}\n- Beside it: ${beside.join(', ')}`
+    `- Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}\n- Compared with: ${beside.join(', ')}`
   );
 }
 

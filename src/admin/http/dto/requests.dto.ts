@@ -1,31 +1,37 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsIn, IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
 import { PLANS } from '../../../domain/plan.js';
-import { DAYS_MAX, GRACE_HOURS_DEFAULT, GRACE_HOURS_MAX } from '../../../organizations/key-lifetime.js';
-import { MONTHLY_LIMIT_MAX, NAME_LENGTH_MAX } from '../../../organizations/organization-errors.js';
+import {
+  GRACE_HOURS_DEFAULT,
+  GRACE_HOURS_MAX,
+  KEY_LIFETIME_DAYS_MAX,
+  MONTHLY_LIMIT_MAX,
+  NAME_LENGTH_MAX,
+} from '../../../organizations/organization-errors.js';
+import { KEY, ORGANIZATION } from './responses.dto.js';
 
-const COUNT_DEFAULT = 50;
-const COUNT_MAX = 100;
+const PAGE_SIZE_DEFAULT = 50;
+const PAGE_SIZE_MAX = 100;
 const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
-const NAME_MESSAGE = 'name must be a text.';
+const NAME_MESSAGE = 'name must be a string.';
 
-/** Unlike IsOptional, takes null for a value. */
+/** Skips validation of an absent value. IsOptional would skip null as well. */
 function Optional(): PropertyDecorator {
   return ValidateIf((_body, value) => value !== undefined);
 }
 
-/** One rule, so that a wrong value is told once. */
-function WholeNumber(min: number, max: number, orNull = false): PropertyDecorator {
+/** One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */
+function IsIntegerBetween(min: number, max: number, { orNull = false } = {}): PropertyDecorator {
   return ValidateBy({
-    name: 'wholeNumber',
+    name: 'isIntegerBetween',
     validator: {
       validate: (value: unknown) =>
         (orNull && value === null) ||
         (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max),
       defaultMessage: (argument) =>
-        `${argument?.property} must be ${orNull ? 'null or ' : ''}a whole number from ${min} to ${max}.`,
+        `${argument?.property} must be ${orNull ? 'null or ' : ''}an integer from ${min} to ${max}.`,
     },
   });
 }
@@ -37,21 +43,26 @@ function MonthlyLimit(): PropertyDecorator {
       nullable: true,
       minimum: 0,
       maximum: MONTHLY_LIMIT_MAX,
-      description: "Transcripts a month, in place of the plan's; null follows the plan.",
+      description: 'Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.',
       example: 20000,
     }),
     Optional(),
-    WholeNumber(0, MONTHLY_LIMIT_MAX, true),
+    IsIntegerBetween(0, MONTHLY_LIMIT_MAX, { orNull: true }),
   );
 }
 
-/** The body that makes an organization. */
-export class NewOrganizationBody {
-  @ApiProperty({ description: 'What it is called.', minLength: 1, maxLength: NAME_LENGTH_MAX, example: 'Acme' })
+@ApiSchema({ name: 'NewOrganizationBody' })
+export class CreateOrganizationDto {
+  @ApiProperty({
+    description: 'The name. Names need not be unique.',
+    minLength: 1,
+    maxLength: NAME_LENGTH_MAX,
+    example: ORGANIZATION.name,
+  })
   @IsString({ message: NAME_MESSAGE })
   name: string;
 
-  @ApiProperty({ enum: PLANS, description: 'Its plan.', example: 'pro' })
+  @ApiProperty({ enum: PLANS, description: 'The plan.', example: ORGANIZATION.plan })
   @IsIn(PLANS, { message: PLAN_MESSAGE })
   plan: string;
 
@@ -59,9 +70,9 @@ export class NewOrganizationBody {
   monthlyLimit?: number | null;
 }
 
-/** The body that changes an organization; what is left out stays as it is. */
-export class OrganizationChangeBody {
-  @ApiPropertyOptional({ enum: PLANS, description: 'The plan it is put on.', example: 'pro' })
+@ApiSchema({ name: 'OrganizationChangeBody' })
+export class UpdateOrganizationDto {
+  @ApiPropertyOptional({ enum: PLANS, description: 'The new plan.', example: ORGANIZATION.plan })
   @Optional()
   @IsIn(PLANS, { message: PLAN_MESSAGE })
   plan?: string;
@@ -70,14 +81,14 @@ export class OrganizationChangeBody {
   monthlyLimit?: number | null;
 }
 
-/** The body that issues a key. */
-export class NewKeyBody {
+@ApiSchema({ name: 'NewKeyBody' })
+export class IssueKeyDto {
   @ApiPropertyOptional({
-    description: 'What the key is for.',
+    description: 'A label for the purpose of the key.',
     minLength: 1,
     maxLength: NAME_LENGTH_MAX,
     default: 'default',
-    example: 'server',
+    example: KEY.name,
   })
   @Optional()
   @IsString({ message: NAME_MESSAGE })
@@ -86,60 +97,62 @@ export class NewKeyBody {
   @ApiPropertyOptional({
     type: 'integer',
     minimum: 1,
-    maximum: DAYS_MAX,
-    description: 'When it ends; never by default.',
+    maximum: KEY_LIFETIME_DAYS_MAX,
+    description: 'The number of days after which the key expires. By default it does not expire.',
     example: 90,
   })
   @Optional()
-  @WholeNumber(1, DAYS_MAX)
+  @IsIntegerBetween(1, KEY_LIFETIME_DAYS_MAX)
   expiresInDays?: number;
 }
 
-/** The body that rotates a key. */
-export class RotationBody {
+@ApiSchema({ name: 'RotationBody' })
+export class RotateKeyDto {
   @ApiPropertyOptional({
     type: 'integer',
     minimum: 0,
     maximum: GRACE_HOURS_MAX,
-    description: 'How long the old key lives on; 0 ends it at once.',
+    description: `The number of hours that the old key stays valid, ${GRACE_HOURS_DEFAULT} by default. 0 revokes it immediately.`,
     example: 24,
   })
   @Optional()
-  @WholeNumber(0, GRACE_HOURS_MAX)
+  @IsIntegerBetween(0, GRACE_HOURS_MAX)
   graceHours: number = GRACE_HOURS_DEFAULT;
 }
 
-/** Which page of a list. */
-export class PageQuery {
+export class PageQueryDto {
   @ApiPropertyOptional({
     type: 'integer',
     minimum: 1,
-    description: `How many to return. More than ${COUNT_MAX} counts as ${COUNT_MAX}.`,
+    description: `The maximum number of items to return, ${PAGE_SIZE_DEFAULT} by default. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
     example: 20,
   })
-  @Transform(({ value }: { value: unknown }) => readCount(value))
-  @Min(1, { message: 'limit must be given once, as a whole number of at least 1 in decimal digits.' })
-  limit: number = COUNT_DEFAULT;
+  @Transform(({ value }: { value: unknown }) => parsePageSize(value))
+  @Min(1, { message: 'limit must be an integer of at least 1 in decimal digits, given once.' })
+  limit: number = PAGE_SIZE_DEFAULT;
 
-  @ApiPropertyOptional({ type: 'string', description: 'The `next` of the page before; none for the first page.' })
+  @ApiPropertyOptional({
+    type: 'string',
+    description: 'The `next` value of the previous page. By default the first page is returned.',
+  })
   @Optional()
-  @IsString({ message: 'after must be given once, as the "next" of a page.' })
+  @IsString({ message: 'after must be the "next" value of a page, given once.' })
   after?: string;
 }
 
-/** Whether the usage is to be recomputed. */
-export class VerifyQuery {
+export class UsageQueryDto {
   @ApiPropertyOptional({
     enum: ['true', 'false'],
     default: 'false',
-    description: 'Recompute every month from its settled calls.',
+    description: 'Whether to compare the count of every month with the sum of its settled calls.',
     example: 'true',
   })
   @Optional()
-  @IsIn(['true', 'false'], { message: 'verify must be given once, as true or false.' })
+  @IsIn(['true', 'false'], { message: 'verify must be true or false, given once.' })
   verify?: string;
 }
 
-function readCount(value: unknown): number {
-  return Math.min(typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN, COUNT_MAX);
+/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
+function parsePageSize(value: unknown): number {
+  return Math.min(typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN, PAGE_SIZE_MAX);
 }

@@ -1,183 +1,239 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { PLANS } from '../../../domain/plan.js';
+import { PLANS, type Plan } from '../../../domain/plan.js';
+import type { Verification, VerifiedPeriod } from '../../../quota/usage.js';
+import type { Pruned } from '../../../quota/usage-retention.js';
+import { USAGE_EXAMPLE, UsageDto, UsagePeriodDto } from '../../../usage/dto/usage.dto.js';
 
-const time = (description: string) => ({ type: String, format: 'date-time', description }) as const;
-const timeOrNever = (description: string) => ({ ...time(description), nullable: true }) as const;
+const dateTime = (description: string) => ({ type: String, format: 'date-time', description }) as const;
+const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
+const nextCursor = {
+  type: String,
+  nullable: true,
+  description: 'The value of `after` for the next page. Null on the last page.',
+} as const;
 
 @ApiSchema({ name: 'Organization' })
-export class OrganizationSchema {
-  @ApiProperty({ description: 'Its id.' })
+export class OrganizationDto {
+  @ApiProperty({ description: 'The ID of the organization.' })
   id: string;
 
-  @ApiProperty({ description: 'What it is called; several can have one name.' })
+  @ApiProperty({ description: 'The name. Names need not be unique.' })
   name: string;
 
-  @ApiProperty({ enum: PLANS, description: 'Its plan.' })
-  plan: string;
+  @ApiProperty({ enum: PLANS, description: 'The plan.' })
+  plan: Plan;
 
-  @ApiProperty({ type: 'integer', nullable: true, description: 'Transcripts a month; null follows the plan.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description: 'Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies.',
+  })
   monthlyLimit: number | null;
 
-  @ApiProperty(time('When it was made.'))
+  @ApiProperty(dateTime('When the organization was created.'))
   createdAt: string;
 }
 
 @ApiSchema({ name: 'DeletedOrganization' })
-export class DeletedOrganizationSchema extends OrganizationSchema {
-  @ApiProperty(time('When it was deleted.'))
+export class DeletedOrganizationDto extends OrganizationDto {
+  @ApiProperty(dateTime('When the organization was deleted.'))
   deletedAt: string;
 
-  @ApiProperty({ type: 'integer', description: 'How many keys were good until then.' })
+  @ApiProperty({ type: 'integer', description: 'The number of valid keys that the deletion revoked.' })
   revokedKeys: number;
 }
 
 @ApiSchema({ name: 'OrganizationsPage' })
-export class OrganizationsPageSchema {
-  @ApiProperty({ type: [OrganizationSchema], description: 'The oldest first.' })
-  organizations: OrganizationSchema[];
+export class OrganizationsPageDto {
+  @ApiProperty({ type: [OrganizationDto], description: 'The organizations, oldest first.' })
+  organizations: OrganizationDto[];
 
-  @ApiProperty({ type: String, nullable: true, description: 'The `after` of the next page; null at the end.' })
+  @ApiProperty(nextCursor)
   next: string | null;
 }
 
 @ApiSchema({ name: 'Key' })
-export class KeySchema {
-  @ApiProperty({ description: 'Its id, by which it is rotated and revoked.' })
+export class KeyDto {
+  @ApiProperty({ description: 'The ID of the key, for rotating and revoking it.' })
   id: string;
 
-  @ApiProperty({ description: 'The id of the organization that it stands for.' })
+  @ApiProperty({ description: 'The ID of the organization that the key belongs to.' })
   organizationId: string;
 
-  @ApiProperty({ description: 'What it is for.' })
+  @ApiProperty({ description: 'A label for the purpose of the key.' })
   name: string;
 
-  @ApiProperty({ description: 'The start of the key, for people to tell keys apart by.' })
+  @ApiProperty({ description: 'The first characters of the key, which identify it in lists.' })
   prefix: string;
 
-  @ApiProperty(time('When it was issued.'))
+  @ApiProperty(dateTime('When the key was issued.'))
   createdAt: string;
 
-  @ApiProperty(timeOrNever('When it ends; null is never.'))
+  @ApiProperty(dateTimeOrNull('When the key expires. Null when it does not.'))
   expiresAt: string | null;
 
-  @ApiProperty(timeOrNever('When it was revoked.'))
+  @ApiProperty(dateTimeOrNull('When the key was revoked. Null when it was not.'))
   revokedAt: string | null;
 
-  @ApiProperty(timeOrNever('When it was last used, exact to a minute.'))
+  @ApiProperty(dateTimeOrNull('When the key was last used, accurate to one minute. Null when it was not used yet.'))
   lastUsedAt: string | null;
 
-  @ApiProperty({ type: String, nullable: true, description: 'The id of the key that was issued in its place.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'The ID of the key that replaces it. Null when the key was not rotated.',
+  })
   replacedBy: string | null;
 }
 
 @ApiSchema({ name: 'IssuedKey' })
-export class IssuedKeySchema extends KeySchema {
-  @ApiProperty({ description: 'The key itself. It is shown this once and kept nowhere.' })
+export class IssuedKeyDto extends KeyDto {
+  @ApiProperty({ description: 'The key itself. It is returned only this once and cannot be retrieved later.' })
   key: string;
 }
 
 @ApiSchema({ name: 'RotatedKey' })
-export class RotatedKeySchema extends IssuedKeySchema {
-  @ApiProperty({ description: 'The old key, with its new end.' })
-  replaced: KeySchema;
+export class RotatedKeyDto extends IssuedKeyDto {
+  @ApiProperty({ description: 'The old key, with the end of its grace period as `expiresAt`.' })
+  replaced: KeyDto;
 }
 
 @ApiSchema({ name: 'RevokedKey' })
-export class RevokedKeySchema extends KeySchema {
+export class RevokedKeyDto extends KeyDto {
   @ApiProperty({
-    type: [KeySchema],
-    description:
-      'Keys in whose place this one was issued and that are valid until their grace period ends; revoke each by its id.',
+    type: [KeyDto],
+    description: 'Keys that this key replaced and whose grace period has not ended. Revoke each of them separately.',
   })
-  stillValid: KeySchema[];
+  stillValid: KeyDto[];
 }
 
 @ApiSchema({ name: 'KeysPage' })
-export class KeysPageSchema {
-  @ApiProperty({ type: [KeySchema], description: 'The oldest first, revoked and expired ones included.' })
-  keys: KeySchema[];
+export class KeysPageDto {
+  @ApiProperty({ type: [KeyDto], description: 'The keys, including revoked and expired ones, oldest first.' })
+  keys: KeyDto[];
 
-  @ApiProperty({ type: String, nullable: true, description: 'The `after` of the next page; null at the end.' })
+  @ApiProperty(nextCursor)
   next: string | null;
 }
 
+/** The name of this component is released, so it stays beside the equal `UsagePeriod`. */
 @ApiSchema({ name: 'Month' })
-class MonthSchema {
-  @ApiProperty({ type: String, format: 'date-time', description: 'The first moment of the month (UTC).' })
-  start: string;
-
-  @ApiProperty({ type: String, format: 'date-time', description: 'The first moment of the next month (UTC).' })
-  end: string;
-}
+class MonthDto extends UsagePeriodDto {}
 
 @ApiSchema({ name: 'VerifiedPeriod' })
-class VerifiedPeriodSchema {
-  @ApiProperty({ description: 'The month, e.g. `2026-05`.' })
+class VerifiedPeriodDto implements VerifiedPeriod {
+  @ApiProperty({ description: 'The month, such as `2026-05`.' })
   period: string;
 
-  @ApiProperty({ type: 'integer', description: 'The count that the quota goes by.' })
+  @ApiProperty({ type: 'integer', description: 'The number of charged transcripts that the quota is based on.' })
   used: number;
 
-  @ApiProperty({ type: 'integer', description: 'The sum over the settled calls.' })
+  @ApiProperty({ type: 'integer', description: 'The sum of the charges of all settled calls.' })
   recomputed: number;
 
-  @ApiProperty({ type: 'integer', description: 'Fetched, but settled too late to be charged.' })
+  @ApiProperty({ type: 'integer', description: 'Transcripts that were fetched but settled too late to be charged.' })
   forfeited: number;
 
-  @ApiProperty({ type: 'integer', description: 'How many calls were settled.' })
+  @ApiProperty({ type: 'integer', description: 'The number of settled calls.' })
   settledCalls: number;
 }
 
 @ApiSchema({ name: 'Verification' })
-class VerificationSchema {
-  @ApiProperty({ description: 'Whether both figures agree in every month.' })
+class VerificationDto implements Verification {
+  @ApiProperty({ description: 'Whether `used` equals `recomputed` in every month.' })
   exact: boolean;
 
-  @ApiProperty({ type: [VerifiedPeriodSchema], description: 'The months that are kept, the oldest first.' })
-  periods: VerifiedPeriodSchema[];
+  @ApiProperty({ type: [VerifiedPeriodDto], description: 'The months within the retention period, oldest first.' })
+  periods: VerifiedPeriodDto[];
 }
 
 @ApiSchema({ name: 'AdminUsage' })
-export class AdminUsageSchema {
-  @ApiProperty({ description: 'The id of the organization.' })
-  organization: string;
+export class AdminUsageDto extends UsageDto {
+  @ApiProperty({ type: MonthDto, description: 'The calendar month (UTC) that the counts apply to.' })
+  override period: MonthDto;
 
-  @ApiProperty({ enum: PLANS, description: 'Its plan.' })
-  plan: string;
-
-  @ApiProperty({ description: 'The calendar month in UTC that the counts are of.' })
-  period: MonthSchema;
-
-  @ApiProperty({ type: 'integer', description: 'Transcripts a month.' })
-  limit: number;
-
-  @ApiProperty({ type: 'integer', description: 'Transcripts charged this month.' })
-  used: number;
-
-  @ApiProperty({ type: 'integer', description: 'Transcripts held for calls that are under way.' })
-  reserved: number;
-
-  @ApiProperty({ type: 'integer', description: 'What a call can still reserve.' })
-  remaining: number;
-
-  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only of an organization that was deleted.' })
+  @ApiPropertyOptional(dateTime('When the organization was deleted. Present only for a deleted organization.'))
   deletedAt?: string;
 
-  @ApiPropertyOptional({ type: VerificationSchema, description: 'With `verify=true`.' })
-  verification?: VerificationSchema;
+  @ApiPropertyOptional({
+    type: VerificationDto,
+    description: 'The comparison of each month with its settled calls. Present with `verify=true`.',
+  })
+  verification?: VerificationDto;
 }
 
 @ApiSchema({ name: 'Pruned' })
-export class PrunedSchema {
-  @ApiProperty({ type: 'integer', description: 'Whole months that are kept beside the current one.' })
+export class PrunedDto implements Pruned {
+  @ApiProperty({
+    type: 'integer',
+    description: 'The retention period in whole months, in addition to the current one.',
+  })
   retentionMonths: number;
 
-  @ApiProperty({ description: 'The oldest month that is kept, e.g. `2024-11`.' })
+  @ApiProperty({ description: 'The oldest month within the retention period, such as `2024-11`.' })
   keptFrom: string;
 
-  @ApiProperty({ type: 'integer', description: 'Months of an organization that were removed.' })
+  @ApiProperty({ type: 'integer', description: 'The number of removed months, counted per organization.' })
   periods: number;
 
-  @ApiProperty({ type: 'integer', description: 'Calls that were removed with them.' })
+  @ApiProperty({ type: 'integer', description: 'The number of removed calls.' })
   calls: number;
 }
+
+// The examples of the OpenAPI document.
+
+export const ORGANIZATION: OrganizationDto = {
+  id: USAGE_EXAMPLE.organization,
+  name: 'Acme',
+  plan: 'pro',
+  monthlyLimit: null,
+  createdAt: '2026-11-02T09:30:00.000Z',
+};
+
+export const DELETED_ORGANIZATION: DeletedOrganizationDto = {
+  ...ORGANIZATION,
+  deletedAt: '2026-11-20T16:00:00.000Z',
+  revokedKeys: 2,
+};
+
+export const KEY: KeyDto = {
+  id: 'key_5b1f6a2c9d3e4f7081a2b3c4',
+  organizationId: ORGANIZATION.id,
+  name: 'server',
+  prefix: 'ctk_4fGh2K',
+  createdAt: '2026-11-02T09:31:00.000Z',
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+  replacedBy: null,
+};
+
+export const ISSUED_KEY: IssuedKeyDto = { ...KEY, key: 'ctk_4fGh2K…' };
+
+export const ROTATED_KEY: RotatedKeyDto = {
+  ...ISSUED_KEY,
+  id: 'key_c4b3a2817f4e3d9c2a6f1b5b',
+  prefix: 'ctk_9sTu7V',
+  key: 'ctk_9sTu7V…',
+  createdAt: '2026-11-20T16:00:00.000Z',
+  replaced: { ...KEY, expiresAt: '2026-11-21T16:00:00.000Z', replacedBy: 'key_c4b3a2817f4e3d9c2a6f1b5b' },
+};
+
+export const REVOKED_KEY: RevokedKeyDto = {
+  ...KEY,
+  id: ROTATED_KEY.id,
+  prefix: ROTATED_KEY.prefix,
+  createdAt: ROTATED_KEY.createdAt,
+  revokedAt: '2026-11-20T18:00:00.000Z',
+  stillValid: [ROTATED_KEY.replaced],
+};
+
+export const ADMIN_USAGE: AdminUsageDto = {
+  ...USAGE_EXAMPLE,
+  verification: {
+    exact: true,
+    periods: [{ period: '2026-11', used: 120, recomputed: 120, forfeited: 0, settledCalls: 9 }],
+  },
+};
+
+export const PRUNED: PrunedDto = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120 };

@@ -1,5 +1,11 @@
 import { ApiExtraModels, ApiProperty, ApiSchema, getSchemaPath } from '@nestjs/swagger';
 
+const READY = {
+  status: 'ok',
+  stopping: false,
+  dependencies: { database: { status: 'up', critical: true }, cache: { status: 'up', critical: false } },
+} satisfies ReadyDto;
+
 @ApiSchema({ name: 'Live' })
 export class LiveDto {
   @ApiProperty({ enum: ['ok'], description: 'Always `ok`.', example: 'ok' })
@@ -10,12 +16,15 @@ export class LiveDto {
 export class DependencyDto {
   @ApiProperty({
     enum: ['up', 'down'],
-    description: 'Whether it can be used: the database answers, the cache accepts writes.',
-    example: 'up',
+    description: 'Whether the dependency is available: the database responds, the cache accepts writes.',
+    example: READY.dependencies.database.status,
   })
   status: 'up' | 'down';
 
-  @ApiProperty({ description: 'Whether requests fail without it.', example: true })
+  @ApiProperty({
+    description: 'Whether requests fail while the dependency is down.',
+    example: READY.dependencies.database.critical,
+  })
   critical: boolean;
 }
 
@@ -24,19 +33,21 @@ export class DependencyDto {
 export class ReadyDto {
   @ApiProperty({
     enum: ['ok', 'degraded', 'unavailable'],
-    description: 'What the dependencies come to.',
-    example: 'ok',
+    description:
+      '`ok` when every dependency is up, `degraded` when a non-critical one is down, `unavailable` when a critical one is ' +
+      'down or the service is shutting down.',
+    example: READY.status,
   })
   status: 'ok' | 'degraded' | 'unavailable';
 
-  @ApiProperty({ description: 'True when the service is on its way out.', example: false })
+  @ApiProperty({ description: 'Whether the service is shutting down.', example: READY.stopping })
   stopping: boolean;
 
   @ApiProperty({
     type: 'object',
     additionalProperties: { $ref: getSchemaPath(DependencyDto) },
-    description: 'Each dependency by name.',
-    example: { database: { status: 'up', critical: true }, cache: { status: 'up', critical: false } },
+    description: 'The dependencies by name.',
+    example: READY.dependencies,
   })
   dependencies: Record<string, DependencyDto>;
 }

@@ -17,7 +17,7 @@ export type CaptionText =
 
 /**
  * In the order in which they are requested: a call for 100 videos with generated captions takes 1.8 times the CPU and 1.4
- * times the time with json3 first (docs/decisions/0100-caption-format-order.md). The second is the fallback.
+ * times the time with json3 first (docs/decisions/0021-caption-format-order.md). The second is the fallback.
  */
 const FORMATS: readonly { fmt: string | null; read: (body: string) => Segment[] }[] = [
   { fmt: null, read: readCaptionXml },

@@ -87,7 +87,7 @@ describe('a channel page', () => {
           expect(error).toBeInstanceOf(UnreadableError);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 });

@@ -83,7 +83,7 @@ describe('the feed', () => {
           expect(error).toBeInstanceOf(UnreadableError);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });

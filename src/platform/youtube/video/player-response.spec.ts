@@ -329,7 +329,7 @@ describe('any player response', () => {
           }
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 600 },
     );
   });
 
@@ -346,7 +346,7 @@ describe('any player response', () => {
         const list = at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks');
         if (kind === 'no-captions') expect(list ?? []).toEqual([]);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 });

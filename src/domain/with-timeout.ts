@@ -1,0 +1,12 @@
+/**
+ * Waits for work for a limited time; the work itself continues.
+ *
+ * @returns the result of the work, undefined when the time is over
+ */
+export async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), Math.max(0, timeoutMs));
+  });
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
+}

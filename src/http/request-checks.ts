@@ -1,0 +1,47 @@
+import type { NextFunction, Request, Response } from 'express';
+import { InvalidRequestError } from '../domain/errors.js';
+import { RefusedRequestError } from './routing-errors.js';
+
+/** Well above what browsers and proxies send. */
+const HEADERS_MAX = 100;
+
+/** Middleware: Express would respond to `If-None-Match: *` with 304 and no body, although no response is cacheable. */
+export function ignoreConditionalHeaders(request: Request, _response: Response, next: NextFunction): void {
+  delete request.headers['if-none-match'];
+  delete request.headers['if-modified-since'];
+  next();
+}
+
+/** Middleware: Node limits the size of the headers, and would silently drop those beyond a maximum number. */
+export function rejectTooManyHeaders(request: Request, _response: Response, next: NextFunction): void {
+  const tooMany = request.rawHeaders.length / 2 > HEADERS_MAX;
+  const message = `The request has more than ${HEADERS_MAX} headers.`;
+  next(tooMany ? new RefusedRequestError(431, 'headers', message) : undefined);
+}
+
+/** Middleware: HTTP/1.1 requires exactly one `Host` header; HTTP/1.0 allows none. */
+export function rejectInvalidHost(request: Request, _response: Response, next: NextFunction): void {
+  const count = request.headersDistinct['host']?.length ?? 0;
+  const invalid = count > 1 || (count === 0 && request.httpVersion === '1.1');
+  const message = 'The Host header must be sent exactly once.';
+  next(invalid ? new InvalidRequestError([{ field: 'Host', message }]) : undefined);
+}
+
+/** Middleware, before authentication: Node uses the first of several `Authorization` headers, a proxy perhaps the last. */
+export function rejectRepeatedAuthorization(request: Request, _response: Response, next: NextFunction): void {
+  const repeated = (request.headersDistinct['authorization']?.length ?? 0) > 1;
+  const message = 'The Authorization header must be sent at most once.';
+  next(repeated ? new InvalidRequestError([{ field: 'Authorization', message }]) : undefined);
+}
+
+/** Middleware: rejects a path that cannot be percent-decoded, before any other code parses it. */
+export function rejectUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
+  try {
+    decodeURIComponent(request.path);
+    next();
+  } catch {
+    const message =
+      'The path is not valid percent-encoding: each % must be followed by two hexadecimal digits, and the decoded bytes must be UTF-8.';
+    next(new InvalidRequestError([{ field: 'path', message }]));
+  }
+}

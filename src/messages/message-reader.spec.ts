@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { InvalidRequestError } from '../domain/errors.js';
+import { NotAMessageError, PacketDeserializer, readPacket, readTranscriptsMessage } from './message-reader.js';
+
+describe('readPacket', () => {
+  it.each<[string, unknown]>([
+    ['a number', 1],
+    ['null', null],
+    ['a list', [{ pattern: 'a' }]],
+    ['an object without a pattern and data', { id: '1' }],
+    ['an id that is no string', { id: 1, pattern: 'a' }],
+    ['an id that is too long', { id: 'x'.repeat(129), pattern: 'a' }],
+  ])('refuses %s', (_name, value) => {
+    expect(readPacket(value)).toBeUndefined();
+  });
+
+  it('reads a pattern that is no short string as an empty one, which has no handler', () => {
+    expect(readPacket({ id: '1', pattern: { cmd: 'a' } })?.pattern).toBe('');
+    expect(readPacket({ id: '1', pattern: '['.repeat(200) })?.pattern).toBe('');
+    expect(readPacket({ id: '1', pattern: 'a' })?.pattern).toBe('a');
+  });
+
+  it('reads any JSON without an error', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const packet = readPacket(value);
+        expect(packet === undefined || typeof packet.metadata === 'object').toBe(true);
+      }),
+    );
+  });
+});
+
+describe('PacketDeserializer', () => {
+  const read = (value: unknown, hasReply: boolean): unknown =>
+    new PacketDeserializer(
+      (one) => one,
+      () => hasReply,
+    ).deserialize(value);
+
+  it('removes the data of a message that requests no response', () => {
+    expect(read({ id: '1', pattern: 'a', data: 2 }, true)).toMatchObject({ id: '1', data: 2 });
+    expect(read({ id: '1', pattern: 'a', data: 2 }, false)).toMatchObject({ data: undefined });
+    expect(read({ pattern: 'a', data: 2 }, true)).toEqual({ pattern: 'a', data: undefined });
+  });
+
+  it('throws for a value that is no message', () => {
+    expect(() => read('a', true)).toThrow(NotAMessageError);
+  });
+});
+
+async function fieldsRefused(message: unknown): Promise<readonly string[]> {
+  return readTranscriptsMessage(message).then(
+    () => [],
+    (error: unknown) => {
+      if (error instanceof InvalidRequestError) return error.details.map(({ field }) => field);
+      throw error;
+    },
+  );
+}
+
+/** Nested lists. */
+function nested(levels: number): unknown {
+  let value: unknown = [];
+  for (let level = 1; level < levels; level += 1) value = [value];
+  return value;
+}
+
+describe('readTranscriptsMessage', () => {
+  it('applies the defaults of the query', async () => {
+    expect(await readTranscriptsMessage({ apiKey: 'k', requestId: 'r', id: '@name' })).toEqual({
+      id: '@name',
+      query: { limit: 25 },
+    });
+  });
+
+  it('reads a number and a list like their text in a query', async () => {
+    expect(await readTranscriptsMessage({ id: 'x', limit: 500, languages: ['EN', 'de'] })).toEqual({
+      id: 'x',
+      query: { limit: 100, languages: ['en', 'de'] },
+    });
+  });
+
+  it('refuses a field that is nested too deep to be validated', async () => {
+    expect(await fieldsRefused({ id: 'x', limit: nested(100_000) })).toEqual(['limit']);
+    const several = { id: 'x', languages: nested(100_000), other: nested(100_000) };
+    expect(await fieldsRefused(several)).toEqual(['languages', 'other']);
+  });
+
+  it.each<[unknown, string[]]>([
+    [{ id: 'x', limit: null }, ['limit']],
+    [{ id: 'x', limit: [1] }, ['limit']],
+    [{ id: 'x', limit: 1e21 }, ['limit']],
+    [{ id: 'x', limit: true }, ['limit']],
+    [{ id: 'x', languages: [] }, ['languages']],
+    [{ id: 'x', languages: ['en', 1] }, ['languages']],
+    [{ id: 'x', languages: null }, ['languages']],
+    [JSON.parse('{ "id": "x", "__proto__": 1 }'), ['__proto__']],
+    [{ limit: 0, page: 1 }, ['id', 'limit', 'page']],
+    ['@name', ['id']],
+    [null, ['id']],
+  ])('refuses %j, naming %j', async (message, fields) => {
+    expect(await fieldsRefused(message)).toEqual(fields);
+  });
+
+  it('returns or refuses any message, without another error', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), async (message) => {
+        expect(Array.isArray(await fieldsRefused(message))).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,11 @@
+import { Module } from '@nestjs/common';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { CallsInFlight, CallsInFlightGuard } from './calls-in-flight.js';
+import { RateCounter } from './rate-counter.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RejectionCounts } from './rejection-counts.js';
+
+const providers = [RateLimitGuard, RateCounter, CallsInFlightGuard, CallsInFlight, RejectionCounts];
+
+@Module({ imports: [MetricsRegistryModule], providers, exports: providers })
+export class RateLimitModule {}

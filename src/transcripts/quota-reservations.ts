@@ -1,0 +1,112 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Environment } from '../config/environment.js';
+import { remainingQuota, type QuotaState } from '../domain/errors.js';
+import { QuotaService } from '../quota/quota.service.js';
+import { CallEnded, type Call } from './call.js';
+
+/** Who is charged for a call, and the id by which the caller knows it. */
+export interface Payer {
+  organizationId: string;
+  keyId: string;
+  requestId: string;
+}
+
+/** Reserved quota. It has to be settled before its lease ends, in milliseconds of `performance.now()`. */
+export interface OpenReservation {
+  id: string;
+  leaseEndsAtMs: number;
+}
+
+export interface ReservationResult {
+  /** Undefined when nothing was required or too little quota remains. */
+  reservation: OpenReservation | undefined;
+  /** The state of the quota, this reservation included. */
+  quota: QuotaState;
+}
+
+/** Seconds that a lease outlasts the deadline of its call, for the settlement. */
+const LEASE_MARGIN_SECONDS = 15;
+
+/** Reserves quota for calls and settles it. Tracks the work that ends with a settlement, for the shutdown. */
+@Injectable()
+export class QuotaReservations {
+  private readonly logger = new Logger(QuotaReservations.name);
+  private readonly running = new Set<Promise<unknown>>();
+
+  constructor(
+    private readonly quota: QuotaService,
+    private readonly environment: Environment,
+  ) {}
+
+  /**
+   * Reserves `required` transcripts for the length of a call.
+   *
+   * @throws CallEnded when the call ends first; a reservation that is granted afterwards is released
+   */
+  async reserve(payer: Payer, channelId: string, required: number, call: Call): Promise<ReservationResult> {
+    // Reading the state neither waits for the organization's lock nor leaves a row.
+    if (required === 0)
+      return { reservation: undefined, quota: await call.within(this.quota.state(payer.organizationId)) };
+    const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
+    const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
+    const reserving = this.quota
+      .reserve({ ...payer, channelId, required, leaseSeconds })
+      .then(({ quota, ...result }) => ({
+        reservation: result.granted ? { id: result.id, leaseEndsAtMs } : undefined,
+        quota,
+      }));
+    try {
+      return await call.within(reserving);
+    } catch (error) {
+      if (error instanceof CallEnded) void this.track(this.release(reserving));
+      throw error;
+    }
+  }
+
+  /**
+   * Reserves as many of `wanted` transcripts as the quota allows; none when the database is unavailable.
+   *
+   * @throws CallEnded when the call ends first
+   */
+  async reserveUpTo(
+    wanted: number,
+    payer: Payer,
+    channelId: string,
+    call: Call,
+  ): Promise<{ reservation: OpenReservation | undefined; granted: number }> {
+    try {
+      for (let required = wanted; required > 0;) {
+        const { reservation, quota } = await this.reserve(payer, channelId, required, call);
+        if (reservation) return { reservation, granted: required };
+        required = Math.min(required - 1, remainingQuota(quota));
+      }
+    } catch (error) {
+      if (error instanceof CallEnded) throw error;
+      this.logger.warn({ event: 'evicted_texts_not_fetched', videos: wanted, cause: String(error) });
+    }
+    return { reservation: undefined, granted: 0 };
+  }
+
+  /** Charges `fetched` transcripts and releases the rest. Never rejects. */
+  async settle(reservation: OpenReservation | undefined, fetched: number): Promise<void> {
+    if (reservation) await this.quota.settleWithRetry(reservation.id, fetched, reservation.leaseEndsAtMs);
+  }
+
+  /** Makes `idle` wait for work that ends with a settlement. */
+  track<T>(work: Promise<T>): Promise<T> {
+    const running = work.finally(() => this.running.delete(running));
+    this.running.add(running);
+    return running;
+  }
+
+  /** Resolves when all tracked work has ended. */
+  async idle(): Promise<void> {
+    while (this.running.size > 0) await Promise.allSettled(this.running);
+  }
+
+  /** Settles what is granted after the end of its call, so that it does not count until its lease ends. */
+  private async release(reserving: Promise<ReservationResult>): Promise<void> {
+    const late = await reserving.catch(() => undefined);
+    await this.settle(late?.reservation, 0);
+  }
+}

@@ -1,0 +1,225 @@
+import { Injectable } from '@nestjs/common';
+import type { Upload } from '../domain/transcript.js';
+import { CachedEntries } from './cached-entries.js';
+import { TranscriptCache } from './cache/transcript-cache.js';
+import type { TextForm } from './cache/transcript-text.js';
+import { CallEnded } from './call.js';
+import { Fetching, Slot, TEXT_EVICTED, VideoFetcher, type WaitingEntry } from './fetching.js';
+import { QuotaReservations } from './quota-reservations.js';
+import { BufferedTexts, ResponseMemory } from './response/response-memory.js';
+import { count, emptySummary, type Entry, type TranscriptsEvent } from './transcript-events.js';
+import { TranscriptMetrics } from './transcript-metrics.js';
+import type { CallPlan } from './transcript-planner.js';
+
+/** How long the summary waits for the settlement, so that a slow database does not delay a complete response. */
+const SETTLEMENT_WAIT_MS = 2_000;
+/** No response outlasts its deadline by more than a second: this, and the time to write the summary. */
+const AFTER_DEADLINE_MAX_MS = 800;
+
+/** `newest-first` sends entries in the order of the uploads; `as-finished` sends each as soon as it is available. */
+export type EntryOrder = 'newest-first' | 'as-finished';
+
+/** Starts the deliveries of plans. */
+@Injectable()
+export class TranscriptDelivery {
+  constructor(
+    private readonly cache: TranscriptCache,
+    private readonly fetcher: VideoFetcher,
+    private readonly reservations: QuotaReservations,
+    private readonly memory: ResponseMemory,
+    private readonly metrics: TranscriptMetrics,
+  ) {}
+
+  /**
+   * Starts to fetch what the plan lacks. The fetching never waits for the reader, and the reservation is settled when it
+   * ends, whether or not the events are read.
+   *
+   * @param form the form in which the texts are sent
+   */
+  start(plan: CallPlan, form: TextForm): Delivery {
+    const buffered = new BufferedTexts(this.memory);
+    const cached = new CachedEntries(plan, form, buffered, this.cache);
+    const fetching = new Fetching(plan, form, buffered, this.fetcher);
+    return new Delivery(plan, buffered, cached, fetching, this.reservations, this.metrics);
+  }
+}
+
+/** The second half of a call, which cannot fail as a whole: a failure is an entry. */
+export class Delivery {
+  /** Counts of the entries that were yielded so far. */
+  readonly summary = emptySummary();
+  /** One for each planned video; undefined for those in the cache and those already sent. */
+  private readonly slots: (Slot | undefined)[];
+  /** Slots of planned videos whose texts were evicted, by video. */
+  private readonly evicted = new Map<string, Slot>();
+  private readonly settlements: Promise<void>[] = [];
+  private reading = false;
+  /** The text that was yielded last, which may not be written yet when the next one is requested. */
+  private lastYielded: Buffer | undefined;
+
+  constructor(
+    private readonly plan: CallPlan,
+    private readonly buffered: BufferedTexts,
+    private readonly cached: CachedEntries,
+    private readonly fetching: Fetching,
+    private readonly reservations: QuotaReservations,
+    private readonly metrics: TranscriptMetrics,
+  ) {
+    this.slots = plan.videos.map(({ upload, outcome }) => (outcome ? undefined : new Slot(upload)));
+    plan.call.signal.addEventListener('abort', () => {
+      // The caller disconnected before the first event was read, so that `events` never closes.
+      if (!this.reading) this.close();
+    });
+    this.track(this.fetchMissing(this.slots.filter((slot) => slot !== undefined)));
+  }
+
+  /** The channel, the entries in the given order, and the summary. Throws only for a bug. */
+  async *events(order: EntryOrder): AsyncGenerator<TranscriptsEvent, void, undefined> {
+    this.reading = true;
+    try {
+      yield { type: 'channel', channel: this.plan.channel };
+      for await (const entry of order === 'newest-first' ? this.newestFirst() : this.asFinished()) {
+        count(this.summary, entry);
+        this.metrics.entry(entry);
+        yield { type: 'result', entry };
+        this.releaseAfter(entry);
+      }
+      await this.settledOrLate();
+      this.plan.call.finish();
+      yield { type: 'summary', summary: this.summary };
+    } finally {
+      this.close();
+    }
+  }
+
+  private async *newestFirst(): AsyncGenerator<Entry> {
+    for (const [index, video] of this.plan.videos.entries()) {
+      const slot = this.takeSlot(index);
+      const entry = slot ? undefined : await this.cached.entry(video);
+      if (entry) yield entry;
+      else {
+        const awaited = slot ?? (await this.slotOfEvicted(video.upload));
+        yield await this.fetched(awaited, awaited.entry);
+      }
+    }
+  }
+
+  /** First the cached entries, then each fetched one as it finishes. */
+  private async *asFinished(): AsyncGenerator<Entry> {
+    const finishing = new CompletionOrder<WaitingEntry>();
+    const cached = this.plan.videos.filter((_video, index) => {
+      const slot = this.takeSlot(index);
+      if (slot) finishing.add(slot.entry);
+      return !slot;
+    });
+    for (const video of cached) {
+      const entry = await this.cached.entry(video);
+      if (entry) yield entry;
+      else finishing.add((await this.slotOfEvicted(video.upload)).entry);
+    }
+    for (const next of finishing) yield await this.fetched('any', next);
+  }
+
+  /** Removes the slot from the delivery, so that a text that was sent is not retained until the end of the call. */
+  private takeSlot(index: number): Slot | undefined {
+    const slot = this.slots[index];
+    this.slots[index] = undefined;
+    return slot;
+  }
+
+  private async fetched(awaited: Slot | 'any', waiting: Promise<WaitingEntry>): Promise<Entry> {
+    this.fetching.awaited = awaited;
+    const entry = await waiting;
+    this.fetching.awaited = undefined;
+    return this.fetching.open(entry);
+  }
+
+  /** An eviction seldom affects one text only: the first starts the fetching of all texts that are missing by then. */
+  private async slotOfEvicted(upload: Upload): Promise<Slot> {
+    if (!this.evicted.has(upload.videoId)) {
+      const videoIds = await this.cached.evicted();
+      videoIds.add(upload.videoId);
+      const uploads = this.plan.videos.map((video) => video.upload);
+      const slots = uploads
+        .filter(({ videoId }) => videoIds.has(videoId) && !this.evicted.has(videoId))
+        .map((one) => new Slot(one));
+      for (const slot of slots) this.evicted.set(slot.upload.videoId, slot);
+      this.track(this.fetchEvicted(slots));
+    }
+    const slot = this.evicted.get(upload.videoId);
+    if (!slot) throw new Error('An evicted text has no place in the response.');
+    this.evicted.delete(upload.videoId);
+    return slot;
+  }
+
+  private async fetchMissing(slots: readonly Slot[]): Promise<void> {
+    const fetched = await this.fetching.fill(slots);
+    await this.reservations.settle(this.plan.reservation, fetched);
+  }
+
+  /** The plan's reservation does not cover these videos, and none is fetched for free: they get a reservation of their own. */
+  private async fetchEvicted(slots: readonly Slot[]): Promise<void> {
+    const { call, payer, channel } = this.plan;
+    try {
+      await call.within(this.cached.delete(slots.map(({ upload }) => upload.videoId)));
+      const { reservation, granted } = await this.reservations.reserveUpTo(slots.length, payer, channel.id, call);
+      for (const slot of slots.slice(granted)) slot.fail(TEXT_EVICTED);
+      const fetched = await this.fetching.fill(slots.slice(0, granted));
+      await this.reservations.settle(reservation, fetched);
+    } catch (error) {
+      for (const slot of slots)
+        if (error instanceof CallEnded) slot.fail({ code: 'upstream_timeout' });
+        else slot.reject(error);
+    }
+  }
+
+  private track(settlement: Promise<void>): void {
+    this.settlements.push(this.reservations.track(settlement));
+  }
+
+  private async settledOrLate(): Promise<void> {
+    const untilDeadlineMs = this.plan.call.deadlineAtMs + AFTER_DEADLINE_MAX_MS - performance.now();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, Math.max(0, Math.min(SETTLEMENT_WAIT_MS, untilDeadlineMs)));
+    });
+    await Promise.race([Promise.all(this.settlements), late]);
+    clearTimeout(timer);
+  }
+
+  private releaseAfter(entry: Entry): void {
+    if (this.lastYielded) this.buffered.release(this.lastYielded);
+    this.lastYielded = entry.ok ? entry.transcript.bytes : undefined;
+  }
+
+  /** Releases the buffered texts once nothing reads them any more; the settlement may still be running. */
+  private close(): void {
+    this.buffered.close();
+    this.slots.length = 0;
+    this.evicted.clear();
+    this.cached.close();
+  }
+}
+
+/** Iterates over promises in the order in which they settle. */
+export class CompletionOrder<T> {
+  private readonly settled: Promise<T>[] = [];
+  private readonly awaited: ((value: Promise<T>) => void)[] = [];
+  private added = 0;
+
+  add(promise: Promise<T>): void {
+    this.added++;
+    const finish = (): void => {
+      const next = this.awaited.shift();
+      if (next) next(promise);
+      else this.settled.push(promise);
+    };
+    promise.then(finish, finish);
+  }
+
+  *[Symbol.iterator](): Generator<Promise<T>> {
+    for (let yielded = 0; yielded < this.added; yielded++) {
+      yield this.settled.shift() ?? new Promise<T>((resolve) => this.awaited.push(resolve));
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { limitThatFits, requiredCount } from './transcript-planner.js';
+
+const video = fc.boolean().map((known) => ({ outcome: known ? {} : undefined }));
+
+describe('limitThatFits', () => {
+  it('is the largest limit whose videos cost at most the remaining quota', () => {
+    fc.assert(
+      fc.property(fc.array(video, { maxLength: 100 }), fc.integer({ min: -5, max: 105 }), (videos, remaining) => {
+        const fitting = Array.from({ length: videos.length + 1 }, (_, limit) => limit).filter(
+          (limit) => requiredCount(videos.slice(0, limit)) <= Math.max(0, remaining),
+        );
+        expect(limitThatFits(videos, remaining)).toBe(Math.max(...fitting));
+      }),
+    );
+  });
+
+  it('is 0 when the first video has to be fetched and no quota remains', () => {
+    expect(limitThatFits([{ outcome: undefined }, { outcome: {} }], 0)).toBe(0);
+    expect(limitThatFits([{ outcome: undefined }], -3)).toBe(0);
+  });
+
+  it('includes videos that cost nothing', () => {
+    expect(limitThatFits([{ outcome: {} }, { outcome: {} }, { outcome: undefined }, { outcome: {} }], 0)).toBe(2);
+  });
+});
+
+describe('requiredCount', () => {
+  it('is the number of videos that are not cached', () => {
+    expect(requiredCount([{ outcome: undefined }, { outcome: {} }, { outcome: undefined }])).toBe(2);
+    expect(requiredCount([])).toBe(0);
+  });
+});
