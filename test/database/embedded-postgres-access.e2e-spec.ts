@@ -275,11 +275,11 @@ describe('the connections of a service', () => {
     }
   });
 
-  it('are said to be for trying and for development, with a warning in production', async () => {
+  it('are logged as intended for evaluation and development, with a warning in production', async () => {
     await copyEarlierData(dataDir());
     await (await open(dataDir())).close();
     expect(logged).toEqual([
-      { event: 'embedded_postgres', message: expect.stringContaining('for trying and for development') },
+      { event: 'embedded_postgres', message: expect.stringContaining('for evaluation and development') },
     ]);
     logged.length = 0;
     process.env['NODE_ENV'] = 'production';

@@ -14,7 +14,7 @@ const allowed = (code: string, count: number): number =>
   Array.from({ length: count }, () => sampler.allows(code)).filter(Boolean).length;
 
 describe('the sample of refusals in the log', () => {
-  it('is 20 of each code in ten seconds, after which the others are counted once', () => {
+  it('allows 20 lines per code in ten seconds, and then reports the number of the others', () => {
     expect([allowed('invalid_api_key', 70), allowed('not_found', 21), allowed('rate_limited', 3)]).toEqual([20, 20, 3]);
     expect(reports).toEqual([]);
     jest.advanceTimersByTime(10_000);
@@ -24,7 +24,7 @@ describe('the sample of refusals in the log', () => {
     expect(allowed('invalid_api_key', 21)).toBe(20);
   });
 
-  it('is reported when it is flushed, and nothing is reported twice', () => {
+  it('reports the omitted lines when flushed, and only once', () => {
     allowed('invalid_api_key', 25);
     sampler.flush();
     sampler.flush();

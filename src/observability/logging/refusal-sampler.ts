@@ -1,21 +1,21 @@
 const WINDOW_MS = 10_000;
 const LINES_MAX = 20;
 
-/** How many lines were left out of a log, by the error code that they would have had. */
+/** The number of omitted log lines by error code. */
 export type NotLogged = Readonly<Record<string, number>>;
 
 /**
- * Bounds what refused requests write to the log: 20 lines of each error code in ten seconds, and then how many more there
- * were. The metrics count all of them.
+ * Bounds the log lines of refused requests: 20 lines per error code in ten seconds, then the number of omitted ones. The
+ * metrics count all of them.
  */
 export class RefusalSampler {
   private readonly counts = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
 
-  /** @param report called at the end of each ten seconds in which lines were left out */
+  /** @param report called at the end of each ten seconds in which lines were omitted */
   constructor(private readonly report: (counts: NotLogged) => void) {}
 
-  /** Whether a refusal with this code, which must be one of a bounded number, is to be logged. */
+  /** Whether to log a refusal. @param code from a bounded set of codes */
   allows(code: string): boolean {
     const count = (this.counts.get(code) ?? 0) + 1;
     this.counts.set(code, count);
@@ -23,12 +23,12 @@ export class RefusalSampler {
     return count <= LINES_MAX;
   }
 
-  /** Reports what was left out so far, and begins anew. */
+  /** Reports the omitted lines and starts a new interval. */
   flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const dropped = [...this.counts].flatMap(([code, count]) => (count > LINES_MAX ? [[code, count - LINES_MAX]] : []));
+    const omitted = [...this.counts].flatMap(([code, count]) => (count > LINES_MAX ? [[code, count - LINES_MAX]] : []));
     this.counts.clear();
-    if (dropped.length > 0) this.report(Object.fromEntries(dropped) as NotLogged);
+    if (omitted.length > 0) this.report(Object.fromEntries(omitted) as NotLogged);
   }
 }

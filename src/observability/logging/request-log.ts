@@ -6,15 +6,14 @@ import type { Redactor } from '../../http/redaction.js';
 import { RefusalSampler } from './refusal-sampler.js';
 import { onResponseEnd } from '../../http/response-end.js';
 
-/** Probes and metrics are asked for every few seconds, by machines. */
+/** Requested every few seconds by probes and scrapers. */
 const FREQUENT_PATHS = /^\/(?:health\/|metrics$)/;
-const PATH_SHOWN_MAX = 300;
+const PATH_LENGTH_MAX = 300;
 const TOO_MANY_REQUESTS = 429;
 
 /**
- * One line a request when its response has ended. Neither headers nor the query are logged: they can hold a key. Of
- * requests that were refused before anybody was known to make them, and of those past a limit, only a sample is logged:
- * who sends them decides how many there are.
+ * Logs one line per request when its response has ended, without headers and query, which can contain a key. Requests
+ * refused before authentication and requests over a limit are sampled, because clients decide how many there are.
  */
 export class RequestLog {
   private readonly refusals: RefusalSampler;
@@ -26,7 +25,7 @@ export class RequestLog {
     this.refusals = new RefusalSampler((counts) => logger.info({ event: 'refusals_not_logged', counts }));
   }
 
-  /** Middleware, right after the one that gives a request its context. */
+  /** Middleware, after the one that creates the request context. */
   readonly log = (request: Request, response: Response, next: NextFunction): void => {
     const { requestId, startedAtMs, log } = requestContext(request);
     const { method, path } = request;
@@ -42,10 +41,11 @@ export class RequestLog {
         event: 'request',
         requestId,
         method,
-        // Masked before it is cut: half of a token is no token that could be recognised, and still half of one.
-        path: this.redact(legiblePath(path)).slice(0, PATH_SHOWN_MAX),
+        // Redacted before it is truncated: a truncated token would not be recognized.
+        path: this.redact(legiblePath(path)).slice(0, PATH_LENGTH_MAX),
         status,
         ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
+        // The field's released name.
         ...(disconnected && { left: true }),
         ...log,
       });
@@ -53,7 +53,7 @@ export class RequestLog {
     next();
   };
 
-  /** Reports what was left out of the log until now. */
+  /** Reports the lines that were omitted so far. */
   flush(): void {
     this.refusals.flush();
   }

@@ -22,22 +22,22 @@ const untilStopped = ({ context }: RequestScope) =>
     context.signal.addEventListener('abort', () => reject(context.signal.reason as Error));
   });
 
-describe('withSide', () => {
+describe('withOptional', () => {
   const main = () => Promise.resolve('main');
 
-  it('gives both results', async () => {
+  it('returns both results', async () => {
     await expect(withOptional(scope(), main, () => Promise.resolve('side'))).resolves.toEqual(['main', 'side']);
   });
 
-  it('a side that fails leaves the main result as it is', async () => {
+  it('a failure of the optional work does not affect the main result', async () => {
     await expect(withOptional(scope(), main, () => Promise.reject(new Error('side')))).resolves.toEqual(['main', null]);
   });
 
-  it('a side that takes too long is stopped', async () => {
+  it('optional work that exceeds the grace period is aborted', async () => {
     await expect(withOptional(scope(), main, untilStopped, 5)).resolves.toEqual(['main', null]);
   });
 
-  it('a main that fails stops the side and rejects with its own error', async () => {
+  it('a failure of the main work aborts the optional work and is thrown', async () => {
     let stopped = false;
     const side = (optionalScope: RequestScope) => untilStopped(optionalScope).finally(() => (stopped = true));
     await expect(withOptional(scope(), () => Promise.reject(new Error('main')), side)).rejects.toThrow('main');
@@ -45,7 +45,7 @@ describe('withSide', () => {
     expect(stopped).toBe(true);
   });
 
-  it('one who leaves while only the side is missing gets the reason', async () => {
+  it('an abort during the grace period rejects with its reason', async () => {
     const leaving = new AbortController();
     const done = withOptional(scope(leaving.signal), main, untilStopped, 60_000);
     setImmediate(() => leaving.abort(new Error('left')));

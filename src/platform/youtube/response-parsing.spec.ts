@@ -14,7 +14,7 @@ describe('at', () => {
     ['an inherited name', {}, ['constructor', 'name']],
     ['the prototype', JSON.parse('{"a":{}}') as unknown, ['a', '__proto__', 'toString']],
     ['an index past the end', [1], [1]],
-  ])('finds nothing at %s', (_, value, path) => {
+  ])('returns undefined at %s', (_, value, path) => {
     expect(at(value, ...path)).toBeUndefined();
   });
 
@@ -26,22 +26,22 @@ describe('at', () => {
 });
 
 describe('the typed readers', () => {
-  it('take a number also from a decimal string', () => {
+  it('read a number from a decimal string', () => {
     expect(['12', '1.5', -3, '007'].map(asNumber)).toEqual([12, 1.5, -3, 7]);
     expect(['', ' 1', '1e3', '0x1', 'NaN', Number.NaN, Infinity, null, [1], true].map(asNumber)).toEqual(
       new Array(10).fill(null),
     );
   });
 
-  it('take a count only from a whole number from 0', () => {
+  it('read a count from a non-negative integer only', () => {
     expect(['12', 0, 1.5, -1, 2 ** 60, '1.0'].map(asCount)).toEqual([12, 0, null, null, null, 1]);
   });
 
-  it('take text only when something is in it', () => {
+  it('read text only when it is not blank', () => {
     expect(['a ', ' ', '', 1, null].map(asString)).toEqual(['a ', null, null, null, null]);
   });
 
-  it('read the text of each of the three shapes', () => {
+  it('read the text in each of the three forms', () => {
     expect(textOf({ simpleText: 'a' })).toBe('a');
     expect(textOf({ runs: [{ text: 'a' }, {}, { text: 1 }, { text: ' b' }] })).toBe('a b');
     expect(textOf({ content: 'a', styleRuns: [] })).toBe('a');

@@ -4,13 +4,13 @@ import { captionUrl } from './caption-fetch.js';
 const BASE = 'https://www.youtube.com/api/timedtext?v=abcdefghijk&lang=en';
 
 describe('captionUrl', () => {
-  it('sets the format in place of the one that the URL has, or takes it away', () => {
+  it('replaces or removes the format in the URL', () => {
     expect(captionUrl(`${BASE}&fmt=srv3`, 'json3', 'abcdefghijk')?.search).toBe('?v=abcdefghijk&lang=en&fmt=json3');
     expect(captionUrl(`${BASE}&fmt=srv3&fmt=vtt`, null, 'abcdefghijk')?.search).toBe('?v=abcdefghijk&lang=en');
     expect(captionUrl(BASE, 'json3', 'abcdefghijk')?.searchParams.getAll('fmt')).toEqual(['json3']);
   });
 
-  it('a URL for another video, another host or another place is not fetched', () => {
+  it('is null for another video, host or path', () => {
     expect(captionUrl(BASE, null, 'zzzzzzzzzzz')).toBeNull();
     for (const url of [
       '',

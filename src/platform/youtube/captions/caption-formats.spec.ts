@@ -20,7 +20,7 @@ const textsOf = (segments: Segment[]) => segments.map(({ text }) => text);
 const legacyText = (text: string) => textsOf(readCaptionXml(legacy(`<text start="1" dur="2">${text}</text>`)));
 
 describe('legacy XML', () => {
-  it('gives text, start and duration in seconds', () => {
+  it('returns text, start and duration in seconds', () => {
     const xml = legacy('<text start="0" dur="1.54">Good morning</text><text start="1.54" dur="4.16">everyone</text>');
     expect(readCaptionXml(xml)).toEqual([
       { text: 'Good morning', start: 0, duration: 1.54 },
@@ -28,7 +28,7 @@ describe('legacy XML', () => {
     ]);
   });
 
-  it('takes a missing duration as 0 and leaves out cues without anything visible', () => {
+  it('reads a missing duration as 0 and skips cues without visible text', () => {
     const xml = legacy(
       '<text start="1">a</text><text start="2" dur="1"></text><text start="3" dur="1"> \n&#8203;</text><text start="4"/>',
     );
@@ -55,22 +55,22 @@ describe('legacy XML', () => {
     expect(legacyText(written)).toEqual([read]);
   });
 
-  it('passes over comments, indentation and unknown elements between cues', () => {
+  it('skips comments, indentation and unknown elements between cues', () => {
     const xml = `\ufeff<?xml version="1.0"?>\r\n<!DOCTYPE transcript>\n<transcript>\n <!-- <text> -->\n <text start='1' dur='2' >a<!-- x > -->b</text>\n <other/>\n</transcript>\n`;
     expect(readCaptionXml(xml)).toEqual([{ text: 'ab', start: 1, duration: 2 }]);
   });
 
-  it('puts cues in the order of their start and keeps the order of those that start together', () => {
+  it('sorts cues by their start, stably', () => {
     const xml = legacy('<text start="5">c</text><text start="1">a</text><text start="1">b</text>');
     expect(textsOf(readCaptionXml(xml))).toEqual(['a', 'b', 'c']);
   });
 
-  it('reads a document without cues as one without a word', () => {
+  it('reads a document without cues as an empty list', () => {
     expect(readCaptionXml('<transcript/>')).toEqual([]);
     expect(readCaptionXml(legacy(''))).toEqual([]);
   });
 
-  it('never gives a negative time', () => {
+  it('never returns a negative time', () => {
     expect(readCaptionXml(legacy('<text start="-1" dur="-2">a</text>'))).toEqual([
       { text: 'a', start: 0, duration: 0 },
     ]);
@@ -98,7 +98,7 @@ describe('srv3', () => {
 });
 
 describe('json3', () => {
-  it('joins segments and leaves out windows, roll-up line breaks and empty events', () => {
+  it('joins segments and skips windows, roll-up line breaks and empty events', () => {
     const events = [
       { tStartMs: 0, dDurationMs: 9000, id: 1, wpWinPosId: 1 },
       {
@@ -116,7 +116,7 @@ describe('json3', () => {
     ]);
   });
 
-  it('keeps words, should an appended event have any', () => {
+  it('includes the text of an appended event', () => {
     expect(textsOf(readCaptionJson3(json3([{ tStartMs: 1, aAppend: 1, segs: [{ utf8: 'more' }] }])))).toEqual(['more']);
   });
 
@@ -129,7 +129,7 @@ describe('json3', () => {
     '{"events":[{"segs":{}}]}',
     '{"events":[{"segs":[{"utf8":1}]}]}',
     '{"events":[{"tStartMs":"x","segs":[{"utf8":"a"}]}]}',
-  ])('refuses %s', (body) => expect(() => readCaptionJson3(body)).toThrow(UnreadableError));
+  ])('rejects %s', (body) => expect(() => readCaptionJson3(body)).toThrow(UnreadableError));
 });
 
 describe('every caption format', () => {
@@ -150,12 +150,12 @@ describe('every caption format', () => {
     '<transcript><text start="0">a<text start="1">b</text></transcript>',
     '<transcript><text start="0">a</transcript>',
     '<transcript>< text></transcript>',
-  ])('refuses %j', (body) => {
+  ])('rejects %j', (body) => {
     expect(() => readCaptionXml(body)).toThrow(UnreadableError);
     expect(() => readCaptionJson3(body)).toThrow(UnreadableError);
   });
 
-  it('reads a cue and a body up to their bounds, and refuses longer ones', () => {
+  it('reads cues and bodies up to their maximum length, and rejects longer ones', () => {
     const bodiesOf = (length: number): string[] => {
       const words = 'a'.repeat(length);
       return [
@@ -179,7 +179,7 @@ describe('every caption format', () => {
     }
   });
 
-  it('has its markup removed as a grammar of it says, in any text', () => {
+  it('removes markup according to its grammar, in any text', () => {
     // The grammar as one expression: what it says is right, but its time is quadratic.
     const markup =
       /<\/?(?:i|b|u|s|em|strong|span|font|ruby|rt|rp)(?:\s+[\w-]+\s*=[^<>]*)?\s*\/?>|<\/?c(?:\.[\w.#-]+)?>/gi;
@@ -216,11 +216,11 @@ describe('every caption format', () => {
     );
   });
 
-  it('tells an empty body apart', () => {
+  it('recognizes an empty body', () => {
     expect([isEmptyBody(''), isEmptyBody('\r\n'), isEmptyBody('<transcript/>')]).toEqual([true, true, false]);
   });
 
-  it('gives the same segments for one track, whichever it comes in', () => {
+  it('returns the same segments for one track in every format', () => {
     fc.assert(
       fc.property(fc.array(cue, { maxLength: 20 }), (cues) => {
         const expected = segmentsOf(cues);
@@ -232,7 +232,7 @@ describe('every caption format', () => {
     );
   });
 
-  it('refuses a body that is cut anywhere, and never gives half a transcript', () => {
+  it('rejects a body that is truncated anywhere, and never returns a partial transcript', () => {
     const cues = fc.array(cue, { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(cues, fc.nat(), (written, at) => {
@@ -248,7 +248,7 @@ describe('every caption format', () => {
     );
   });
 
-  it('gives valid segments or an UnreadableError for any text', () => {
+  it('returns valid segments or an UnreadableError for any text', () => {
     const pieces = fc.constantFrom(
       '<transcript>',
       '</transcript>',
@@ -282,7 +282,7 @@ describe('every caption format', () => {
     );
   });
 
-  it('gives valid segments or an UnreadableError for any list of events', () => {
+  it('returns valid segments or an UnreadableError for any list of events', () => {
     const time = fc.oneof(fc.double(), fc.string(), fc.integer(), fc.jsonValue());
     const event = fc.record(
       {

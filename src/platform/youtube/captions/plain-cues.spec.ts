@@ -61,7 +61,7 @@ const xml = fc
   .map(([head, cues, end]) => `${head}<transcript>${cues.join('')}${end}`);
 
 describe('a legacy caption document', () => {
-  it('that is read the short way says what the reader of all forms says', () => {
+  it('that readPlainCues reads has the same segments as with readCaptionDocument', () => {
     fc.assert(
       fc.property(xml, (document) => {
         const short = readPlainCues(document);
@@ -71,7 +71,7 @@ describe('a legacy caption document', () => {
     );
   });
 
-  it('is read alike by both together and by the reader of all forms alone', () => {
+  it('is read the same by readCaptionXml and readCaptionDocument', () => {
     fc.assert(
       fc.property(xml, fc.nat(), (document, cut) => {
         const text = document.slice(0, document.length - (cut % 3 === 0 ? cut % document.length : 0));
@@ -81,7 +81,7 @@ describe('a legacy caption document', () => {
     );
   });
 
-  it('as the platform writes it is read the short way', () => {
+  it('in the usual layout of the platform is read by readPlainCues', () => {
     const document = `${HEAD}<transcript><text start="0.24" dur="3.12">it&amp;#39;s  the tide</text><text start="3.5">on</text></transcript>`;
     expect(readPlainCues(document)).toEqual([
       { text: "it's the tide", start: 0.24, duration: 3.12 },
@@ -95,7 +95,7 @@ describe('a legacy caption document', () => {
     ['with markup', '<transcript><text start="1"><i>a</i></text></transcript>'],
     ['of another form', '<timedtext format="3"><body><p t="0" d="5">a</p></body></timedtext>'],
     ['with room between cues', '<transcript><text start="1">a</text> <text start="2">b</text></transcript>'],
-  ])('%s is left to the reader of all forms', (_case, document) => {
+  ])('%s is not read by readPlainCues', (_case, document) => {
     expect(readPlainCues(document)).toBeNull();
   });
 });

@@ -17,7 +17,7 @@ const handleOf = (fields: object) => {
 };
 
 describe('a channel page', () => {
-  it('names the channel', () => {
+  it('reads the channel', () => {
     const channel = { id: CHANNEL_ID, name: 'A channel', handle: '@a.channel' };
     expect(readChannelPage(channelPage())).toEqual({ kind: 'channel', channel });
   });
@@ -36,7 +36,7 @@ describe('a channel page', () => {
     expect(handleOf({ vanityChannelUrl, ownerUrls: [] })).toBe(handle);
   });
 
-  it("finds the handle among the owner's addresses too", () => {
+  it("finds the handle among the owner's URLs", () => {
     expect(handleOf({ vanityChannelUrl: undefined })).toBe('@a.channel');
   });
 
@@ -46,21 +46,21 @@ describe('a channel page', () => {
     'This channel was removed because it violated our Community Guidelines.',
     'This account has been terminated due to multiple or severe violations.',
     'This channel is not available.',
-  ])('tells "%s" as gone', (text) => {
+  ])('reads "%s" as terminated', (text) => {
     expect(readChannelPage(alertPage(text))).toEqual({ kind: 'terminated' });
   });
 
-  it('does not take a passing trouble or a notice for a channel that is gone', () => {
+  it('does not report a transient error or a notice as a terminated channel', () => {
     expect(() => readChannelPage(alertPage('Something went wrong.'))).toThrow(UnreadableError);
     expect(() => readChannelPage(alertPage('This channel does not exist.', 'INFO'))).toThrow(UnreadableError);
   });
 
-  it('names a topic channel, which has a carousel header and no metadata', () => {
+  it('reads a topic channel, which has a carousel header and no metadata', () => {
     const channel = { id: CHANNEL_ID, name: 'Sailing', handle: null };
     expect(readChannelPage(topicChannelPage)).toEqual({ kind: 'channel', channel });
   });
 
-  it('tells an age gate and the name on it', () => {
+  it('reads an age gate and the name on it', () => {
     expect(readChannelPage(ageGatedPage)).toEqual({ kind: 'age-gated', name: 'A whisky' });
   });
 
@@ -71,7 +71,7 @@ describe('a channel page', () => {
     },
   );
 
-  it('gives a valid reading or an UnreadableError for any page', () => {
+  it('returns a valid page or an UnreadableError for any page', () => {
     const pages = fc.oneof(
       fc.jsonValue(),
       mutationsOf(channelPage()),
@@ -92,8 +92,8 @@ describe('a channel page', () => {
   });
 });
 
-describe('a resolved address', () => {
-  it('gives the ID of the channel it leads to', () => {
+describe('a resolved URL', () => {
+  it('returns the ID of the channel', () => {
     expect(readResolvedUrl({ endpoint: { commandMetadata: {}, browseEndpoint: { browseId: CHANNEL_ID } } })).toBe(
       CHANNEL_ID,
     );
@@ -103,15 +103,15 @@ describe('a resolved address', () => {
     { watchEndpoint: { videoId: 'aaaaaaaaaaa' } },
     { browseEndpoint: { browseId: 'FEtrending' } },
     { urlEndpoint: { url: 'https://example.org' } },
-  ])('is null when it leads to %j', (endpoint) => {
+  ])('is null for %j', (endpoint) => {
     expect(readResolvedUrl({ endpoint })).toBeNull();
   });
 
-  it.each([{}, null, { endpoint: {} }, { endpoint: 'x' }, { error: { code: 404 } }])('refuses %j', (page) => {
+  it.each([{}, null, { endpoint: {} }, { endpoint: 'x' }, { error: { code: 404 } }])('rejects %j', (page) => {
     expect(() => readResolvedUrl(page)).toThrow(UnreadableError);
   });
 
-  it('gives an ID, null or an UnreadableError for any JSON', () => {
+  it('returns an ID, null or an UnreadableError for any JSON', () => {
     fc.assert(
       fc.property(
         fc.oneof(

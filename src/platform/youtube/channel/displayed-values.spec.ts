@@ -40,11 +40,11 @@ describe('view counts', () => {
     '-1 views',
     '9'.repeat(30) + ' views',
     '4 months ago',
-  ])('does not guess at %j', (text) => {
+  ])('returns null for %j', (text) => {
     expect(readViewCount(text)).toBeNull();
   });
 
-  it('reads back every count that is written out', () => {
+  it('reads every count that is written in full', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), (count) => {
         fc.pre(count !== 1 && count < 1e15);
@@ -65,7 +65,7 @@ describe('durations', () => {
   });
 
   it.each(['', '45', '1:2', '1:60', '61:00', '1:2:03', '1:60:00', 'LIVE', ':30', '-0:45', '1:00:00:00'])(
-    'does not guess at %j',
+    'returns null for %j',
     (text) => {
       expect(readDurationSeconds(text)).toBeNull();
     },
@@ -73,7 +73,7 @@ describe('durations', () => {
 });
 
 describe('dates', () => {
-  it('tells when something was published from what is announced', () => {
+  it('distinguishes publish dates from announcements', () => {
     const published = [
       '4 months ago',
       '1 day ago',
@@ -93,7 +93,7 @@ describe('dates', () => {
     ['2015-01-27T21:14:36-08:00', '2015-01-28T05:14:36Z'],
     ['2026-05-21T11:22:05+00:00', '2026-05-21T11:22:05Z'],
     ['2026-05-21T11:22:05.999Z', '2026-05-21T11:22:05Z'],
-  ])('turns %s into UTC', (text, utc) => {
+  ])('converts %s to UTC', (text, utc) => {
     expect(readInstant(text)).toBe(utc);
   });
 
@@ -105,7 +105,7 @@ describe('dates', () => {
   );
 });
 
-it('no reader of shown values throws or gives a value that is no value, for any text', () => {
+it('no reader throws or returns an invalid value, for any text', () => {
   fc.assert(
     fc.property(anyText(), (text) => {
       for (const number of [readViewCount(text), readDurationSeconds(text)]) {

@@ -21,7 +21,7 @@ const feed = (entries: string) => `<?xml version="1.0" encoding="UTF-8"?>
 `;
 
 describe('the feed', () => {
-  it('dates each video in UTC', () => {
+  it('returns the date of each video in UTC', () => {
     const xml = feed(
       entry('aaaaaaaaaaa', '2026-05-21T11:22:05+00:00') + entry('bbbbbbbbb-_', '2015-01-27T21:14:36-08:00'),
     );
@@ -33,7 +33,7 @@ describe('the feed', () => {
     );
   });
 
-  it('leaves out an entry without a readable ID or time, and keeps the others', () => {
+  it('skips an entry without a readable ID or time', () => {
     const xml = feed(
       entry('short', '2026-05-21T11:22:05+00:00') +
         entry('aaaaaaaaaaa', 'today') +
@@ -54,13 +54,13 @@ describe('the feed', () => {
     },
   );
 
-  it('refuses a feed that is cut anywhere', () => {
+  it('rejects a feed that is truncated anywhere', () => {
     const xml = feed(entry('aaaaaaaaaaa', '2026-05-21T11:22:05+00:00')).trimEnd();
     for (let length = 0; length < xml.length; length++)
       expect(() => readFeedDates(xml.slice(0, length))).toThrow(UnreadableError);
   });
 
-  it('gives dates or an UnreadableError for any text', () => {
+  it('returns dates or an UnreadableError for any text', () => {
     const piece = fc.constantFrom(
       '<feed>',
       '</feed>',

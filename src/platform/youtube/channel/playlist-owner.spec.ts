@@ -10,8 +10,8 @@ const byline = (...links: [text: string, browseId: string, path: string][]) => (
 });
 const OTHER = `UC${'o'.repeat(22)}`;
 
-describe('readListOwner', () => {
-  it('finds the channel beside a video, past those that it was made with', () => {
+describe('readPlaylistOwner', () => {
+  it('finds the channel in the byline of a video, also among collaborators', () => {
     const page = oldPage([
       playlistVideo('aaaaaaaaaaa', byline(['A guest', OTHER, '/@guest'])),
       playlistVideo('bbbbbbbbbbb', byline(['A guest', OTHER, '/@guest'], ['The tavern', CHANNEL_ID, '/@tavern'])),
@@ -19,7 +19,7 @@ describe('readListOwner', () => {
     expect(readPlaylistOwner(page, CHANNEL_ID)).toEqual({ name: 'The tavern', handle: '@tavern' });
   });
 
-  it('finds it in the newer entries', () => {
+  it('finds the channel in the newer entries', () => {
     const entry = lockup('aaaaaaaaaaa');
     const content = 'Night watch and The tavern';
     const run = (startIndex: number, length: number, id: string, path: string) => ({
@@ -31,7 +31,7 @@ describe('readListOwner', () => {
     expect(readPlaylistOwner(playlistPage([entry]), CHANNEL_ID)).toEqual({ name: 'The tavern', handle: '@étoile' });
   });
 
-  it('finds it in the header, and has no handle for a channel without one', () => {
+  it('finds the channel in the header, with a null handle for a channel without one', () => {
     const header = {
       playlistHeaderRenderer: {
         ownerText: byline(['The tavern', CHANNEL_ID, `/channel/${CHANNEL_ID}`]).shortBylineText,
@@ -40,7 +40,7 @@ describe('readListOwner', () => {
     expect(readPlaylistOwner(oldPage([], { header }), CHANNEL_ID)).toEqual({ name: 'The tavern', handle: null });
   });
 
-  it('says nothing where nothing links to the channel', () => {
+  it('returns null values when nothing links to the channel', () => {
     expect(readPlaylistOwner(oldPage([playlistVideo('aaaaaaaaaaa')]), CHANNEL_ID)).toEqual({
       name: null,
       handle: null,

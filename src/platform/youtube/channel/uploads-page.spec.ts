@@ -46,13 +46,13 @@ describe.each([
   ['playlistVideoRenderer', 'old', playlistVideo, (items: unknown[]) => oldPage(items), oldToken],
   ['lockupViewModel', 'new', (id: string) => lockup(id), (items: unknown[]) => playlistPage(items), newToken],
 ] as const)('a list of %s', (_, shape, item, page, token) => {
-  it('gives every field that it shows', () => {
+  it('returns every displayed field', () => {
     expect(read(page([item(A)]))).toEqual({
       ...{ kind: 'page', uploads: [VIDEO], continuation: null, unreadableItems: 0, shape },
     });
   });
 
-  it("keeps the list's order and takes the token from the list, never the one for recommendations", () => {
+  it("preserves the list's order and reads the list's continuation token, not the one for recommendations", () => {
     const result = read(page([item(B), item(A), token('next')]));
     expect(result.uploads.map(({ videoId }) => videoId)).toEqual([B, A]);
     expect(result.continuation).toBe('next');
@@ -63,17 +63,17 @@ describe.each([
     expect(idsOf(page([item(A), item(B), item(A)]))).toEqual([A, B]);
   });
 
-  it('counts what it cannot read and keeps the rest', () => {
+  it('counts unreadable items and returns the others', () => {
     const result = read(page([item('not-an-id'), item(A), { adSlotRenderer: {} }, {}, null]));
     expect([result.uploads.length, result.unreadableItems]).toEqual([1, 4]);
   });
 
-  it('is refused when none of its items can be read', () => {
+  it('is unreadable when none of its items can be read', () => {
     expect(() => readUploadsPage(page([item('not-an-id'), token('next')]))).toThrow(UnreadableError);
     expect(() => readUploadsPage(continuedPage([{ newShapeViewModel: {} }]))).toThrow(UnreadableError);
   });
 
-  it('reads the same from a continuation page', () => {
+  it('reads the same entries from a continuation page', () => {
     for (const how of ['append', 'reload'] as const) {
       expect(read(continuedPage([item(A), token('next')], how))).toEqual({
         kind: 'page',
@@ -91,7 +91,7 @@ describe('a page of uploads', () => {
     expect(read(oldPage([playlistVideo(A), executorToken('next')])).continuation).toBe('next');
   });
 
-  it('does not take a reloaded header for the list', () => {
+  it('does not read a reloaded header as the list', () => {
     const slot = 'RELOAD_CONTINUATION_SLOT_HEADER';
     const header = { reloadContinuationItemsCommand: { slot, continuationItems: [{ playlistHeaderRenderer: {} }] } };
     const { onResponseReceivedActions: actions } = continuedPage([playlistVideo(A)], 'reload');
@@ -138,7 +138,7 @@ describe('a page of uploads', () => {
     },
   );
 
-  it('does not take a passing trouble for a missing playlist', () => {
+  it('does not report a transient error as a missing playlist', () => {
     expect(() => readUploadsPage(alertPage('Something went wrong. Try again later.'))).toThrow(UnreadableError);
     expect(() => readUploadsPage(alertPage('The playlist does not exist.', 'INFO'))).toThrow(UnreadableError);
   });
@@ -153,7 +153,7 @@ describe('a page of uploads', () => {
     expect(idsOf(oldPage([], { alerts: plain }))).toEqual([]);
   });
 
-  it('is empty only when it says so', () => {
+  it('is empty only when the page states it', () => {
     const header = (text: string) => ({ header: { playlistHeaderRenderer: { numVideosText: { runs: [{ text }] } } } });
     const message = { messageRenderer: { text: { simpleText: 'No videos in this playlist yet' } } };
     expect(idsOf(oldPage([], header('No videos')))).toEqual([]);
@@ -172,11 +172,11 @@ describe('a page of uploads', () => {
     { error: { code: 400 } },
     { header: {}, sidebar: {} },
     { onResponseReceivedActions: [{}] },
-  ])('refuses %j', (page) => {
+  ])('rejects %j', (page) => {
     expect(() => readUploadsPage(page)).toThrow(UnreadableError);
   });
 
-  it('gives valid uploads, no playlist or an UnreadableError for any JSON', () => {
+  it('returns valid uploads, no playlist or an UnreadableError for any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (page) => expectValidOrUnreadable(page)),
       { numRuns: 200 },
@@ -187,7 +187,7 @@ describe('a page of uploads', () => {
     );
   });
 
-  it('gives valid uploads, no playlist or an UnreadableError for a page that has changed', () => {
+  it('returns valid uploads, no playlist or an UnreadableError for a page that has changed', () => {
     const items = [playlistVideo(A), lockup(B), shortsLockup('ccccccccccc'), oldToken('next'), newToken('next')];
     for (const page of [oldPage(items), playlistPage(items), continuedPage(items)]) {
       fc.assert(
@@ -266,18 +266,18 @@ describe('an upload', () => {
     ['a Short', lockup(A, { time: { text: 'SHORTS', badgeStyle: 'x' } }), 'short', null],
     ['playable elsewhere', playlistVideo(A, { isPlayable: false }), null, null],
     ['with a badge of another kind', lockup(A, { badge: 'BADGE_COMMERCE' }), null, null],
-  ])('that is %s is told so', (_, item, kind, failure) => {
+  ])('that is %s is reported so', (_, item, kind, failure) => {
     expect(onlyUpload(item)).toMatchObject({ videoId: A, kind, failure });
   });
 
-  it('has null for what the list does not show', () => {
+  it('has null for values that the list does not display', () => {
     const nothing = { title: null, publishedText: null, durationSeconds: null, viewCount: null, thumbnailUrl: null };
     expect(onlyUpload({ playlistVideoRenderer: { videoId: A } })).toEqual({ ...VIDEO, ...nothing });
     expect(onlyUpload({ lockupViewModel: { contentId: A } })).toEqual({ ...VIDEO, ...nothing });
     expect(onlyUpload(lockup(A, { title: null }))?.title).toBeNull();
   });
 
-  it('has no duration and no views while it is live', () => {
+  it('has neither duration nor views while it is live', () => {
     expect(
       onlyUpload(
         lockup(A, {
@@ -288,14 +288,14 @@ describe('an upload', () => {
     ).toMatchObject({ durationSeconds: null, viewCount: null, publishedText: null });
   });
 
-  it("does not take the channel's name for a count of views", () => {
+  it("does not read the channel's name as a view count", () => {
     expect(onlyUpload(lockup(A, { parts: ['1984', '3 views', '1 day ago'] }))).toMatchObject({
       viewCount: 3,
       publishedText: '1 day ago',
     });
   });
 
-  it('keeps the date of a past live stream as it is shown', () => {
+  it('returns the displayed date of a past live stream', () => {
     expect(onlyUpload(lockup(A, { parts: ['43k views', 'Streamed 6 months ago'] }))).toMatchObject({
       publishedText: 'Streamed 6 months ago',
       kind: null,

@@ -15,7 +15,7 @@ const kinds = (uploads: readonly Upload[]) => uploads.map(({ kind }) => kind);
 describe('withKinds', () => {
   const uploads = ['a', 'b', 'c', 'd'].map((id) => upload(id));
 
-  it('tells Shorts from videos as far as the list of Shorts was read', () => {
+  it('distinguishes Shorts from videos within the range of the list of Shorts', () => {
     expect(kinds(withKinds(uploads, { ids: ['b'], complete: false }))).toEqual(['video', 'short', null, null]);
     expect(kinds(withKinds(uploads, { ids: ['b'], complete: true }))).toEqual(['video', 'short', 'video', 'video']);
     expect(kinds(withKinds(uploads, { ids: ['b', 'older'], complete: false }))).toEqual([
@@ -26,18 +26,18 @@ describe('withKinds', () => {
     ]);
   });
 
-  it('a channel without Shorts has videos only; a list that could not be read says nothing', () => {
+  it('marks all uploads of a channel without Shorts as videos, and none without a list of Shorts', () => {
     expect(kinds(withKinds(uploads, { ids: [], complete: true }))).toEqual(Array(4).fill('video'));
     expect(kinds(withKinds(uploads, { ids: [], complete: false }))).toEqual(Array(4).fill(null));
     expect(kinds(withKinds(uploads, null))).toEqual(Array(4).fill(null));
   });
 
-  it('what runs now or is announced stays that', () => {
+  it('does not change live and upcoming videos', () => {
     const live = [upload('a', 'live'), upload('b', 'upcoming')];
     expect(kinds(withKinds(live, { ids: ['a', 'b'], complete: true }))).toEqual(['live', 'upcoming']);
   });
 
-  it('never calls a Short a video, however far its list was read', () => {
+  it('never marks a Short as a video, for any length of the list', () => {
     const channel = fc.array(fc.boolean(), { maxLength: 60 });
     fc.assert(
       fc.property(channel, fc.nat(60), fc.nat(60), (shortFlags, listedCount, readCount) => {
@@ -58,7 +58,7 @@ describe('withKinds', () => {
 });
 
 describe('withDates', () => {
-  it('adds the dates that the feed has, and no others', () => {
+  it('adds only the dates in the feed', () => {
     const dated = withDates([upload('a'), upload('b')], new Map([['a', '2026-05-21T11:22:05.000Z']]));
     expect(dated.map(({ publishedAt }) => publishedAt)).toEqual(['2026-05-21T11:22:05.000Z', null]);
     expect(withDates([upload('a')], null)).toEqual([upload('a')]);

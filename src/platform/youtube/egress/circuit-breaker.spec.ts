@@ -24,7 +24,7 @@ describe('CircuitBreaker', () => {
     expect(changes).toEqual([30_000]);
   });
 
-  it('tells work that it had let through before, and a probe that it is one', () => {
+  it('marks earlier admissions as obsolete, and a probe as a probe', () => {
     const { breaker, block, clock } = breakerAt();
     const earlier = breaker.admit();
     expect([earlier?.probe, earlier?.isObsolete()]).toEqual([false, false]);
@@ -38,13 +38,13 @@ describe('CircuitBreaker', () => {
     expect([earlier?.isObsolete(), breaker.blocked]).toEqual([false, false]);
   });
 
-  it('the same video refused again and again opens nothing', () => {
+  it('does not open for repeated refusals of one video', () => {
     const { breaker, block } = breakerAt();
     block(...Array.from({ length: 50 }, () => 'a'));
     expect(breaker.open).toBe(false);
   });
 
-  it('an answer between starts the count again', () => {
+  it('a response in between resets the count', () => {
     const { breaker, block } = breakerAt();
     block('a', 'b', 'c', 'd');
     breaker.admit()?.succeeded();
@@ -52,7 +52,7 @@ describe('CircuitBreaker', () => {
     expect(breaker.open).toBe(false);
   });
 
-  it('lets one probe through after the pause, and closes when it is answered', () => {
+  it('admits one probe after the pause, and closes when it succeeds', () => {
     const { breaker, clock, block, changes } = breakerAt();
     block('a', 'b', 'c', 'd', 'e');
     clock.nowMs = 29_999;
@@ -76,7 +76,7 @@ describe('CircuitBreaker', () => {
     expect(changes).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000]);
   });
 
-  it('a probe that learns nothing makes room for the next one', () => {
+  it('a probe without a result allows the next one', () => {
     const { breaker, clock, block } = breakerAt();
     block('a', 'b', 'c', 'd', 'e');
     clock.nowMs = 30_000;
@@ -84,7 +84,7 @@ describe('CircuitBreaker', () => {
     expect(breaker.admit()).not.toBeNull();
   });
 
-  it('what was under way when it opened does not make the pause longer, but an answer to it closes it', () => {
+  it('requests in flight when it opened do not extend the pause, but their success closes it', () => {
     const { breaker, block, changes } = breakerAt();
     const [late, later] = [breaker.admit(), breaker.admit()];
     block('a', 'b', 'c', 'd', 'e');
@@ -94,7 +94,7 @@ describe('CircuitBreaker', () => {
     expect(breaker.open).toBe(false);
   });
 
-  it('never stays shut for good and never lets two probes through, in any order of events', () => {
+  it('never stays open forever and never admits two probes, in any order of events', () => {
     const event = fc.constantFrom('admit', 'answered', 'blocked', 'left', 'wait');
     fc.assert(
       fc.property(fc.array(fc.tuple(event, fc.nat(7)), { maxLength: 200 }), (events) => {

@@ -13,7 +13,7 @@ describe('classify', () => {
     expect(classifyResponse(status, { 'content-type': 'text/html' }, CAPTCHA)).toMatchObject({ kind: 'blocked' });
   });
 
-  it('a consent page is a block, whatever type it says it has', () => {
+  it('a consent page is a block with any content type', () => {
     for (const type of ['text/html; charset=utf-8', 'application/json', undefined]) {
       expect(classifyResponse(200, { 'content-type': type }, CONSENT)).toMatchObject({
         kind: 'blocked',
@@ -22,13 +22,13 @@ describe('classify', () => {
     }
   });
 
-  it('any 429 is a block, with the time that it names', () => {
+  it('any 429 is a block, with its Retry-After', () => {
     expect(classifyResponse(429, { 'content-type': 'application/json', 'retry-after': '7' }, '{}')).toEqual({
       ...{ kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
     });
   });
 
-  it('tells what a 2xx answer is', () => {
+  it('classifies a 2xx response', () => {
     expect(classifyResponse(200, { 'content-type': 'application/json; charset=UTF-8' }, '{}')).toMatchObject({
       kind: 'ok',
       media: 'json',
@@ -54,13 +54,13 @@ describe('classify', () => {
 });
 
 describe('Retry-After', () => {
-  it('is read as seconds and as a date', () => {
+  it('is read from seconds and from a date', () => {
     expect(readRetryAfter('120', NOW)).toBe(120);
     expect(readRetryAfter('Tue, 01 Sep 2026 12:00:30 GMT', NOW)).toBe(30);
     expect(readRetryAfter('Tue, 01 Sep 2026 11:00:00 GMT', NOW)).toBe(0);
   });
 
-  it('is never anything but a whole number of seconds from 0, or unknown', () => {
+  it('is a non-negative integer of seconds or null', () => {
     expect(['', '-1', '1.5', 'soon', '1e3'].map((text) => readRetryAfter(text, NOW))).toEqual(Array(5).fill(null));
     fc.assert(
       fc.property(fc.string(), (text) => {
@@ -84,7 +84,7 @@ describe('HTML where an answer was expected', () => {
     ['other', '<html><style>.g-recaptcha { display: block }</style><p>503</p></html>'],
     ['other', '<a href="https://consent.youtube.com/s">privacy</a>'],
     ['other', ''],
-  ])('is told as %s', (kind, body) => {
+  ])('is classified as %s', (kind, body) => {
     expect(readHtmlKind(body)).toBe(kind);
   });
 

@@ -21,7 +21,7 @@ const COOLDOWN_MAX_MS = 600_000;
 
 /** A network path to the platform: this machine's own address, or a proxy. Visitor data belongs to one egress. */
 export interface Egress {
-  /** For logs: never the proxy's URL, which can hold a password. */
+  /** For logs and metrics: never the proxy's URL, which can contain a password. */
   readonly name: string;
   readonly dispatcher: Dispatcher;
 }

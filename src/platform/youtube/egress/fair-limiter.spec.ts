@@ -17,7 +17,7 @@ const turns = async () => {
 };
 
 describe('FairLimiter', () => {
-  it('takes turns between lanes and keeps the order within one', async () => {
+  it('alternates between keys and preserves the order within one', async () => {
     const limiter = new FairLimiter(1);
     const [large, small] = [{}, {}];
     const order: string[] = [];
@@ -36,7 +36,7 @@ describe('FairLimiter', () => {
     expect(order).toEqual(['large 1', 'small 1', 'large 2', 'small 2', 'large 3']);
   });
 
-  it('gives the next free place to a lane that has none before those that have several', async () => {
+  it('gives the next free slot to a key without running tasks first', async () => {
     const limiter = new FairLimiter(4);
     const order: string[] = [];
     const large = [{}, {}];
@@ -54,7 +54,7 @@ describe('FairLimiter', () => {
     expect(order).toHaveLength(3);
   });
 
-  it('one who leaves the queue rejects with the reason, runs nothing and keeps no place', async () => {
+  it('an aborted waiting task rejects with the reason, does not run and frees its slot', async () => {
     const limiter = new FairLimiter(1);
     const first = pending();
     const running = limiter.run({}, NEVER, first.task);
@@ -70,7 +70,7 @@ describe('FairLimiter', () => {
     expect(ran).toBe(false);
   });
 
-  it('one who has left already gets no place', async () => {
+  it('a task with an aborted signal gets no slot', async () => {
     const limiter = new FairLimiter(1);
     await expect(limiter.run({}, AbortSignal.abort(new Error('gone')), () => Promise.resolve())).rejects.toThrow(
       'gone',
@@ -78,7 +78,7 @@ describe('FairLimiter', () => {
     expect(limiter.running).toBe(0);
   });
 
-  it('a task that fails, even at once, gives its place back', async () => {
+  it('a task that fails, even synchronously, releases its slot', async () => {
     const limiter = new FairLimiter(1);
     const failing = limiter.run({}, NEVER, () => {
       throw new Error('at once');
@@ -87,7 +87,7 @@ describe('FairLimiter', () => {
     await expect(limiter.run({}, NEVER, () => Promise.resolve(1))).resolves.toBe(1);
   });
 
-  it('never runs more than allowed, starves nobody and ends empty, whatever comes, ends, fails or leaves', async () => {
+  it('never exceeds the limit, starves no key and ends empty, for any sequence of events', async () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('come' as const), lane: fc.nat(3) }),
       fc.record({ do: fc.constantFrom('end' as const, 'fail' as const, 'leave' as const), which: fc.nat(40) }),

@@ -25,7 +25,7 @@ describe('addressKind', () => {
     expect(addressKind(new URL(url))).toBe('foreign');
   });
 
-  it('knows the refusal pages by their address', () => {
+  it('recognizes the refusal pages by their URL', () => {
     expect(addressKind(new URL('https://consent.youtube.com/m?continue=x'))).toBe('consent');
     expect(addressKind(new URL('https://consent.google.co.uk/ml'))).toBe('consent');
     expect(addressKind(new URL('https://www.google.com/sorry/index?continue=x'))).toBe('captcha');
@@ -39,7 +39,7 @@ describe('contactedUrl', () => {
     expect(contactedUrl(url, null)).toBe(url);
   });
 
-  it('replaces the origin and keeps the base path in front', () => {
+  it('replaces the origin and prefixes the base path', () => {
     expect(contactedUrl(url, new URL('http://127.0.0.1:8080')).href).toBe(
       'http://127.0.0.1:8080/api/timedtext?v=a%20b&lang=en',
     );
@@ -48,7 +48,7 @@ describe('contactedUrl', () => {
     );
   });
 
-  it('leads to no other origin, whatever the path and query', () => {
+  it('has the origin of the base URL for any path and query', () => {
     fc.assert(
       fc.property(fc.webPath(), fc.webQueryParameters(), fc.webFragments(), (path, query, fragment) => {
         const from = new URL(`https://www.youtube.com${path}?${query}#${fragment}`);

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { type AttemptVerdict, EgressPool } from './egress-pool.js';
 import { withProxyFailover } from './proxy-failover.js';
 
-/** Works through a pool whose exits find this, by name; says where it went and what came of it. */
+/** Runs attempts with these verdicts, by the number of the egress; returns the path and the result. */
 async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdicts.length)) {
   const path: string[] = [];
   const result = await withProxyFailover(egresses, 'video', 'a video', context(), (egress) => {
@@ -21,13 +21,13 @@ function pool(count: number): EgressPool {
   return new EgressPool({ proxyUrls, connectionsMax: 1, connectTimeoutMs: 1_000, registry: new Registry() });
 }
 
-describe('throughExits', () => {
+describe('withProxyFailover', () => {
   it.each<AttemptVerdict>(['answered', 'nothing'])('%s is final', async (verdict) => {
     expect(await scope([verdict, 'answered'])).toEqual({ path: ['proxy-1'], result: `${verdict} by proxy-1` });
   });
 
   it.each<AttemptVerdict>(['refused', 'unreached'])(
-    '%s leads to the next exit, and this one rests',
+    '%s leads to the next egress, and this one cools down',
     async (verdict) => {
       const egresses = pool(2);
       expect(await scope([verdict, 'answered'], egresses)).toEqual({
@@ -38,7 +38,7 @@ describe('throughExits', () => {
     },
   );
 
-  it('withheld texts end the work and leave the exit in use, until they are one video after another', async () => {
+  it('withheld texts are final and do not block the egress until they occur for several videos in a row', async () => {
     const egresses = pool(1);
     const withheld = (video: string) =>
       withProxyFailover(egresses, 'video', video, context(), () =>
@@ -49,12 +49,12 @@ describe('throughExits', () => {
     expect(await withheld('f')).toBeNull();
   });
 
-  it('a refusal at one exit is not covered up by another one that nothing gets through', async () => {
+  it('a refusal takes precedence over an unreachable egress', async () => {
     expect((await scope(['refused', 'unreached'])).result).toBe('refused by proxy-1');
     expect((await scope(['unreached', 'refused'])).result).toBe('refused by proxy-2');
   });
 
-  it('three exits are tried and no more', async () => {
+  it('at most three egresses are tried', async () => {
     expect((await scope(['refused', 'refused', 'refused', 'answered'])).path).toEqual([
       'proxy-1',
       'proxy-2',
@@ -62,13 +62,13 @@ describe('throughExits', () => {
     ]);
   });
 
-  it('with every exit shut there is no result and no try', async () => {
+  it('there is no result and no attempt when every egress is blocked', async () => {
     const egresses = pool(1);
     for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);
     expect(await scope(['answered'], egresses)).toEqual({ path: [], result: null });
   });
 
-  it('one who leaves, and a bug, end the try and let the next one probe', async () => {
+  it('an exception ends the attempt and releases its admission', async () => {
     const egresses = pool(1);
     const failing = withProxyFailover(egresses, 'video', 'v', context(), () => Promise.reject(new Error('bug')));
     await expect(failing).rejects.toThrow('bug');

@@ -43,7 +43,7 @@ export async function withProxyFailover<T>(
       egresses.cooldown(taken.egress, made.retryAfterSeconds);
       if (best?.verdict !== 'refused') best = made;
     } finally {
-      // Also after an exception: an admission without a result would keep a blocked egress blocked.
+      // Also after an exception: an admission without a result would leave the breaker open forever.
       taken.admission.abandoned();
     }
   }

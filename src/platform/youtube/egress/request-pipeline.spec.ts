@@ -38,7 +38,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  // Every place is given back, whatever became of the request.
+  // Every slot is released, whatever the result of the request.
   expect([limiter.running, limiter.queued]).toEqual([0, 0]);
   await agent.destroy();
   server.closeAllConnections();
@@ -74,7 +74,7 @@ const response =
     response.writeHead(status, headers).end(body);
 
 describe('RequestPipeline', () => {
-  it('sends a body as POST and nothing as GET, with the cookie that avoids the consent page', async () => {
+  it('sends a POST with a body and a GET without one, with the cookie that avoids the consent page', async () => {
     handler = response(200, JSON_TYPE, '{"a":1}');
     await expect(send('/youtubei/v1/player', { body: '{}' })).resolves.toEqual({
       kind: 'ok',
@@ -87,23 +87,23 @@ describe('RequestPipeline', () => {
   it.each([
     ['gzip', gzipSync],
     ['br', brotliCompressSync],
-  ] as const)('unpacks %s', async (encoding, pack) => {
+  ] as const)('decompresses %s', async (encoding, pack) => {
     handler = response(200, { ...JSON_TYPE, 'content-encoding': encoding }, pack('{"text":"Möwe 🐦"}'));
     await expect(send()).resolves.toMatchObject({ kind: 'ok', body: '{"text":"Möwe 🐦"}' });
   });
 
-  it('a base URL keeps its path in front', async () => {
+  it('prefixes the path of the base URL', async () => {
     handler = response(200, JSON_TYPE, '{}');
     await send('/api/timedtext?v=x', { baseUrl: new URL(`${origin}/egress/`) });
     expect(seen[0]?.url).toBe('/egress/api/timedtext?v=x');
   });
 
-  it('text that is no UTF-8 is unreadable, not mangled', async () => {
+  it('reports text that is not UTF-8 as unreadable', async () => {
     handler = response(200, JSON_TYPE, Buffer.from('{"a":"caf\xe9"}', 'latin1'));
     await expect(send()).resolves.toMatchObject({ kind: 'unreadable' });
   });
 
-  it('a body cut short is trouble, packed or not', async () => {
+  it('reports a truncated body as a failure, compressed or not', async () => {
     const whole = gzipSync('x'.repeat(10_000));
     handler = response(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }, whole.subarray(0, 20));
     await expect(send()).resolves.toMatchObject({ kind: 'unreadable' });
@@ -114,7 +114,7 @@ describe('RequestPipeline', () => {
     await expect(send()).resolves.toMatchObject({ kind: 'network' });
   });
 
-  it('a body over the limit is not read to its end, nor one that unpacks to more', async () => {
+  it('does not read a body over the limit to its end, compressed or not', async () => {
     let closed: Promise<unknown> = Promise.resolve();
     handler = (_request, response) => {
       closed = once(response, 'close');
@@ -130,13 +130,13 @@ describe('RequestPipeline', () => {
     await expect(send('/x', { bodyBytesMax: 50_000 })).resolves.toMatchObject({ kind: 'unreadable' });
   });
 
-  it('a reset is a broken connection, and so is a port where nobody listens', async () => {
+  it('reports a reset and a refused connection as network failures', async () => {
     handler = (request) => request.socket.destroy();
     await expect(send()).resolves.toMatchObject({ kind: 'network' });
     await expect(send('/x', { baseUrl: new URL('http://127.0.0.1:1') })).resolves.toMatchObject({ kind: 'network' });
   });
 
-  it('an answer that does not come, or drips without an end, ends as a timeout', async () => {
+  it('reports a missing or endless response as a timeout', async () => {
     handler = () => undefined;
     await expect(send('/x', { timeoutMs: 60 })).resolves.toEqual({ kind: 'timeout' });
     let timer: NodeJS.Timeout | undefined;
@@ -148,7 +148,7 @@ describe('RequestPipeline', () => {
     clearInterval(timer);
   });
 
-  it('one who leaves gets the reason, and the connection is closed', async () => {
+  it('rejects with the reason of an abort and closes the connection', async () => {
     const leaving = new AbortController();
     const closed = new Promise<void>((resolve) => {
       handler = (_request, response) => {
@@ -160,7 +160,7 @@ describe('RequestPipeline', () => {
     await closed;
   });
 
-  it('one who leaves while the body comes gets the reason', async () => {
+  it('rejects with the reason of an abort during the body', async () => {
     const leaving = new AbortController();
     handler = (_request, response) => {
       response.writeHead(200, JSON_TYPE).write('{"a":', () => leaving.abort(new Error('left')));
@@ -168,7 +168,7 @@ describe('RequestPipeline', () => {
     await expect(send('/x', { signal: leaving.signal })).rejects.toThrow('left');
   });
 
-  it('one who has left sends nothing', async () => {
+  it('sends nothing for an aborted signal', async () => {
     await expect(send('/x', { signal: AbortSignal.abort(new Error('left')) })).rejects.toThrow('left');
     expect(seen).toEqual([]);
   });
@@ -197,7 +197,7 @@ describe('RequestPipeline', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('knows a refusal by where it is redirected to, and does not go there', async () => {
+  it('recognizes a refusal by the target of its redirect, and does not follow it', async () => {
     handler = response(302, { location: 'https://consent.youtube.com/m?continue=x' });
     await expect(send('/x')).resolves.toMatchObject({ kind: 'blocked', reason: 'consent' });
     handler = response(302, { location: 'https://www.google.com/sorry/index?continue=x' });
@@ -205,7 +205,7 @@ describe('RequestPipeline', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('contacts nobody for a URL that is not the platform’s own', async () => {
+  it('sends nothing to a URL that is not the platform’s', async () => {
     handler = response(200, JSON_TYPE, '{}');
     for (const url of [
       'https://example.org/api/timedtext',
@@ -219,7 +219,7 @@ describe('RequestPipeline', () => {
     expect(seen).toEqual([]);
   });
 
-  it('a hundred requests of one caller stay within the limit', async () => {
+  it('keeps a hundred requests of one caller within the limit', async () => {
     let open = 0;
     let most = 0;
     handler = (_request, response) => {

@@ -38,7 +38,7 @@ describe('withRetries', () => {
     ['a broken connection', { kind: 'network', cause: null }],
     ['an answer cut short', { kind: 'unreadable', expected: 'whole JSON' }],
     ['an empty answer', { kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null }],
-  ])('%s is tried again and then answered', async (_name, failureResponse) => {
+  ])('%s is retried', async (_name, failureResponse) => {
     await expect(run([failureResponse, OK])).resolves.toMatchObject({ response: OK, attempts: 2 });
   });
 
@@ -53,7 +53,7 @@ describe('withRetries', () => {
     await expect(run([final])).resolves.toEqual({ response: final, attempts: 1, sleeps: [] });
   });
 
-  it('gives up when the budget is spent, and returns the last trouble', async () => {
+  it('returns the last failure when the budget is exhausted', async () => {
     await expect(run([SERVER_ERROR])).resolves.toMatchObject({ response: SERVER_ERROR, attempts: 3 });
     await expect(run([SERVER_ERROR], { retries: 0 })).resolves.toMatchObject({ attempts: 1 });
   });
@@ -64,20 +64,20 @@ describe('withRetries', () => {
     expect((await run([SERVER_ERROR], { random: 0 })).sleeps).toEqual([0, 0]);
   });
 
-  it('comes back when a 429 says so, if that is before the deadline', async () => {
+  it('retries a 429 after its Retry-After when that is before the deadline', async () => {
     const result = await run([tooMany(3), OK], { random: 0 });
     expect(result).toEqual({ response: OK, attempts: 2, sleeps: [3_000] });
   });
 
-  it('gives up at once on a 429 whose time is past the deadline', async () => {
+  it('returns a 429 immediately when its Retry-After is past the deadline', async () => {
     await expect(run([tooMany(11)])).resolves.toEqual({ response: tooMany(11), attempts: 1, sleeps: [] });
   });
 
-  it('does not wait past the deadline for anything', async () => {
+  it('never waits past the deadline', async () => {
     await expect(run([SERVER_ERROR], { deadlineAtMs: 200 })).resolves.toMatchObject({ attempts: 1, sleeps: [] });
   });
 
-  it('rejects with the reason of one who leaves while it waits', async () => {
+  it('rejects with the reason of an abort during the wait', async () => {
     const leaving = new AbortController();
     const running = withRetries(() => Promise.resolve(tooMany(60)), new RetryBudget(1), {
       ...{ signal: leaving.signal, deadlineAtMs: performance.now() + 3_600_000, fairnessKey: {} },

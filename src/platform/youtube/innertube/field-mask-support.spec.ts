@@ -13,13 +13,13 @@ async function read(fieldMasks: FieldMaskSupport, masked: MaskVerdict, whole: Ma
 }
 
 describe('FieldMaskSupport', () => {
-  it('a mask that works is used, and nothing is asked twice', async () => {
+  it('uses a mask that works, without a second request', async () => {
     const fieldMasks = new FieldMaskSupport();
     expect(await read(fieldMasks, 'proof', 'proof')).toEqual({ asked: ['masked'], reading: 'proof' });
     expect(fieldMasks.isProved('player X')).toBe(true);
   });
 
-  it('a client that says more without the mask is asked without it from then on, and it is told once', async () => {
+  it('stops using a mask when the client returns more without it, and reports that once', async () => {
     const unsupported: string[] = [];
     const fieldMasks = new FieldMaskSupport((key) => unsupported.push(key));
     expect(await read(fieldMasks, 'doubtful', 'proof')).toEqual({ asked: ['masked', 'whole'], reading: 'proof' });
@@ -27,13 +27,13 @@ describe('FieldMaskSupport', () => {
     expect(unsupported).toEqual(['player X']);
   });
 
-  it('a client that says no more without the mask keeps it', async () => {
+  it('continues to use a mask when the client returns no more without it', async () => {
     const fieldMasks = new FieldMaskSupport();
     expect((await read(fieldMasks, 'doubtful', 'doubtful')).asked).toEqual(['masked', 'whole']);
     expect((await read(fieldMasks, 'proof', 'proof')).asked).toEqual(['masked']);
   });
 
-  it('a client that ignores the mask is not asked twice, and is asked without it from then on', async () => {
+  it('stops using a mask that the client ignores, without a second request', async () => {
     const unsupported: string[] = [];
     const fieldMasks = new FieldMaskSupport((key) => unsupported.push(key));
     expect((await read(fieldMasks, 'ignored', 'proof')).asked).toEqual(['masked']);
@@ -41,7 +41,7 @@ describe('FieldMaskSupport', () => {
     expect(unsupported).toEqual(['player X']);
   });
 
-  it('trouble on the way proves nothing against the mask', async () => {
+  it('does not blame the mask for a failed request', async () => {
     const fieldMasks = new FieldMaskSupport();
     expect((await read(fieldMasks, 'failed', 'proof')).asked).toEqual(['masked']);
     expect((await read(fieldMasks, 'doubtful', 'failed')).asked).toEqual(['masked', 'whole']);

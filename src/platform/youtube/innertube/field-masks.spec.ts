@@ -142,15 +142,15 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
     ],
   ],
 ])('the mask %s', (_, fields, read, pages) => {
-  it('leaves every reading as it is', () => {
+  it('does not change any parsed value', () => {
     for (const page of pages) expect(read(project(page, parseMask(fields)))).toEqual(read(page));
   });
 
-  it('cuts away the rest', () => {
+  it('removes the other fields', () => {
     expect(project({ responseContext: {}, trackingParams: 'x' }, parseMask(fields))).toEqual({});
   });
 
-  it('is short enough for an address', () => {
+  it('is short enough for a URL', () => {
     expect(encodeURIComponent(fields).length).toBeLessThan(6_000);
   });
 });

@@ -21,7 +21,7 @@ describe('composing InnerTube requests', () => {
     expect(requests.userAgent(client)).not.toBe('');
   });
 
-  it('the visitor data of one request is in its header and its body, and in no other request', async () => {
+  it('puts the visitor data of a request into its header and body, and into no other request', async () => {
     const requests = await loadRequestTemplates();
     const first = requests.compose('WEB', 'browse', {}, 'first', null);
     const second = requests.compose('WEB', 'browse', {}, 'second', null);
@@ -31,7 +31,7 @@ describe('composing InnerTube requests', () => {
     expect(`${second.body}${JSON.stringify(second.headers)}`).not.toContain('first');
   });
 
-  it('a mask goes into the query, and a local visitor looks like one', async () => {
+  it('puts a mask into the query, and generates well-formed local visitor data', async () => {
     const requests = await loadRequestTemplates();
     const { url } = requests.compose('WEB', 'browse', {}, 'v', 'contents,alerts');
     expect(url.searchParams.get('$fields')).toBe('contents,alerts');

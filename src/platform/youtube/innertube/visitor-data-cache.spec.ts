@@ -33,8 +33,8 @@ function deskAt(issue: () => Promise<string | null>) {
   return { visitorDataCache, clock, asked: () => asked };
 }
 
-describe('VisitorDesk', () => {
-  it('asks once for each client of each exit, however many come at once', async () => {
+describe('VisitorDataCache', () => {
+  it('requests once per client and egress for concurrent callers', async () => {
     const [one, other] = egresses(2);
     if (!one || !other) throw new Error('no exits');
     let issued = 0;
@@ -55,7 +55,7 @@ describe('VisitorDesk', () => {
         throw new Error('bug');
       },
     ],
-  ])('%s instead of one means the local one, and another try only after a while', async (_name, issue) => {
+  ])('%s leads to local data, and to another request only after a pause', async (_name, issue) => {
     const [egress] = egresses(1);
     if (!egress) throw new Error('no exit');
     const { visitorDataCache, clock, asked } = deskAt(issue);
@@ -67,7 +67,7 @@ describe('VisitorDesk', () => {
     expect(asked()).toBe(2);
   });
 
-  it('a new one is asked for after a bot check, but not one per refused video', async () => {
+  it('requests new data after a bot check, but not once per refused video', async () => {
     const [egress] = egresses(1);
     if (!egress) throw new Error('no exit');
     let issued = 0;
@@ -80,7 +80,7 @@ describe('VisitorDesk', () => {
     await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('issued 2');
   });
 
-  it('one who leaves does not take it from those who stay', async () => {
+  it('an aborted caller does not end the request of the others', async () => {
     const [egress] = egresses(1);
     if (!egress) throw new Error('no exit');
     let issue: (value: string) => void = () => undefined;

@@ -30,7 +30,7 @@ describe('stepAfter', () => {
   it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
     '%s does not undo that another client has listed tracks',
     (kind) => {
-      for (const seen of ['gated', 'enforced'] as const) {
+      for (const seen of ['token-required', 'enforced'] as const) {
         const step = stepAfter({ kind, details }, [seen]);
         expect(step.go).toBe('next');
         expect(concludeFailure([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe('upstream_blocked');
@@ -38,7 +38,7 @@ describe('stepAfter', () => {
     },
   );
 
-  it('a clear answer after a bot check on another client counts', () => {
+  it('uses a clear response after a bot check on another client', () => {
     expect(stepAfter({ kind: 'no-captions', details }, ['refused'])).toEqual({
       go: 'stop',
       code: 'transcript_unavailable',
@@ -46,13 +46,13 @@ describe('stepAfter', () => {
   });
 });
 
-describe('conclude', () => {
+describe('concludeFailure', () => {
   const all: Evidence[] = [
-    ...(['refused', 'exit-refused', 'gated', 'enforced'] as const),
+    ...(['refused', 'egress-refused', 'token-required', 'enforced'] as const),
     ...(['timeout', 'failure', 'unreached', 'unplayable'] as const),
   ];
 
-  it.each<Evidence>(['refused', 'exit-refused', 'gated', 'enforced'])(
+  it.each<Evidence>(['refused', 'egress-refused', 'token-required', 'enforced'])(
     '%s on any client is told as a block, whatever else happened',
     (kind) => {
       for (const other of all) {
@@ -62,12 +62,12 @@ describe('conclude', () => {
     },
   );
 
-  it('never says that there are no captions', () => {
+  it('never reports missing captions', () => {
     for (const one of all)
       for (const other of all) expect(concludeFailure([one, other])).not.toBe('transcript_unavailable');
   });
 
-  it('says that a video is unavailable only when every client said so', () => {
+  it('reports an unavailable video only when every client reports it', () => {
     expect(concludeFailure(['unplayable', 'unplayable'])).toBe('video_unavailable');
     expect(concludeFailure(['unplayable', 'failure'])).toBe('upstream_failure');
     expect(concludeFailure(['unplayable', 'timeout', 'failure'])).toBe('upstream_timeout');
@@ -75,27 +75,27 @@ describe('conclude', () => {
   });
 });
 
-describe('findingOf', () => {
+describe('verdictOf', () => {
   it.each<[Evidence[], boolean, string]>([
     [['refused', 'timeout'], true, 'refused'],
-    [['exit-refused'], false, 'refused'],
-    [['gated', 'enforced'], true, 'withheld'],
-    [['gated', 'gated'], true, 'nothing'],
+    [['egress-refused'], false, 'refused'],
+    [['token-required', 'enforced'], true, 'withheld'],
+    [['token-required', 'token-required'], true, 'nothing'],
     [['unplayable', 'failure'], true, 'answered'],
     [['unreached', 'unreached'], false, 'unreached'],
     [['unreached', 'timeout'], false, 'nothing'],
     [[], false, 'nothing'],
-  ])('%j says about the exit: %s, %s', (evidence, succeeded, verdict) => {
+  ])('%j with success %s has the verdict %s', (evidence, succeeded, verdict) => {
     expect(verdictOf(evidence, succeeded)).toBe(verdict);
   });
 });
 
 describe('evidenceOf', () => {
-  it('a page or a 429 refuses the exit, an empty answer the client', () => {
+  it('attributes a refusal page or a 429 to the egress, and an empty response to the client', () => {
     const block = { kind: 'blocked', retryAfterSeconds: null } as const;
-    expect(evidenceOf({ ...block, reason: 'captcha' })).toBe('exit-refused');
-    expect(evidenceOf({ ...block, reason: 'consent' })).toBe('exit-refused');
-    expect(evidenceOf({ ...block, reason: 'too-many-requests' })).toBe('exit-refused');
+    expect(evidenceOf({ ...block, reason: 'captcha' })).toBe('egress-refused');
+    expect(evidenceOf({ ...block, reason: 'consent' })).toBe('egress-refused');
+    expect(evidenceOf({ ...block, reason: 'too-many-requests' })).toBe('egress-refused');
     expect(evidenceOf({ ...block, reason: 'empty-body' })).toBe('refused');
   });
 });

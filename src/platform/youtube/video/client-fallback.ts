@@ -8,10 +8,10 @@ export type Evidence =
   /** The platform refuses the caller on this client. */
   | 'refused'
   /** The platform refuses this egress, whatever the client. */
-  | 'exit-refused'
-  /** There are tracks, and the URL of the needed one requires a PO token; it was not requested. */
-  | 'gated'
-  /** There are tracks, and the text came empty although the URL required nothing: a PO token is enforced. */
+  | 'egress-refused'
+  /** The URL of the selected track requires a PO token; it was not requested. */
+  | 'token-required'
+  /** The text of the selected track was empty although its URL required no token: a PO token is enforced. */
   | 'enforced'
   | 'timeout'
   /** The response could not be read. */
@@ -60,20 +60,20 @@ export function stepAfter(reading: PlayerReading, earlier: readonly Evidence[]):
 
 /** Whether an earlier client listed the requested tracks but did not get their text. */
 export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
-  return evidence.includes('gated') || evidence.includes('enforced');
+  return evidence.includes('token-required') || evidence.includes('enforced');
 }
 
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */
 export function isRefusal(kind: Evidence): boolean {
-  return kind === 'refused' || kind === 'gated' || kind === 'enforced';
+  return kind === 'refused' || kind === 'token-required' || kind === 'enforced';
 }
 
-/** What a failed request says about a client. */
+/** The evidence of a failed request about a client. */
 export function evidenceOf(response: FailedResponse): Evidence {
   switch (response.kind) {
     case 'blocked':
       // Refusal pages and 429 concern the address; an empty response concerns this request.
-      return response.reason === 'empty-body' ? 'refused' : 'exit-refused';
+      return response.reason === 'empty-body' ? 'refused' : 'egress-refused';
     case 'timeout':
       return 'timeout';
     case 'network':
@@ -86,10 +86,10 @@ export function evidenceOf(response: FailedResponse): Evidence {
 
 /** The failure code of each kind of evidence, most important first. */
 const FAILURE_CODES = {
-  'exit-refused': 'upstream_blocked',
+  'egress-refused': 'upstream_blocked',
   refused: 'upstream_blocked',
   enforced: 'upstream_blocked',
-  gated: 'upstream_blocked',
+  'token-required': 'upstream_blocked',
   timeout: 'upstream_timeout',
   failure: 'upstream_failure',
   unreached: 'upstream_failure',
@@ -102,12 +102,12 @@ export function concludeFailure(evidence: readonly Evidence[]): VideoFailureCode
   return worst === undefined ? 'upstream_failure' : FAILURE_CODES[worst];
 }
 
-/** What an attempt without a text says about its egress. */
+/** The verdict of an attempt without a text about its egress. */
 export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): AttemptVerdict {
-  if (evidence.some((kind) => kind === 'refused' || kind === 'exit-refused')) return 'refused';
+  if (evidence.some((kind) => kind === 'refused' || kind === 'egress-refused')) return 'refused';
   if (evidence.includes('enforced')) return 'withheld';
-  // The platform requires tokens for some videos from everybody: no verdict about the egress.
-  if (evidence.includes('gated')) return 'nothing';
+  // The platform requires tokens for some videos from every client: no verdict about the egress.
+  if (evidence.includes('token-required')) return 'nothing';
   if (succeeded) return 'answered';
   return evidence.length > 0 && evidence.every((kind) => kind === 'unreached') ? 'unreached' : 'nothing';
 }

@@ -43,8 +43,8 @@ function read(
 
 const FIVE = ['a', 'b', 'c', 'd', 'e'];
 
-describe('ClientStanding', () => {
-  it('a client refused for five videos in a row goes to the end of the ladder, at this exit only', () => {
+describe('ClientHealth', () => {
+  it('a client refused for five videos in a row moves to the end of the fallback order, for this egress only', () => {
     const scene = clientHealth();
     for (const video of FIVE) expect(read(scene, video)).toEqual(['VISIONOS', 'ANDROID']);
     expect(read(scene, 'f')).toEqual(['ANDROID']);
@@ -57,7 +57,7 @@ describe('ClientStanding', () => {
     expect([...scene.clients.candidates(scene.other)].map(({ client }) => client)[0]).toBe('VISIONOS');
   });
 
-  it('is tried first again by one video after a while, and rests longer when that is refused', () => {
+  it('is tried first again by one video after a pause, which grows when that is refused', () => {
     const scene = clientHealth();
     for (const video of FIVE) read(scene, video);
     scene.clock.nowMs += 30_000;
@@ -70,7 +70,7 @@ describe('ClientStanding', () => {
     expect(scene.events.at(-1)).toEqual(['VISIONOS', null]);
   });
 
-  it('one refused video among good ones changes nothing', () => {
+  it('a single refused video does not change the order', () => {
     const scene = clientHealth();
     for (const video of [...FIVE, ...FIVE.map((each) => each + each)]) {
       read(scene, video);
@@ -79,7 +79,7 @@ describe('ClientStanding', () => {
     expect(scene.events).toEqual([]);
   });
 
-  it('when all are refused the order is the one that was configured', () => {
+  it('the configured order applies when all clients are refused', () => {
     const scene = clientHealth();
     const all = ['VISIONOS', 'ANDROID', 'ANDROID_VR'];
     for (const video of FIVE) read(scene, video, all);

@@ -26,7 +26,7 @@ describe('a video with captions', () => {
     captionTrack('en', { generated: true, name: 'English (auto-generated)' }),
   ];
 
-  it('lists its tracks, with what each needs', () => {
+  it('lists its tracks and whether each requires a token', () => {
     const reading = readTracks({ captionTracks });
     expect(reading.tracks.map(({ track, needsToken }) => [track.languageCode, track.generated, needsToken])).toEqual([
       ['de', false, false],
@@ -51,12 +51,12 @@ describe('a video with captions', () => {
     expect(readTracks({ captionTracks: [captionTrack('en', { query })] }).tracks[0]?.needsToken).toBe(false);
   });
 
-  it('gives absolute addresses', () => {
+  it('returns absolute URLs', () => {
     const track = { ...captionTrack('en'), baseUrl: '/api/timedtext?v=x' };
     expect(readTracks({ captionTracks: [track] }).tracks[0]?.baseUrl).toBe('https://www.youtube.com/api/timedtext?v=x');
   });
 
-  it("knows the platform's default track, also when an unreadable one stands before it", () => {
+  it("finds the platform's default track, also after an unreadable one", () => {
     const audioTracks = [{ defaultCaptionTrackIndex: 2, captionTrackIndices: [0, 1, 2] }];
     const { tracks, defaults } = readTracks({
       captionTracks: [{}, ...captionTracks],
@@ -66,7 +66,7 @@ describe('a video with captions', () => {
     expect(defaults).toEqual({ defaultTrack: tracks[1], audioLanguage: null });
   });
 
-  it('knows the original among dubbed audio tracks', () => {
+  it('finds the original among dubbed audio tracks', () => {
     const audioTracks = [
       { audioTrackId: 'fr.3', defaultCaptionTrackIndex: 0 },
       { audioTrackId: 'en-US.4', defaultCaptionTrackIndex: 1 },
@@ -95,7 +95,7 @@ describe('a playable video', () => {
     ['tracks that only its audio names', { captions: { audioTracks: [{ captionTrackIndices: [0] }] } }],
     ['tracks that are null', { captions: { captionTracks: null } }],
     ['tracks that are no list', { captions: { captionTracks: { 0: {} } } }],
-  ])('is never told as one without captions for %s', (_, fields) => {
+  ])('is never reported as one without captions for %s', (_, fields) => {
     expect(() => read(playerResponse(fields))).toThrow(UnreadableError);
   });
 
@@ -103,11 +103,11 @@ describe('a playable video', () => {
     { ...playerResponse(), captions: { otherTracklistRenderer: {} } },
     { ...playerResponse(), captions: null },
     { ...playerResponse(), videoDetails: undefined },
-  ])('is never told as one without captions when the answer is cut or new', (response) => {
+  ])('is never reported as one without captions when the response is truncated or has a new form', (response) => {
     expect(() => read(response)).toThrow(UnreadableError);
   });
 
-  it('is live while its length is open, whatever captions it has', () => {
+  it('is live while its length is open, with or without captions', () => {
     const video = { isLive: true, lengthSeconds: '0' };
     expect(read(playerResponse({ video, captions: { captionTracks: [captionTrack('en')] } }))).toMatchObject({
       kind: 'live',
@@ -115,7 +115,7 @@ describe('a playable video', () => {
     });
   });
 
-  it('is upcoming when it says so', () => {
+  it('is upcoming when the response states it', () => {
     const offlineSlate = { liveStreamOfflineSlateRenderer: { scheduledStartTime: '1780000000' } };
     const slate = { liveStreamability: { liveStreamabilityRenderer: { offlineSlate } } };
     expect(read(playerResponse({ video: { isUpcoming: true } }))).toMatchObject({
@@ -125,7 +125,7 @@ describe('a playable video', () => {
     expect(read(playerResponse({ playability: slate }))).toMatchObject({ kind: 'upcoming' });
   });
 
-  it('that is not the one asked for is told as that, whatever its status, and nothing of it is given', () => {
+  it('other than the requested one is reported as other-video, whatever its status', () => {
     for (const status of ['OK', 'ERROR']) {
       const response = playerResponse({
         playability: { status },
@@ -225,11 +225,11 @@ describe('a refusal', () => {
     ['unknown-status', { status: 'ERROR', reason: 'An error occurred. Please try again later.' }, null],
     ['unknown-status', { status: 'UNPLAYABLE', reason: 'Something went wrong' }, {}],
     ['unknown-status', { status: 'SOMETHING_NEW', reason: 'x' }, {}],
-  ])('is told as %s for %j', (kind, playability, video) => {
+  ])('is reported as %s for %j', (kind, playability, video) => {
     expect(refused(playability, video).kind).toBe(kind);
   });
 
-  it('gives what it tells about the video all the same, but says nothing of tracks', () => {
+  it('includes the details of the video, but no tracks', () => {
     expect(refused({ status: 'UNPLAYABLE', reason: 'Blocked here' })).toEqual({
       kind: 'unplayable',
       reason: 'Blocked here',
@@ -243,7 +243,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('is never a reading when there is no status', () => {
+  it('is unreadable without a status', () => {
     for (const response of [{}, null, [], { error: {} }, { playabilityStatus: {} }])
       expect(() => read(response)).toThrow(UnreadableError);
   });
@@ -257,7 +257,7 @@ describe('a reel', () => {
     );
   });
 
-  it('without anything is that of a video that is gone', () => {
+  it('without content means an unavailable video', () => {
     expect(readReel({}, VIDEO_ID)).toEqual({ kind: 'unavailable', details: NO_DETAILS });
     expect(readReel({ responseContext: {} }, VIDEO_ID).kind).toBe('unavailable');
   });
@@ -268,7 +268,7 @@ describe('a reel', () => {
 });
 
 describe('a microformat', () => {
-  it('gives the exact date in UTC and tells a Short', () => {
+  it('returns the exact date in UTC and the kind of a Short', () => {
     expect(readMicroformat(microformatResponse(), VIDEO_ID)).toEqual({
       publishedAt: '2015-01-28T05:14:36Z',
       kind: 'video',
@@ -281,7 +281,7 @@ describe('a microformat', () => {
     expect(readMicroformat(microformatResponse({}, { isUpcoming: true }), VIDEO_ID).kind).toBe('upcoming');
   });
 
-  it('gives no date that is not exact', () => {
+  it('returns no inexact date', () => {
     const dates = { publishDate: '2015-01-27', uploadDate: '2015-01-26T21:14:36Z' };
     expect(readMicroformat(microformatResponse(dates), VIDEO_ID).publishedAt).toBe('2015-01-26T21:14:36Z');
     expect(
@@ -289,7 +289,7 @@ describe('a microformat', () => {
     ).toBeNull();
   });
 
-  it('is refused when it is absent or that of another video', () => {
+  it('is unreadable when it is missing or belongs to another video', () => {
     expect(() => readMicroformat({}, VIDEO_ID)).toThrow(UnreadableError);
     expect(() => readMicroformat(microformatResponse({}, { videoId: 'zzzzzzzzzzz' }), VIDEO_ID)).toThrow(
       UnreadableError,
@@ -311,7 +311,7 @@ describe('any player response', () => {
     },
   });
 
-  it('gives a valid reading or an UnreadableError', () => {
+  it('returns a valid reading or an UnreadableError', () => {
     const responses = fc.oneof(
       fc.jsonValue(),
       mutationsOf(whole),
@@ -333,7 +333,7 @@ describe('any player response', () => {
     );
   });
 
-  it('has captions as long as its list of tracks is there: no other change makes it one without', () => {
+  it('has captions as long as it contains the list of tracks', () => {
     fc.assert(
       fc.property(mutationsOf(whole.captions), (captions) => {
         fc.pre(captions !== undefined);

@@ -74,7 +74,7 @@ describe('with languages', () => {
     expect(choose(ids, languages)).toEqual(expected);
   });
 
-  it('says that nothing fits when there is nothing', () => {
+  it('reports language_unavailable without tracks', () => {
     expect(selectTracks([], { defaultTrack: null, audioLanguage: null }, [])).toEqual({
       none: 'language_unavailable',
       available: [],

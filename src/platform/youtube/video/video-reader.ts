@@ -60,7 +60,7 @@ export class VideoReader {
     for (const candidate of this.clientHealth.candidates(scope.egress)) {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
-      if (pass.evidence.includes('exit-refused')) break;
+      if (pass.evidence.includes('egress-refused')) break;
       // A probe sends as little as possible. The next probe tries another client, because this one cools down then.
       if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
     }
@@ -139,7 +139,7 @@ export class VideoReader {
   private async fetchTrack(client: YoutubeClient, chosen: PlayerTrack, pass: Pass): Promise<void> {
     // The URL requires a PO token: a request would only return an empty body.
     if (chosen.needsToken) {
-      pass.evidence.push('gated');
+      pass.evidence.push('token-required');
       return;
     }
     const text: CaptionText = await fetchCaption(this.innertube, client, chosen, pass.videoId, pass.scope);
