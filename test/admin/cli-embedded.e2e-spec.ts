@@ -27,7 +27,7 @@ describe('an admin command on the embedded database', () => {
     expect(output).toContain('Acme');
   });
 
-  it('works while the service runs, and leaves its database running', async () => {
+  it('works while the service runs, and does not stop its database', async () => {
     const environment = Object.assign(new Environment(), { DATA_DIR: dataDir });
     const service = await openDatabase(environment, { as: 'service', entities: [], migrations: MIGRATIONS });
     try {

@@ -73,7 +73,7 @@ describe('the admin commands', () => {
     expect(list.output).not.toMatch(KEY);
   });
 
-  it('speak to people in aligned lines and show a key once, with a warning', async () => {
+  it('print aligned lines and show a key once, with a warning', async () => {
     const id = await newOrganization('Human');
     const { output } = await cli('key', 'issue', 'Human');
     expect(output).toMatch(new RegExp(`^key +${KEY.source}\n.*only time`, 'm'));
@@ -167,7 +167,7 @@ describe('the admin commands', () => {
   });
 });
 
-describe('an admin command that fails says so in one line and ends with 1', () => {
+describe('an admin command that fails prints one line and exits with 1', () => {
   const secret = `ctk_${'a'.repeat(49)}`;
 
   it.each<[string[], string]>([

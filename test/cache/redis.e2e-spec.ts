@@ -69,7 +69,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     await redis.command('FLUSHALL');
   });
 
-  it('share what one of them fetched, to the byte, and the other asks the platform for nothing', async () => {
+  it('share what one of them fetched, to the byte, and the other sends no request to the platform', async () => {
     const payer = await one.organization();
     const { key } = await other.organization({ monthlyLimit: 0 });
     const fetched = await one.get(PATH, payer.key);
@@ -257,7 +257,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     expect(body.results).toEqual(before.results.map((entry: object) => ({ ...entry, cached: true })));
   });
 
-  it('does not hold the response until a stalled database has settled it', async () => {
+  it('does not delay the response until a stalled database has settled it', async () => {
     const { id, key } = await service.organization();
     const [name = ''] = await texts();
     await damage(name);
@@ -322,7 +322,7 @@ describeWithRedis(`a service whose Redis goes away${suffix}`, () => {
     expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
   });
 
-  it('is not held up by one that is connected and silent', async () => {
+  it('is not delayed by one that is connected and silent', async () => {
     redis.freeze();
     const startedAtMs = performance.now();
     expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);

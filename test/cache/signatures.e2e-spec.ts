@@ -49,7 +49,7 @@ describeWithRedis(`entries of a shared cache${suffix}`, () => {
   const unreadable = async (service: TestService): Promise<number> =>
     sumOf(await scrape(service), 'ct_cache_unreadable_entries_total');
 
-  it('signed with another secret are misses that are counted, and never answers', async () => {
+  it('signed with another secret are counted as misses and never served', async () => {
     const before = await unreadable(other);
     const forger = await signedEntries(redis, OTHER_SECRET);
     const entries = await signedEntries(redis);

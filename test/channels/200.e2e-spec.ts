@@ -78,7 +78,7 @@ describe('a call that succeeds', () => {
     expect(usage.body).toMatchObject({ plan: 'pro', limit: 5000, used: 17, reserved: 0, remaining: 4983 });
   });
 
-  it('costs nothing the second time, even with an exhausted quota, and asks the platform for no known video', async () => {
+  it('is free the second time, even with an exhausted quota, and requests no cached video from the platform', async () => {
     const first = await service.organization();
     await service.get('/channels/@tidewater/transcripts', first.key);
     const requested = service.fakeYoutube.requests.count({ kind: ['player', 'reel', 'timedtext'] });

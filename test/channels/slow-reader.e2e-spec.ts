@@ -135,7 +135,7 @@ describe('a caller who does not read', () => {
     expect(written).toBeLessThan(body.length / 2);
   });
 
-  it.each(['identity', 'gzip'])('gets the whole of a cached answer in the end (%s)', async (encoding) => {
+  it.each(['identity', 'gzip'])('receives a cached response completely in the end (%s)', async (encoding) => {
     const { key } = await service.organization();
     const plain = await service.get(PATH, key);
     const warm = (await service.get(PATH, key)).text;
@@ -213,7 +213,7 @@ describe('the writing of a body', () => {
     }
   });
 
-  it('goes on for a reader who is slow and takes something', async () => {
+  it('continues for a reader that is slow but reads', async () => {
     const startedAtMs = performance.now();
     const [plain, compressed] = await Promise.all([write('identity'), write('gzip')]);
     plain.reader.readSlowly(8_000_000);

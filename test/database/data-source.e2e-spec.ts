@@ -69,7 +69,7 @@ describe('the database of a process', () => {
     expect(await runQuery(database.url, waiting)).toEqual([{ locks: 0 }]);
   });
 
-  it('a statement of a call is cut after five seconds and counts as the database being away', async () => {
+  it('a statement of a call times out after five seconds and counts as the database being unavailable', async () => {
     const { dataSource } = await open();
     expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '5s' }]);
     const failure: unknown = await dataSource.transaction(async (manager): Promise<unknown> => {
@@ -97,7 +97,7 @@ describe('the database of a process', () => {
     expect(responses).not.toContain(false);
   });
 
-  it('a transaction whose connection is cut fails as the database being away', async () => {
+  it('a transaction whose connection is terminated counts as the database being unavailable', async () => {
     const { dataSource } = await open();
     const failure = await dataSource
       .transaction(async (manager) => {
@@ -164,7 +164,7 @@ describe('the database of a process', () => {
       (url: URL) => (url.pathname = '/nowhere'),
       /cannot be reached: database "nowhere" does not exist\.$/,
     ],
-  ])('%s is told in one line without the password', async (_case, change, message) => {
+  ])('%s is reported in one line without the password', async (_case, change, message) => {
     const url = new URL(database.url);
     const password = url.password;
     change(url);

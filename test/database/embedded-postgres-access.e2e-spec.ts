@@ -29,7 +29,7 @@ async function killPostmaster(dataDir: string): Promise<void> {
   process.kill((await postmasterPid(dataDir)) ?? 0, 'SIGKILL');
 }
 
-describe('the embedded PostgreSQL admits nobody else', () => {
+describe('the embedded PostgreSQL accepts no other user', () => {
   const { start, dataDir } = useDataDirectory('block');
   let url: string;
 
@@ -168,7 +168,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     ]);
   });
 
-  it('is taken over when its PostgreSQL was left running, and listens on no port any more', async () => {
+  it('is taken over when its PostgreSQL still runs, and no longer listens on a port', async () => {
     const { url: earlierUrl } = await startServer(dataDir(), SETTINGS);
     const [service, command] = [start('service'), start('command')];
     const [url] = await Promise.all([service.url(), command.url()]);
@@ -182,7 +182,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     expect(refused).toBe('refused');
   });
 
-  it('is left to the service of that version while it runs; a command works beside it', async () => {
+  it('stays with the service of that version while it runs; a command works beside it', async () => {
     const earlier = await startServer(dataDir(), SETTINGS);
     const client = new pg.Client({ connectionString: earlier.url });
     await client.connect();
@@ -202,7 +202,7 @@ describe('a data directory in which no socket can be', () => {
   const { start, dataDir } = useDataDirectory();
   const long = (): string => join(dataDir(), 'd'.repeat(100));
 
-  it('as its path is too long: the socket is in a private temporary directory, which goes with PostgreSQL', async () => {
+  it('as its path is too long: the socket is in a private temporary directory, removed when PostgreSQL stops', async () => {
     await copyEarlierData(long());
     const service = start('service', long());
     const url = await service.url();
@@ -275,7 +275,7 @@ describe('the connections of a service', () => {
     }
   });
 
-  it('are said to be for trying and for development, with a warning in production', async () => {
+  it('are described as being for evaluation and development, with a warning in production', async () => {
     await copyEarlierData(dataDir());
     await (await open(dataDir())).close();
     expect(logged).toEqual([

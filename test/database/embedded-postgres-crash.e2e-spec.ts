@@ -75,7 +75,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     expect(await postmasterPid(dataDir())).not.toBe(killed);
   });
 
-  it('a service that lost its connection is still protected from a command that leaves', async () => {
+  it('a service that lost its connection is still protected from a command that ends', async () => {
     const url = await start('service').url();
     const memberships = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted`;
     const [before] = await runQuery(url, memberships);

@@ -82,7 +82,7 @@ describeWith(`a database behind PgBouncer in transaction pooling${suffix}`, () =
     },
   );
 
-  it('rolls a failed statement and a failed transaction back, and goes on', async () => {
+  it('rolls back a failed statement and a failed transaction, and continues to work', async () => {
     bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 1 });
     const dataSource = await open();
     await dataSource.query('CREATE TABLE visits (id integer PRIMARY KEY)');
@@ -125,7 +125,7 @@ describeWith(`a service behind PgBouncer in transaction pooling${suffix}`, () =>
     await bouncer.stop();
   });
 
-  it('answers and charges calls that come together, each exactly', async () => {
+  it('serves concurrent calls and charges each exactly', async () => {
     const { id, key } = await service.organization({ monthlyLimit: 1_000 });
     const calls = Array.from({ length: 5 }, (_call, index) => `/channels/@bench-3x${index + 1}/transcripts`);
     // The first call loads what reads the platform, and keeps the process from reading the database's answers meanwhile.

@@ -121,7 +121,7 @@ describe('a role and a database that default to another isolation level', () => 
 });
 
 describe('statements that the database rolls back because of others', () => {
-  it('are run again: the call is answered and charged once', async () => {
+  it('are retried: the call succeeds and is charged once', async () => {
     const { used } = await usage();
     await service.query('CREATE SEQUENCE conflicts');
     await service.query('GRANT USAGE ON conflicts TO PUBLIC');
@@ -165,7 +165,7 @@ describe('connections to a server that became read-only', () => {
     await until(async () => (await service.request('GET', '/health/ready')).status === 200);
   });
 
-  it('do not keep a call that was granted from being charged', async () => {
+  it('do not prevent an admitted call from being charged', async () => {
     const { used } = await usage();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = call();

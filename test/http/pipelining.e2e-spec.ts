@@ -143,7 +143,7 @@ describe('a connection that is reset', () => {
     expect(reserved).toBe(0);
   });
 
-  it('keeps no file open that waited behind another response', async () => {
+  it('closes the file of a response that waited behind another one', async () => {
     const open = (): number => readdirSync('/proc/self/fd').length;
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const before = open();
@@ -242,7 +242,7 @@ describe('a call that is queued behind another response', () => {
     expect(client.received).toContain('"summary":{"total":');
   });
 
-  it('is not cut off while its own large answer waits for the one before', async () => {
+  it('is not closed while its own large response waits for the previous one', async () => {
     await service.get('/channels/@bench-25x1500/transcripts', organization.key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()), call('bench-25x1500', 'large'));
@@ -292,7 +292,7 @@ describe('what cannot be read as a request', () => {
     ],
   ];
 
-  it.each(ODD)('(%s) is refused after the answer to the request before it', async (_what, odd, status) => {
+  it.each(ODD)('(%s) is refused after the response to the previous request', async (_what, odd, status) => {
     const hold = service.fakeYoutube.hold({ kind: 'browse' });
     const client = new Client().read().send(call(uncached(), 'running'), odd);
     await hold.arrived;
@@ -310,7 +310,7 @@ describe('what cannot be read as a request', () => {
     expect(refusal).toContain('"error":{"code":');
   });
 
-  it.each(ODD.slice(0, 3))('(%s) is refused after an answer that has begun', async (_what, odd, status) => {
+  it.each(ODD.slice(0, 3))('(%s) is refused after a response that has started', async (_what, odd, status) => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()));
     await hold.arrived;
@@ -333,7 +333,7 @@ describe('what cannot be read as a request', () => {
     await until(async () => (await openConnections()) === 0);
   });
 
-  it('costs nothing when its sender leaves before the answer', async () => {
+  it('is not charged when its client disconnects before the response', async () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().send(call(uncached()), 'GARBAGE\r\n\r\n');
     await hold.arrived;

@@ -110,7 +110,7 @@ describe('the TCP server for messages', () => {
     expect(busy.closed).toBe(false);
   });
 
-  it('closes the connection of a reader who takes nothing, although it goes on sending', async () => {
+  it('closes the connection of a client that reads nothing although it continues to send', async () => {
     await start({ stalledReaderMs: TIME_MS, messageMs: 60_000 });
     const caller = await join();
     await until(() => ends.length === 1);
@@ -129,7 +129,7 @@ describe('the TCP server for messages', () => {
     expect(faults).toEqual(['stalled_reader']);
   });
 
-  it('leaves a reader alone who takes little at a time, for far longer than one may take nothing', async () => {
+  it('does not close the connection of a slow reader, for far longer than a stalled one may stay', async () => {
     await start({ stalledReaderMs: TIME_MS });
     const { socket } = (await join()).send('large');
     const startedAtMs = performance.now();
@@ -198,7 +198,7 @@ describe('the TCP server for messages', () => {
     expect(faults).toEqual([fault]);
   });
 
-  it('answers thousands of messages on one connection with the listeners of one', async () => {
+  it('replies to thousands of messages on one connection with the listeners of one', async () => {
     await start();
     const caller = (await join()).read().send('echo', '0');
     await until(() => caller.responses === 1);
@@ -250,7 +250,7 @@ describe('the TCP server for messages', () => {
     await until(() => pending.count === 0);
   });
 
-  it('logs no line for an event that nothing answers to, and answers a message of an unknown pattern', async () => {
+  it('logs nothing for an event of an unknown pattern, and replies to such a message', async () => {
     await start();
     const caller = (await join()).read();
     const event = JSON.stringify({ pattern: 'x'.repeat(100), data: 1 });

@@ -178,7 +178,7 @@ describe('no API key and no admin token is in plain text', () => {
     await cli(key);
   });
 
-  it('neither in a line of the log, nor in a row, nor in an answer, nor in what a command says', async () => {
+  it('in a log line, a row, a response or the output of a command', async () => {
     expect(keys.length).toBeGreaterThan(30);
     expect(new Set(keys).size).toBeGreaterThan(30);
     const texts = {

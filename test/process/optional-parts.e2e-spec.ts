@@ -40,13 +40,13 @@ const optional = (packages: Set<string>): string[] =>
   [...packages].filter((name) => /microservices|nats|opentelemetry/.test(name)).sort();
 
 describe('a service', () => {
-  it('loads nothing for messages and traces when neither is asked for', async () => {
+  it('loads nothing for messages and traces when neither is configured', async () => {
     const packages = await loadedPackages({});
     expect(packages).toContain('@nestjs/core');
     expect(optional(packages)).toEqual([]);
   });
 
-  it('loads what it needs for those that are asked for, and no more', async () => {
+  it('loads only what the configured ones need', async () => {
     expect(optional(await loadedPackages({ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0' }))).toEqual([
       '@nestjs/microservices',
     ]);
@@ -70,7 +70,7 @@ describe('a service', () => {
     );
   });
 
-  it('does not start on a port for messages that is taken, and says which variable to change', async () => {
+  it('does not start when the port for messages is in use, and names the variable to change', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;

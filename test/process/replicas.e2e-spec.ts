@@ -124,7 +124,7 @@ describe('several processes on one database', () => {
     });
   });
 
-  it('one is killed in mid-call: the other counts what it held until its lease ends, and then grants exactly the rest', async () => {
+  it('one is killed during a call: the other counts its reservation until the lease ends, and then grants exactly the rest', async () => {
     const { programs, urls } = await startTwo();
     const { id, key } = await customer(2 * VIDEOS);
     const hold = fakeYoutube.hold({ kind: 'timedtext' });

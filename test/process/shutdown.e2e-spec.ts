@@ -71,8 +71,8 @@ const readiness = (url: string): Promise<number | 'refused'> =>
     () => 'refused' as const,
   );
 
-describe('a service that is told to stop', () => {
-  it('is not ready before it refuses connections, and serves what comes in between', async () => {
+describe('a service that receives SIGTERM or SIGINT', () => {
+  it('is not ready before it refuses connections, and serves requests in between', async () => {
     const url = await start();
     const { key } = await newKey();
     expect(await readiness(url)).toBe(200);
@@ -83,7 +83,7 @@ describe('a service that is told to stop', () => {
     expect(await service.exited).toEqual({ code: 0, signal: null });
   });
 
-  it('does not wait for the delay when it is told twice', async () => {
+  it('does not wait for the delay after a second signal', async () => {
     const url = await start();
     service.child.kill('SIGINT');
     const reportedAtMs = performance.now();

@@ -78,7 +78,7 @@ const read = (name: string) => adapter.platform.readVideo(videoId(name), [], con
 const refusingAddress = () => new URL(refusing.url).host;
 
 describe('a pool of proxies', () => {
-  it('every request leaves through a proxy, with the operator’s name and password', async () => {
+  it('every request is sent through a proxy, with the operator’s name and password', async () => {
     await openThrough(null);
     expect(end(await read('hl-island'))).toBe('ok');
     expect(proxies[0]?.tunnels).toBeGreaterThan(0);
@@ -113,7 +113,7 @@ describe('a pool of proxies', () => {
     expect(visitors.size).toBe(3);
   });
 
-  it('when all are refused, it is told as a block, and no password is in the log', async () => {
+  it('when all are refused, it is reported as a block, and no password is in the log', async () => {
     await openThrough(refusingAddress(), refusingAddress());
     expect(end(await read('hl-island'))).toBe('upstream_blocked');
     expect(JSON.stringify(adapter.logged)).not.toMatch(/p@ss|p%40ss|operator/);
@@ -121,7 +121,7 @@ describe('a pool of proxies', () => {
 });
 
 describe('a proxy that is down', () => {
-  it('is left aside, and the work is done through another one', async () => {
+  it('is not used, and the requests are sent through another one', async () => {
     proxies = [await startProxy(null)];
     const urls = ['http://127.0.0.1:1', ...proxies.map(({ url }) => url)];
     adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: urls });

@@ -100,7 +100,7 @@ describe('time', () => {
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
   });
 
-  it('comes back when a 429 says so and there is time', async () => {
+  it('retries after the Retry-After of a 429 when there is time', async () => {
     await reopen({ UPSTREAM_RETRIES: 1 });
     fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 1, times: 1, match: { kind: 'player' } });
     expect(end(await read())).toBe('ok');
@@ -205,7 +205,7 @@ describe('limits', () => {
     expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
   });
 
-  it('of a hundred videos begun at once only the first meet the block', async () => {
+  it('of a hundred videos started concurrently only the first receive the block', async () => {
     await reopen({ UPSTREAM_CONCURRENCY: 4 });
     fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
     const call = context();
@@ -215,7 +215,7 @@ describe('limits', () => {
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBeLessThanOrEqual(5 + 4);
   });
 
-  it('an exit that is shut is probed by one video with one request, and opens when that is answered', async () => {
+  it('an open circuit is probed by one video with one request, and closes when that succeeds', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check' });
     for (const name of FIVE) await readNamed(name);
     const probe = async () => {
@@ -238,7 +238,7 @@ describe('limits', () => {
     }
   });
 
-  it('a client that is refused video after video is not asked first any more', async () => {
+  it('a client that is refused repeatedly is no longer tried first', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
     fakeYoutube.requests.clear();
