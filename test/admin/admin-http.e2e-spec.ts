@@ -14,7 +14,7 @@ afterAll(() => service.close());
 const TOKEN = { Authorization: `Bearer ${ADMIN_TOKEN}` };
 const JSON_BODY = { ...TOKEN, 'Content-Type': 'application/json' };
 
-/** Calls as the admin; an object goes out as JSON, a text as it is. */
+/** Calls as the admin; an object is sent as JSON, a text unchanged. */
 function admin(method: string, path: string, body?: object | string): Promise<ServiceResponse> {
   const text = typeof body === 'object' ? JSON.stringify(body) : body;
   return service.request(method, `/admin${path}`, text === undefined ? TOKEN : JSON_BODY, text);
@@ -297,7 +297,7 @@ describe('a request that is wrong changes nothing', () => {
     expect([answer.status, answer.text.includes(key.slice(4, 20))]).toEqual([400, false]);
   });
 
-  it('and an incomplete body are refused', async () => {
+  it('and a body that never arrives completely changes nothing', async () => {
     const before = await state();
     const socket = connect((service.app.getHttpServer().address() as AddressInfo).port, '127.0.0.1');
     socket.write(
@@ -319,7 +319,7 @@ describe('a request that is wrong changes nothing', () => {
 });
 
 describe('without the right token', () => {
-  /** Each from an address of its own, because an address may fail so many times a minute only. */
+  /** Each from its own address, because failures are limited by address. */
   let lastAddress = 0;
   const elsewhere = (): Record<string, string> => ({ 'X-Forwarded-For': `203.0.113.${(lastAddress += 1)}` });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { type CliResult, CliSession, runCli } from './run-cli.js';
 
-// Processes are started, on machines that do other work too.
+// Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
 
 const KEY = /ctk_[0-9A-Za-z]{49}/;
@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const cli = (...args: string[]): Promise<CliResult> => session.run(args, { DATABASE_URL: database.url });
 
-/** The one JSON document of a command that succeeds and says nothing else. */
+/** The JSON document of a command that succeeds without any other output. */
 async function json(...args: string[]): Promise<Record<string, unknown>> {
   const { code, output, errorOutput } = await cli(...args, '--json');
   expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });

@@ -93,7 +93,7 @@ describeWithRedis(`entries of a shared cache${suffix}`, () => {
     const { status, body } = await stranger.get(PATH, strangersKey);
     expect([status, body.summary]).toMatchObject([200, { fetched: VIDEOS, failed: 0 }]);
     expect((await stranger.get(PATH, strangersKey)).body.summary).toMatchObject({ cached: VIDEOS });
-    // Each service logs it once and not for each entry; in one process they share a logger.
+    // Each service logs it once, not per entry; in one process they share a logger.
     const logs = [one, other, stranger].flatMap((service) => service.logs);
     expect(logs.filter((line) => line.includes('cache_entry_unreadable')).length).toBeLessThanOrEqual(2);
   });

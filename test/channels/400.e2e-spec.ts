@@ -115,7 +115,7 @@ function sendRaw(raw: string): Promise<string> {
     let text = '';
     socket.on('data', (chunk) => {
       text += chunk.toString();
-      // A refusal that keeps the connection open has a whole body by now.
+      // A refusal that leaves the connection open has a complete body by now.
       if (/\r\n\r\n.*\}$/s.test(text)) socket.end();
     });
     socket.once('close', () => resolve(text));

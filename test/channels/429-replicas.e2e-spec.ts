@@ -206,7 +206,7 @@ async function ready(replica: TestService): Promise<unknown> {
   return (await replica.request('GET', '/health/ready')).body?.status;
 }
 
-/** Asks all at once, each replica in turn. */
+/** Sends all requests concurrently, alternating between the replicas. */
 function spread(
   count: number,
   request: (replica: TestService, index: number) => Promise<ServiceResponse>,

@@ -241,7 +241,7 @@ describe('a limit of 0', () => {
   });
 });
 
-/** Sends a request and answers how to leave it. */
+/** Sends a request and returns a function that disconnects. */
 function begin(url: string, key: string): () => void {
   const request = httpRequest(url, { headers: { Authorization: `Bearer ${key}` } });
   request.on('error', () => undefined).end();

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// Waiting for a database that is away takes seconds, on machines that do other work too.
+// Waiting for an unavailable database takes seconds, also on busy machines.
 jest.setTimeout(30_000);
 
 let service: TestService;

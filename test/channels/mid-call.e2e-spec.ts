@@ -120,7 +120,7 @@ describe('in the middle of a call', () => {
     await whileCalling(organization, async () => {
       await setClock("clock_timestamp() + interval '61 seconds'");
       expect((await service.get('/usage', organization.key)).body).toMatchObject({ used: 0, reserved: 0 });
-      // Its own room is used by another call in the meantime, which leaves 2.
+      // Another call uses its quota in the meantime, so 2 remain.
       const reserved = await quota.reserve({
         organizationId: organization.id,
         keyId: organization.keyId,

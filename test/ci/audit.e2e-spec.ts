@@ -31,7 +31,7 @@ const ONE_VERSION = {
   versions: { '7.0.0': { name: 'undici', version: '7.0.0' } },
 };
 
-/** Runs the check against a registry that answers with a status and advisories, and was asked for the named packages. */
+/** Runs the check against a registry that responds with a status and advisories; returns the requested packages too. */
 async function audit(
   status: number,
   advisories: object,
@@ -45,7 +45,7 @@ async function audit(
       const bytes = Buffer.concat(chunks);
       const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
       if (text !== '') asked.push(...Object.keys(JSON.parse(text) as object));
-      // Of a package with an advisory npm asks for its versions too.
+      // For a package with an advisory npm requests its versions too.
       const answer = request.method === 'GET' ? ONE_VERSION : advisories;
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
     });

@@ -12,7 +12,7 @@ import { openDatabase, type OpenDatabase } from '../../src/database/data-source.
 import { severableLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
 
-// Processes are started, on machines that do other work too.
+// Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
 
 const run = promisify(execFile);
@@ -20,7 +20,7 @@ const run = promisify(execFile);
 class CreateVisits1700000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('CREATE TABLE visits (id serial)');
-    // Long enough for the others to run into it if nothing held them back.
+    // Long enough for the others to conflict with it without a lock.
     await runner.query('SELECT pg_sleep(0.3)');
   }
 
@@ -86,7 +86,7 @@ describe('the database of a process', () => {
       database.url,
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
-    // Each of the three can fail one query, which a caller is told as the database being away.
+    // Each of the three can fail one query, which counts as the database being unavailable.
     const responses: unknown[] = [];
     for (let count = 0; count < 4; count++) {
       responses.push(

@@ -16,7 +16,7 @@ import { canRunAs, IS_ROOT, postmasterPid, STRANGER, useDataDirectory } from './
 import { startServer } from './programs/server.mjs';
 import { runQuery } from './test-database.js';
 
-// Processes and clusters are started, on machines that do other work too.
+// Starting processes and clusters takes long on busy machines.
 jest.setTimeout(60_000);
 
 const SERVICE_ROLE = 'channel_transcripts';
@@ -87,7 +87,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
 
 describe('the embedded PostgreSQL of an ordinary user', () => {
   const { start, dataDir } = useDataDirectory();
-  /** `nobody`, as PostgreSQL runs under accounts that exist only. */
+  /** `nobody`, since PostgreSQL runs only under existing accounts. */
   const [uid = 0, gid = 0] = ['-u', '-g'].map((flag) =>
     Number(execFileSync('id', IS_ROOT ? [flag, 'nobody'] : [flag], { encoding: 'utf8' })),
   );
@@ -134,7 +134,7 @@ afterAll(() => rm(earlierData, { recursive: true }));
 
 async function copyEarlierData(to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
-  // Owners and modes too, which cp of Node.js does not keep.
+  // Including owners and modes, which cp of Node.js does not preserve.
   await promisify(execFile)('cp', ['-a', earlierData, to]);
 }
 
@@ -186,7 +186,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     const earlier = await startServer(dataDir(), SETTINGS);
     const client = new pg.Client({ connectionString: earlier.url });
     await client.connect();
-    // What the earlier version's service holds.
+    // The lock that the earlier version's service holds.
     await client.query('SELECT pg_advisory_lock_shared(1), pg_advisory_lock(2)');
     const command = start('command');
     expect(await runQuery(await command.url(), 'SELECT name FROM organizations')).toEqual([{ name: 'Acme' }]);

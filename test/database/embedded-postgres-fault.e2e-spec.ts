@@ -4,7 +4,7 @@ import { chown, copyFile, mkdir, rename, rm, stat, truncate, writeFile } from 'n
 import { join } from 'node:path';
 import { type ClusterUser, useDataDirectory } from './cluster-user.js';
 
-// Processes and clusters are started, on machines that do other work too.
+// Starting processes and clusters takes long on busy machines.
 jest.setTimeout(60_000);
 
 describe('an embedded PostgreSQL that cannot start reports the reason in one line', () => {
@@ -52,7 +52,7 @@ describe('an embedded PostgreSQL with damaged data reports it in one line, and s
     expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
   });
 
-  /** What a start says while a file or directory is not what it should be. */
+  /** The message of a start with a wrong file or directory. */
   async function faultWhile(path: string, damage: (path: string) => Promise<void>): Promise<string> {
     const unavailable = join(dataDir(), 'moved');
     await rename(path, unavailable);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { postmasterPid, useDataDirectory } from './cluster-user.js';
 import { runQuery } from './test-database.js';
 
-// Processes and clusters are started, on machines that do other work too.
+// Starting processes and clusters takes long on busy machines.
 jest.setTimeout(60_000);
 
 describe('the embedded PostgreSQL', () => {

@@ -175,7 +175,7 @@ describe('docker compose up', () => {
   });
 });
 
-// Redis stands for Valkey, whose settings are the same; continuous integration installs it.
+// Redis is used instead of Valkey, which has the same settings; continuous integration installs it.
 (redisIsInstalled ? describe : describe.skip)('the command that starts Valkey', () => {
   const folder = temporaryFolder();
   let child: ChildProcess;
@@ -218,7 +218,7 @@ describe('docker compose up', () => {
     folder.remove();
   });
 
-  /** The answer to one command on a connection of its own. */
+  /** The reply to one command on its own connection. */
   async function request(password: string, ...command: string[]): Promise<unknown> {
     const client = createClient({ url: `redis://${password && `:${password}@`}127.0.0.1:${port}` });
     client.on('error', () => client.destroy());

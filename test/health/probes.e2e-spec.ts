@@ -18,7 +18,7 @@ async function took<T>(work: () => Promise<T>): Promise<{ result: T; ms: number 
   return { result, ms: performance.now() - startedAtMs };
 }
 
-/** Asks until readiness has this status, and says how long the slowest answer took. */
+/** Polls readiness until it has this status; returns the duration of the slowest response. */
 async function slowestUntil(service: TestService, status: number): Promise<number> {
   let slowestMs = 0;
   await until(async () => {
@@ -132,7 +132,7 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
 
   it('cost one question however many come at once', async () => {
     await redis.command('CONFIG', 'RESETSTAT');
-    // What is asked while it is silent, it answers afterwards.
+    // It responds afterwards to the queries received while it was silent.
     redis.freeze();
     const responses = await Promise.all(Array.from({ length: 60 }, () => ready(service)));
     redis.thaw();

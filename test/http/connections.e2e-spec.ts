@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 beforeEach(() => service.fakeYoutube.reset());
 
-/** A connection that keeps its side open whatever the service does. */
+/** A connection whose client side stays open whatever the service does. */
 function openConnection(to = service): {
   socket: Socket;
   received: () => string;

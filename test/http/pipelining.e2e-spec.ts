@@ -44,7 +44,7 @@ function openConnections(): Promise<number> {
   );
 }
 
-/** A caller on a bare connection, who reads from the start unless it is asked not to. */
+/** A client on a raw connection, which reads from the start by default. */
 class Client {
   received = '';
   receivedBytes = 0;
@@ -98,7 +98,7 @@ function call(channel: string, id = 'a'): string {
 
 let channels = 0;
 
-/** A channel with one video that no call has asked for yet. */
+/** A channel with one video that is not cached. */
 function uncached(): string {
   channels += 1;
   return `bench-1x${300 + channels}`;
@@ -135,7 +135,7 @@ describe('a connection that is reset', () => {
     } finally {
       await keys.release();
     }
-    // The guards have all gone on when a later call has.
+    // A later call has passed the guards, so all have.
     expect((await service.get('/channels/@tidewater/transcripts?limit=1', organization.key)).status).toBe(200);
     await until(() => inFlight() === 0);
     expect(service.logs.filter((line) => ids.some((id) => line.includes(`"${id}"`)))).toHaveLength(ids.length);
@@ -171,7 +171,7 @@ describe('a reader who takes nothing', () => {
     one.disconnect();
     await until(async () => (await openConnections()) === 0);
     const client = new Client();
-    // More than the two ends of a connection hold between them.
+    // More than the socket buffers of both ends.
     const wave = request.repeat(Math.ceil(200_000 / one.receivedBytes));
     const feeding = setInterval(() => client.socket.writableLength === 0 && client.send(wave), 5);
     await until(async () => (await openConnections()) === 1);

@@ -11,9 +11,9 @@ jest.setTimeout(60_000);
 
 const AT_ONCE = 2;
 const REFUSED = 500;
-/** What the last few are held by is not the connection. */
+/** The last few are not retained by the connection. */
 const HELD_MAX = 5;
-/** Twenty of each of two codes in ten seconds, of which the test can meet the end, and the answered one. */
+/** Twenty of each of two codes in ten seconds, plus the successful one; the test can cross the end of the period. */
 const LINES_MAX = 81;
 
 const byType = (response: MessageReply, type: string): MessageEvent[] =>

@@ -58,7 +58,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
     expect(events.map((event) => event.type)).toEqual(['channel']);
     expect(error.error).toMatchObject({ code: 'internal_error', retryable: false });
     expect(error.error.message).toContain('max_payload');
-    // It was fetched and is kept, so that asking over HTTP costs nothing more.
+    // It was fetched and cached, so the call over HTTP is free.
     await until(async () => (await services[0].get('/usage', key)).body.used === 1);
   });
 

@@ -176,7 +176,7 @@ describe('the TCP server for messages', () => {
     await until(() => third.closed);
     expect(faults).toEqual(['too_many_bytes_incoming']);
     expect([first.closed, second.closed]).toEqual([false, false]);
-    // What a connection held is free again when it ends.
+    // The slots of a connection are free again when it ends.
     first.socket.destroy();
     await until(() => ends[0]?.destroyed === true);
     const fourth = (await join()).read();
@@ -231,7 +231,7 @@ describe('the TCP server for messages', () => {
     const caller = (await join()).read();
     for (let index = 0; index < 100; index += 1) caller.send('guarded', String(index));
     await until(() => begun > 0);
-    // One turn's worth may have been begun before the first was counted.
+    // One iteration's worth may have started before the first was counted.
     expect(begun).toBeLessThan(40);
     await until(() => {
       waiting.splice(0).forEach((end) => end());

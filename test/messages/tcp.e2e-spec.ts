@@ -11,7 +11,7 @@ jest.setTimeout(60_000);
 const MESSAGES = { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: 0 } as const;
 const MEGABYTE = 1024 * 1024;
 
-/** A bare connection that sends a message as Nest frames it, and reads when it is told to. */
+/** A raw connection that sends a message in Nest's framing, and reads on demand. */
 class Sender {
   text = '';
 

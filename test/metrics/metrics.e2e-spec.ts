@@ -5,7 +5,7 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
 
-// A call whose database is away takes seconds.
+// A call without a database takes seconds.
 jest.setTimeout(30_000);
 
 const TRANSCRIPTS = '/channels/{id}/transcripts';
@@ -21,7 +21,7 @@ beforeEach(() => {
   service.link.join();
 });
 
-/** By how much a sum has grown through some work; an answer is counted when its connection knows of its end. */
+/** The increase of a sum by some work; a response is counted when its connection has finished it. */
 async function growth(
   work: () => Promise<unknown>,
 ): Promise<(name: string, labels?: Record<string, string>) => number> {

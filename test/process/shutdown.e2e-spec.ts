@@ -48,7 +48,7 @@ interface Whole {
   body: { summary: { total: number; fetched: number } };
 }
 
-/** Rejects when the answer is not whole. */
+/** Rejects when the response is incomplete. */
 function call(url: string, key: string, agent: Agent | false): Promise<Whole> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { agent, headers: { Authorization: `Bearer ${key}` } }, (response) => {

@@ -15,12 +15,12 @@ let channels = 1_000;
 
 const get = (path: string, headers: Record<string, string> = {}): Promise<ServiceResponse> =>
   send(replicas.nginx, path, { headers: { Authorization: `Bearer ${customer.key}`, ...headers } });
-/** A channel of so many videos that nobody has asked for. */
+/** A channel with this many videos that is not cached. */
 const newChannel = (videos = VIDEOS): string => `/channels/@bench-${videos}x${(channels += 1)}/transcripts`;
 const fetchedIn = ({ text }: ServiceResponse): number =>
   (JSON.parse(text) as { summary: { fetched: number } }).summary.fetched;
 
-/** Callers who ask for new channels one after another until they are told to stop. */
+/** Clients that request uncached channels one after another until they are stopped. */
 function load(): { responses: ServiceResponse[]; stop: () => Promise<void> } {
   const answers: ServiceResponse[] = [];
   let stopped = false;
@@ -97,7 +97,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     const cut = await responding;
     expect({ status: cut.status, ended: cut.ended }).toEqual({ status: 200, ended: false });
     hold.release();
-    // What the killed process had reserved is held until its lease ends, and not charged.
+    // The reservation of the killed process lasts until its lease ends, and is not charged.
     expect(await replicas.database.quota.usage(customer.id)).toMatchObject({ used: 0, reserved: VIDEOS });
     const again = await get(path);
     expect([again.status, fetchedIn(again)]).toEqual([200, VIDEOS]);
@@ -121,7 +121,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
   });
 });
 
-/** The process that has the one call in flight: the other is asked next, as the one with fewer. */
+/** The process with the one call in flight: the other receives the next call, since it has fewer. */
 async function holderOfTheOneCall(): Promise<Replica> {
   const id = 'goes-to-the-idle-one';
   await get('/usage', { 'X-Request-Id': id });

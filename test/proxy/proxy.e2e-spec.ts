@@ -25,7 +25,7 @@ const get = (
 const errorOf = ({ text }: ServiceResponse): Record<string, unknown> =>
   (JSON.parse(text) as { error: Record<string, unknown> }).error;
 
-/** The code of an error that nginx answered with in the service's envelope. */
+/** The code of an nginx error in the service's envelope. */
 const refusedByProxy = (response: ServiceResponse): unknown => {
   expect([response.status, response.headers['content-type'], errorOf(response)]).toMatchObject([
     404,
@@ -52,7 +52,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   it('share the calls that follow one another', async () => {
     const ids = newIds(20);
     for (const id of ids) expect((await get('/usage', { headers: { 'X-Request-Id': id } })).status).toBe(200);
-    // By turns, but for a call that comes before nginx has noted the end of the one before.
+    // Alternating, except for a call that arrives before nginx has registered the end of the previous one.
     expect(Math.min(...(await replicas.servedBy(ids)))).toBeGreaterThanOrEqual(6);
   });
 
@@ -132,7 +132,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     for (let tried = 0; tried < FAILURES_OF_BOTH + 20; tried += 1) {
       statuses.push(await failing('127.0.0.2', `203.0.113.${tried}`));
     }
-    // Which process a request goes to is not the point: each lets through its twenty, whatever address was claimed.
+    // The process does not matter: each admits its twenty, whatever address was claimed.
     expect(statuses.sort()).toEqual([...Array<number>(FAILURES_OF_BOTH).fill(401), ...Array<number>(20).fill(429)]);
     expect(await failing('127.0.0.3')).toBe(401);
   });

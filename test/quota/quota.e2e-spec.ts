@@ -137,7 +137,7 @@ describe('a settlement', () => {
     await database.reserved(customer, 4);
     await database.quota.settle(await database.reserved(customer, 3), 3);
     await database.quota.settle(late, 8);
-    // 10 less 3 used and 4 still reserved leaves room for 3 of the 8.
+    // Of 10, 3 are used and 4 still reserved, so 3 of the 8 fit.
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 6, reserved: 4, remaining: 0 });
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({
       exact: true,

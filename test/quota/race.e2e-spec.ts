@@ -3,7 +3,7 @@ import { until } from '../until.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 import { Racer } from './racer.js';
 
-// Processes are started, on machines that do other work too.
+// Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
 
 const ATTEMPTS_PER_PROCESS = 100;
@@ -48,7 +48,7 @@ describe('two processes that race for the remaining quota', () => {
     for (const racer of two) racer.start();
     await Promise.all(two.map((racer) => racer.nextLine()));
     await Promise.all(two.map((racer) => racer.kill()));
-    // What the database had begun for them it brings to its end.
+    // The database completes the statements that it had started for them.
     await until(async () => (await othersAtWork()) === 0);
 
     const { used, reserved } = await database.quota.usage(customer.organizationId);

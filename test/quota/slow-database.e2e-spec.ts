@@ -71,7 +71,7 @@ it('a reservation that the server makes after its connection broke is cancelled'
     until(async () => (await waiting()) === 1).then(() => link.cut()),
   ]);
   link.join();
-  // The statement is still carried out: the server notices the broken connection when it answers.
+  // The statement is still executed: the server detects the broken connection when it responds.
   expect(await waiting()).toBeGreaterThan(0);
   await release();
   await until(async () => (await waiting()) === 0);

@@ -64,7 +64,7 @@ describe('pruning the usage', () => {
     const ids: string[] = [];
     for (let count = 0; count < 40; count += 1) ids.push(await database.reserved(customer, 5, 60));
     Object.assign(database.environment, { USAGE_RETENTION_MONTHS: 1 });
-    // The months are long over, and the calls still have their leases: nobody's clock jumps like this but the test's.
+    // The months have long ended although the calls still have their leases: only a test's clock jumps like this.
     await database.dataSource.query(
       "UPDATE quota_reservations SET leased_until = '2027-01-01' WHERE settled_at IS NULL",
     );

@@ -205,7 +205,7 @@ describe('an age-gated channel', () => {
     const page = { contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content } }] } } };
     const link = { browseEndpoint: { browseId: CHANNEL_ID, canonicalBaseUrl: '/@a.whisky' } };
     const byline = { runs: [{ text: 'The tavern', navigationEndpoint: link }] };
-    // The gate is asked for with a mask; the list, for its owner, without.
+    // The age gate is requested with a mask; the list, for its owner, without.
     const browse = (requested: URL) =>
       json(
         requested.searchParams.has('$fields')

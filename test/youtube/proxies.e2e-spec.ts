@@ -6,7 +6,7 @@ import { videoId } from '../fake-youtube/catalogue/model.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
 
-/** A proxy that tunnels (CONNECT), and counts; one that `refuses` answers instead of the platform with 429. */
+/** A proxy that tunnels (CONNECT) and counts; with `refuses` it responds with 429 in place of the platform. */
 interface Proxy {
   url: string;
   tunnels: number;
@@ -87,7 +87,7 @@ describe('a pool of proxies', () => {
     ]);
   });
 
-  it('a refused exit rests and another takes over, within the same call', async () => {
+  it('a refused proxy is paused and another takes over, within the same call', async () => {
     await openThrough(refusingAddress(), null);
     expect(end(await read('hl-island'))).toBe('ok');
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_exit_rested', exit: 'proxy-1' }));
@@ -96,14 +96,14 @@ describe('a pool of proxies', () => {
     expect(refusing.requests.total).toBe(requested);
   });
 
-  it('channels are read through another exit, too', async () => {
+  it('channels are read through another proxy, too', async () => {
     await openThrough(refusingAddress(), null);
     await expect(
       adapter.platform.resolveChannel({ kind: 'handle', handle: 'harbourlight' }, context()),
     ).resolves.toMatch(/^UC/);
   });
 
-  it('each exit has visitor data of its own', async () => {
+  it('each egress has its own visitor data', async () => {
     await openThrough(null, null, null);
     const names = ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first', 'hl-keeper', 'hl-sharp'];
     expect((await Promise.all(names.map(read))).map(end)).toEqual(names.map(() => 'ok'));

@@ -119,7 +119,7 @@ describe('time', () => {
   });
 });
 
-describe('leaving', () => {
+describe('disconnecting', () => {
   it.each(['player', 'timedtext'] as const)('stops the %s request, and rejects with the reason', async (kind) => {
     const leaving = new AbortController();
     const hold = fakeYoutube.hold({ kind });
@@ -186,7 +186,7 @@ describe('limits', () => {
     });
   });
 
-  it('five videos whose texts come empty shut the exit, for those are enforced tokens', async () => {
+  it('five videos with empty texts open the circuit of the egress, since those are enforced tokens', async () => {
     fakeYoutube.setFaults({ kind: 'empty', match: { kind: 'timedtext' } });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
@@ -249,7 +249,7 @@ describe('limits', () => {
     );
   });
 
-  it('videos whose text needs a token do not shut the exit for the others', async () => {
+  it('videos whose text needs a token do not open the circuit for the others', async () => {
     for (let times = 0; times < 3; times += 1) {
       for (const name of ['hl-token', 'hl-void', 'hl-mixed']) {
         expect(end(await adapter.platform.readVideo(videoId(name), [], context()))).toBe('upstream_blocked');

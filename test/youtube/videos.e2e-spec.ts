@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await adapter.close();
-  // Everything that was opened is closed again, and nothing is asked of any other place than the base URL.
+  // All connections are closed again, and requests go to the base URL only.
   await fakeYoutube.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
 });
 
