@@ -19,7 +19,7 @@ const RUNS = 5;
 const HELP = `Usage: npm run bench -- [options]
 
   --only PART,…   any of ${Object.keys(PARTS).join(', ')}; prints, and writes nothing
-  --runs N        runs of each figure, of which the median is told; default ${RUNS}
+  --runs N        runs of each figure, of which the median is reported; default ${RUNS}
   --quick         small sizes and one run: whether the bench works, no figures to quote; writes nothing
   --write         writes docs/performance.md and its charts all the same
 `;

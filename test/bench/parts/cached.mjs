@@ -39,7 +39,7 @@ export async function startBoth(bench, fakeYoutube, size, environment = {}) {
   return { service, bare };
 }
 
-/** A service that has answered a call once; `body` is what it answers from its cache. */
+/** A service that has served a call once; `body` is its cached response. */
 export async function startFilled(bench, fakeYoutube, size, environment = {}) {
   const service = await startService(bench.folder, {
     ...{ DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url },
@@ -99,7 +99,7 @@ export async function bothWays(bench, service, bare, size, seconds) {
   return figures;
 }
 
-/** How far memory rises while many read slowly, over what it was when nobody read. */
+/** The increase of memory while many clients read slowly, over its idle value. */
 async function measureSlowReaders(bench, fakeYoutube, size) {
   const service = await startFilled(bench, fakeYoutube, size);
   try {
@@ -113,7 +113,7 @@ async function measureSlowReaders(bench, fakeYoutube, size) {
   }
 }
 
-/** Takes a piece, rests, takes another; after some seconds it hurries, so that the bench comes to its end. */
+/** Reads slowly in pieces; after some seconds it reads fast, so that the benchmark ends. */
 async function readSlowly(bench, port, size) {
   const connection = new Connection(port, pathOf(size), { Authorization: `Bearer ${bench.key}` });
   const slowUntil = performance.now() + (bench.quick ? 2_000 : 8_000);
@@ -123,7 +123,7 @@ async function readSlowly(bench, port, size) {
     },
   });
   connection.close();
-  if (status !== 200) throw new Error(`A slow reader was answered ${status}`);
+  if (status !== 200) throw new Error(`A slow reader received ${status}`);
 }
 
 function report(size, { runs, bodyBytes, oneCpuMs, profile }, memory) {
@@ -138,7 +138,7 @@ function report(size, { runs, bodyBytes, oneCpuMs, profile }, memory) {
     of(name, 'bytesPerSecond') / of(name, 'perSecond') / 1e6,
     of(name, 'cpuMs'),
   ];
-  // What the bare server would come to if each of its answers came behind the gates of a call.
+  // The speed of the bare server if each of its responses passed the guards of a call.
   const gated = (name) => of(name, 'cpuMs') / (of(name, 'cpuMs') + oneCpuMs);
   const overIdleMb = median(memory.map((run) => run.overIdleMb));
   const rows = [
@@ -157,7 +157,7 @@ function report(size, { runs, bodyBytes, oneCpuMs, profile }, memory) {
       goal(`peak memory over idle with ${SLOW_READERS} slow readers`, overIdleMb, { atMost: 150, unit: ' MB' }),
     ],
     notes: [
-      `A call of limit=1 costs ${oneCpuMs.toFixed(2)} ms of the processor: its key is looked up, its limits are counted, its quota is read, it is logged. With that before each of its answers the bare server would come to ${gated('bare.plain').toFixed(2)} of itself, and with gzip, where ${of('bare.gzip', 'cpuMs').toFixed(2)} ms are all that it spends, to ${gated('bare.gzip').toFixed(2)}: that is what limits these figures.`,
+      `A call of limit=1 costs ${oneCpuMs.toFixed(2)} ms of the processor: its key is looked up, its limits are counted, its quota is read, it is logged. With that before each of its responses the bare server would come to ${gated('bare.plain').toFixed(2)} of itself, and with gzip, where ${of('bare.gzip', 'cpuMs').toFixed(2)} ms are all that it spends, to ${gated('bare.gzip').toFixed(2)}: that is what limits these figures.`,
       `Idle, with the cache filled: ${median(memory.map((run) => run.idleMb)).toFixed(0)} MB.`,
     ],
     profile,

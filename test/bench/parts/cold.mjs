@@ -118,7 +118,7 @@ export async function cold(bench) {
   }
 }
 
-/** Where the service's time goes in a cold call; measured apart, since being watched costs time. */
+/** Where the service spends its time in a cold call; measured separately, since profiling costs time. */
 async function profileOf(bench, fakeYoutube, size) {
   await fakeYoutube.setLatency(0);
   const started = await start(bench, PROGRAMS[0], fakeYoutube);
@@ -168,7 +168,7 @@ function report(sizes, runs, trips, profile) {
   return {
     title: 'Cold: nothing in the cache',
     text: [
-      `One call for a channel, ${LATENCY_MS} ms a request, at most ${AT_ONCE} requests at a time where nothing else is said.`,
+      `One call for a channel, ${LATENCY_MS} ms a request, at most ${AT_ONCE} concurrent requests unless noted.`,
       `Every program has a process of its own and reads ${WARM_UP.videos} other videos first. The service does all of it with a`,
       'key, a quota, a cache and checks, and writes JSON; the others return objects in their own process.',
       'youtube-transcript-plus and youtube-caption-extractor list no channel: two plain requests do it for them. The goals',
@@ -178,7 +178,7 @@ function report(sizes, runs, trips, profile) {
     goals,
     notes: [
       ...sizes.map((size) => floorOf(size, of)),
-      `${trips.toFixed(1)} requests follow one another before the first entry (by how much later it comes when each takes 200 ms longer).`,
+      `${trips.toFixed(1)} requests follow one another before the first entry (derived from its delay when each takes 200 ms longer).`,
     ],
     profile,
     charts: [
@@ -188,7 +188,7 @@ function report(sizes, runs, trips, profile) {
   };
 }
 
-/** How much of a cold call is nobody's to save. */
+/** The part of a cold call that cannot be saved. */
 function floorOf(size, of) {
   const { videos } = size;
   const floor = ((2 + Math.ceil((2 * videos) / AT_ONCE)) * LATENCY_MS) / 1000;

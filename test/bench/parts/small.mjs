@@ -54,7 +54,7 @@ function report(bodyBytes, runs, profile) {
   ];
   return {
     title: 'Cached, limit=1',
-    text: `One video, ${(bodyBytes / 1000).toFixed(0)} kB an answer, over ${SMALL_CONNECTIONS} connections. The constants are returned by a Nest controller in the service itself, behind the same gates, validation and log.`,
+    text: `One video, ${(bodyBytes / 1000).toFixed(0)} kB an answer, over ${SMALL_CONNECTIONS} connections. The constants are returned by a Nest controller in the service itself, behind the same guards, validation and log.`,
     tables: [{ title: 'Requests', columns: ['', 'requests/s', 'median ms', 'CPU ms a request'], rows }],
     goals: [goal('requests a second against a constant of the same bytes', ratio('sameBytes'), { atLeast: 0.6 })],
     notes: [`Against a constant of 11 bytes: ${ratio('short').toFixed(2)}.`],

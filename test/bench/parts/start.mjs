@@ -24,7 +24,7 @@ export async function start(bench) {
   }
   return {
     title: 'Start',
-    text: 'From starting the process to the first 200 of /health/ready, asked every 5 ms.',
+    text: 'From starting the process to the first 200 of /health/ready, polled every 5 ms.',
     tables: [
       {
         title: 'Time to the first 200',

@@ -1,6 +1,6 @@
 /*
- * The service itself with two more routes, whose controller returns a constant: behind the same gates, the same
- * validation and the same middleware, with nothing after them. `same-bytes` is as long as a real answer.
+ * The service itself with two more routes, whose controller returns a constant: behind the same guards, the same
+ * validation and the same middleware, with nothing after them. `same-bytes` is as long as a real response.
  */
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';

@@ -7,19 +7,19 @@ import { goalTable, markdownTable, profileTable, textTable } from './table.mjs';
 
 const LIMITS = `
 - All of it ran on one machine: the service, the fake YouTube, PostgreSQL, Redis and the load share its processors, so a
-  figure of its own says little and a ratio of two figures of the same run says more. Differences under a fifth can be noise.
+  single figure means little, and a ratio of two figures of the same run means more. Differences under a fifth can be noise.
 - Cold calls are limited by the platform's latency first: at 16 requests at a time, two requests a video, a hundred
   videos cannot take less than 13 times the latency after they are listed. What is beyond that is processor time.
-- A cached answer is written as two parts for each video, the text as it is kept and the JSON between two texts; a bare server
-  hands one buffer over. Putting the parts together, finding them in the cache and the gates of the call cost about as much
-  processor time as the writing of twelve megabytes, and several times that of the three that gzip leaves. Copying them into
+- A cached response is written as two parts for each video, the stored text and the JSON between two texts; a bare server
+  passes one buffer on. Joining the parts, looking them up in the cache and the guards of the call cost about as much
+  CPU time as writing twelve megabytes, and several times that of the three that remain after gzip. Copying them into
   one buffer first was slower.
-- Memory a video is told by the peak of the process, which grows in steps: at some hundredths of a megabyte a video the ratio
+- Memory per video is derived from the peak of the process, which grows in steps: at some hundredths of a megabyte a video the ratio
   of two such figures is noise.
-- The best library at 16 requests at a time asks for no channel page, no feed and no Shorts, and stops at objects in memory;
+- The best library at 16 requests at a time requests no channel page, no feed and no Shorts, and stops at objects in memory;
   0.7 of its time is less than the tight script takes.
 - CPU and memory are those of the measured process alone: PostgreSQL's and Redis' are not in them.
-- The fake YouTube answers after a fixed time and from this machine. The platform is slower, farther and less even.
+- The fake YouTube responds after a fixed time and from this machine. The platform is slower, more distant and less regular.
 `;
 
 /** Prints a part as it was measured. */
@@ -60,7 +60,7 @@ npm run bench -- --quick               # whether it works; no figures to quote
 \`\`\`
 
 It needs nothing but Node and the registry; Redis is measured where \`redis-server\` or \`valkey-server\` is installed. The
-fake YouTube answers everything; nothing leaves the machine.
+fake YouTube serves every request; nothing leaves the machine.
 
 ## What was aimed at
 
