@@ -21,6 +21,13 @@ const shared = {
   },
 };
 
+/** Bundles that the packages ship. Jest loads every module anew for each test file, and these have a thousand of them. */
+const BUNDLES = {
+  '^youtubei\\.js$': 'youtubei.js/web.bundle',
+  '^rxjs(/operators)?$': '<rootDir>/node_modules/rxjs/dist/bundles/rxjs.umd.min.js',
+  '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',
+};
+
 /** @type {import('jest').Config} */
 export default {
   // The end-to-end tests wait more than they work: a worker a core is not too many.
@@ -36,9 +43,11 @@ export default {
     {
       ...shared,
       displayName: 'e2e',
+      // The unit tests, and the processes that these start, load the packages as Node does.
+      moduleNameMapper: { ...shared.moduleNameMapper, ...BUNDLES },
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-      globalSetup: '<rootDir>/test/global-setup.mjs',
-      globalTeardown: '<rootDir>/test/global-teardown.mjs',
+      globalSetup: '<rootDir>/test/jest/global-setup.mjs',
+      globalTeardown: '<rootDir>/test/jest/global-teardown.mjs',
     },
   ],
 };

@@ -6,7 +6,6 @@ import { createApp, shutDown } from './bootstrap.js';
 import { escapeInvisible } from './http/escape-invisible.js';
 import { redactorFor, type Redactor } from './http/redaction.js';
 import { createLogger, standardOutput } from './observability/logging/logger.js';
-import { useTracer } from './observability/tracing/tracer.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 
 async function start(): Promise<void> {
@@ -16,7 +15,7 @@ async function start(): Promise<void> {
   const environment = readEnvironment();
   const redact = redactorFor(environment);
   const logger = createLogger(environment.LOG_LEVEL, standardOutput(), redact);
-  const stopTracing = await startTracing(environment, logger, redact);
+  const stopTracing = await loadTracing(environment, logger, redact);
   const app = await createApp(environment, logger);
   try {
     await app.listen(environment.PORT, environment.HOST);
@@ -35,13 +34,11 @@ async function start(): Promise<void> {
   }
 }
 
-/** Loads what traces need only where they are asked for; resolves to what sends the last of them. */
-async function startTracing(environment: Environment, logger: Logger, redact: Redactor): Promise<() => Promise<void>> {
+/** Loads the OpenTelemetry SDK only when tracing is configured; resolves to a function that exports the last spans. */
+async function loadTracing(environment: Environment, logger: Logger, redact: Redactor): Promise<() => Promise<void>> {
   if (environment.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return () => Promise.resolve();
-  const { startOpenTelemetry } = await import('./observability/tracing/open-telemetry.js');
-  const tracer = startOpenTelemetry((cause) => logger.warn({ event: 'traces_not_sent', cause }), redact);
-  useTracer(tracer);
-  return () => tracer.stop();
+  const { startTracing } = await import('./observability/tracing/open-telemetry.js');
+  return startTracing((cause) => logger.warn({ event: 'traces_not_sent', cause }), redact);
 }
 
 /** A second signal skips the delay, which is of use behind a load balancer only. */

@@ -1,12 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Registry } from 'prom-client';
 import { ConfigModule } from './config/config.module.js';
 import { EnvironmentError, readEnvironment } from './config/environment.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import { DomainError } from './domain/errors.js';
 import type { Upload, VideoOutcome } from './domain/transcript.js';
 import { VideoPlatform, type ReadingContext } from './platform/video-platform.js';
-import { UpstreamEvents } from './platform/youtube/upstream-events.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 
 const USAGE = 'Usage: npm run smoke -- @handle [number of videos, 1 to 100, default 10]';
@@ -22,7 +22,7 @@ async function smoke(words: readonly string[]): Promise<void> {
   const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(environment)] };
   const app = await NestFactory.createApplicationContext(adapter, { logger: false });
   Logger.overrideLogger({ log: toStandardError, warn: toStandardError, error: toStandardError });
-  const [platform, events] = [app.get(VideoPlatform), app.get(UpstreamEvents)];
+  const [platform, registry] = [app.get(VideoPlatform), app.get<Registry>(Registry)];
   const context: ReadingContext = {
     signal: AbortSignal.timeout(environment.REQUEST_DEADLINE_SECONDS * 1000),
     deadlineAtMs: performance.now() + environment.REQUEST_DEADLINE_SECONDS * 1000,
@@ -45,7 +45,7 @@ async function smoke(words: readonly string[]): Promise<void> {
   } catch (error) {
     throw context.signal.aborted ? new SmokeError('YouTube did not respond within REQUEST_DEADLINE_SECONDS.') : error;
   } finally {
-    report(events);
+    await report(registry);
     await app.close();
   }
 }
@@ -65,19 +65,20 @@ function lineOf(upload: Upload, outcome: VideoOutcome): string {
   return `${shown}  ok (${texts.join(', ')})  ${title}`;
 }
 
-function report(events: UpstreamEvents): void {
-  const counts = events.snapshot();
-  const show = (label: string, kind: string) => {
-    const found = counts.filter((entry) => entry.kind === kind);
-    print(
-      `${label}${found.map(({ client, outcome, count }) => `${client} ${outcome} × ${count}`).join(', ') || 'none'}`,
+async function report(registry: Registry): Promise<void> {
+  const show = async (label: string, metric: string, kind: string): Promise<void> => {
+    const { values } = (await registry.getSingleMetric(metric)?.get()) ?? { values: [] };
+    const found = values.filter(({ labels }) => labels['kind'] === kind);
+    const counts = found.map(
+      ({ labels, value }) => `${labels['client'] ?? labels['subject']} ${labels['outcome']} × ${value}`,
     );
+    print(`${label}${counts.join(', ') || 'none'}`);
   };
-  show('captions  ', 'captions');
-  show('player    ', 'player');
-  show('playlist  ', 'shape');
-  show('$fields   ', 'fields');
-  show('visitor   ', 'visitor');
+  await show('captions  ', 'ct_upstream_requests_total', 'captions');
+  await show('player    ', 'ct_upstream_requests_total', 'player');
+  await show('playlist  ', 'ct_upstream_notices_total', 'shape');
+  await show('$fields   ', 'ct_upstream_notices_total', 'fields');
+  await show('visitor   ', 'ct_upstream_requests_total', 'visitor');
 }
 
 function print(line: string): void {

@@ -1,31 +1,31 @@
-/** How statements are run: with a deadline, in turn, again after a conflict; and what their errors mean. */
-const STATEMENTS = 'database/(query-with-deadline|organization-turns|retry-conflicts|database-unavailable)\\.ts$';
+/** How statements run: with a deadline, limited per organization, retried after conflicts; and their errors. */
+const STATEMENTS = 'database/(query-with-deadline|organization-limiter|retry-conflicts|database-errors)\\.ts$';
 const PORT = 'platform/[^/]+\\.ts$';
 const TRACING = 'observability/tracing';
+/** Every feature registers its own metrics. */
+const REGISTRY = 'observability/metrics/metrics-registry\\.ts$';
 
 /** The folders that each folder may import; files directly in src/ may import any. */
 const ALLOWED = {
   domain: [],
   config: [],
-  cache: ['config'],
+  cache: ['config', REGISTRY],
   database: ['config', 'domain', TRACING],
   // Errors redact API keys; the context of a call carries its caller.
   http: ['config', 'domain', 'database', TRACING, 'organizations/(api-key|caller)\\.ts$'],
   // Everything that a call can be refused by waits for the database in one way.
   organizations: ['domain', STATEMENTS],
-  quota: ['organizations', TRACING, 'config', 'domain', STATEMENTS],
+  quota: ['organizations', TRACING, REGISTRY, 'config', 'domain', STATEMENTS],
   // The limits count over all replicas through the cache's Redis connection. auth imports this folder, never the reverse.
-  'rate-limit': ['cache', 'http', 'domain', 'config'],
+  'rate-limit': ['cache', 'http', REGISTRY, 'domain', 'config'],
   auth: ['rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
-  transcripts: ['cache', PORT, 'quota', 'http', TRACING, 'domain', 'config'],
+  transcripts: ['cache', PORT, 'quota', 'http', TRACING, REGISTRY, 'domain', 'config'],
   channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
   // Messages share the query, the NDJSON events and the guards of the HTTP route.
   messages: ['channels', 'transcripts', 'auth', 'http', 'observability/logging', TRACING, 'domain', 'config'],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
   observability: [
-    PORT,
     'transcripts',
-    'quota',
     'auth',
     'rate-limit',
     'cache',
@@ -69,9 +69,9 @@ export default {
     {
       name: 'youtube-imports',
       severity: 'error',
-      comment: 'The adapter depends on the port, the domain and the configuration only.',
+      comment: 'The adapter depends on the port, the domain, the configuration and the metrics registry only.',
       from: { path: '^src/platform/youtube/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '^src/', pathNot: ['^src/platform/', '^src/domain/', '^src/config/'] },
+      to: { path: '^src/', pathNot: ['^src/platform/', '^src/domain/', '^src/config/', `^src/${REGISTRY}`] },
     },
     {
       name: 'only-the-wiring-names-youtube',

@@ -1,21 +1,27 @@
 import { Logger } from '@nestjs/common';
+import { Counter } from 'prom-client';
 import type { RedisConnection } from './redis-connection.js';
 
-/** Why a write failed: the server refused it (read-only, full, no permission), or it cannot be reached. */
-export const WRITE_FAILURES = ['refused', 'unavailable'] as const;
-export type WriteFailure = (typeof WRITE_FAILURES)[number];
-
-/** A server that accepts some writes and refuses others is not logged more often than this. */
+/** Minimum interval between logged refusals, for a server that accepts some writes and refuses others. */
 const LOG_INTERVAL_MS = 60_000;
 
-/** Writes to the shared cache: counts those that fail, and logs a refusal once and not for each entry. */
+/** Writes to the shared cache: counts failed writes, and logs refusals once rather than per entry. */
 export class CacheWrites {
-  readonly failures: Record<WriteFailure, number> = { refused: 0, unavailable: 0 };
+  /** `refused`: the server is read-only, full or permits too little. `unavailable`: it cannot be reached. */
+  readonly failures = new Counter({
+    name: 'ct_cache_write_failures_total',
+    help: 'Entries that the shared cache did not store: it refused them, or was unavailable.',
+    labelNames: ['reason'],
+    registers: [],
+  });
   private readonly logger = new Logger(CacheWrites.name);
   private refused = false;
   private loggedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly connection: Pick<RedisConnection, 'isRefusal'> | undefined) {}
+  constructor(private readonly connection: Pick<RedisConnection, 'isRefusal'> | undefined) {
+    // A series that starts with its first increment hides that increment from rate().
+    for (const reason of ['refused', 'unavailable']) this.failures.inc({ reason }, 0);
+  }
 
   /** Runs one write; resolves to whether it succeeded. */
   async attempt(write: () => Promise<unknown>): Promise<boolean> {
@@ -25,20 +31,20 @@ export class CacheWrites {
       return true;
     } catch (error) {
       if (this.connection?.isRefusal(error)) this.reportRefused(error);
-      // That the server cannot be reached is reported by the connection.
-      else this.failures.unavailable += 1;
+      // The connection itself logs that the server is unavailable.
+      else this.failures.inc({ reason: 'unavailable' });
       return false;
     }
   }
 
   private reportRefused(error: Error): void {
-    this.failures.refused += 1;
+    this.failures.inc({ reason: 'refused' });
     if (this.refused || performance.now() - this.loggedAtMs < LOG_INTERVAL_MS) return;
     this.refused = true;
     this.loggedAtMs = performance.now();
     this.logger.warn({
       event: 'cache_writes_refused',
-      message: 'Redis refuses writes: until it accepts them each process caches only in its own memory.',
+      message: 'Redis refuses writes: each process caches only in its own memory.',
       cause: error.message,
     });
   }

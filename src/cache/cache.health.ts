@@ -3,8 +3,8 @@ import { HealthIndicatorService, type HealthCheckAttempt } from '@nestjs/terminu
 import { SharedCache } from './shared-cache.js';
 
 /**
- * Whether Redis can be used: one that answers and refuses writes is down, as nothing is cached in it. A cache in memory
- * is always up. Requests are served without it.
+ * Whether Redis accepts writes; a cache in memory is always up. Not critical: without Redis requests are served from each
+ * process's own cache.
  */
 @Injectable()
 export class CacheHealth {

@@ -1,24 +1,23 @@
 import { CacheModule as NestCacheModule } from '@nestjs/cache-manager';
-import { Global, Module, type DynamicModule } from '@nestjs/common';
-import { Keyv } from 'keyv';
-import type { Environment } from '../config/environment.js';
-import { cacheSecret, isSecretGuessable } from './cache-secret.js';
-import { CacheWarnings } from './cache-warnings.js';
+import { Global, Logger, Module, type DynamicModule, type OnApplicationBootstrap } from '@nestjs/common';
+import { Keyv, type KeyvStoreAdapter } from 'keyv';
+import { Registry } from 'prom-client';
+import { Environment } from '../config/environment.js';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { cacheSecret, isSecretGuessable, ValueSigner } from './cache-signatures.js';
 import { CacheWrites } from './cache-writes.js';
-import { LocalEntries } from './local-entries.js';
 import { MemoryStore } from './memory-store.js';
 import { RedisConnection } from './redis-connection.js';
-import { RedisStore } from './redis-store.js';
+import { LocalEntries, RedisStore } from './redis-store.js';
 import { SharedCache, type SharedParts } from './shared-cache.js';
 import { SharedCounts } from './shared-counts.js';
-import { ValueSigner } from './value-signer.js';
 
-/** The part of `CACHE_MAX_MEGABYTES` that copies of small entries may take; copies of texts take the rest. */
+/** The share of `CACHE_MAX_MEGABYTES` for local copies of small entries; copies of transcripts use the rest. */
 export const LOCAL_ENTRIES_SHARE = 1 / 8;
 
 /**
- * cache-manager over one store: Redis or Valkey when `REDIS_URL` is set, else memory bounded in bytes. Every value is a
- * Buffer, so that nothing is serialized on the way in or out. The limits count in the same server.
+ * cache-manager with one store: Redis or Valkey when `REDIS_URL` is set, else memory bounded in bytes. The rate limits use
+ * the same Redis connection.
  */
 @Global()
 @Module({})
@@ -26,33 +25,51 @@ export class CacheModule {
   static async forRoot(environment: Environment): Promise<DynamicModule> {
     const bytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024;
     const shared = environment.REDIS_URL ? await openShared(environment.REDIS_URL, environment, bytesMax) : undefined;
-    const keyv = new Keyv({ store: shared?.store ?? new MemoryStore(bytesMax), useKeyPrefix: false });
-    // Set after construction: the constructor takes an explicit undefined for "use the default".
-    keyv.serialize = undefined;
-    keyv.deserialize = undefined;
-    // The store reports its own trouble once; an event nobody listens to would be thrown.
-    keyv.on('error', () => undefined);
+    const store = shared?.store ?? new MemoryStore(bytesMax);
     return {
       module: CacheModule,
-      imports: [NestCacheModule.register({ isGlobal: true, stores: keyv })],
+      imports: [MetricsRegistryModule, NestCacheModule.register({ isGlobal: true, stores: [keyvOf(store)] })],
       providers: [
         { provide: SharedCounts, useValue: new SharedCounts(shared?.connection) },
         { provide: SharedCache, useValue: new SharedCache(shared) },
-        { provide: CacheWrites, useValue: shared?.writes ?? new CacheWrites(undefined) },
-        ...(shared
-          ? [
-              // Provided so that it is closed with the application.
-              { provide: RedisConnection, useValue: shared.connection },
-              {
-                provide: CacheWarnings,
-                useValue: new CacheWarnings(shared.connection, isSecretGuessable(environment)),
-              },
-            ]
-          : []),
+        {
+          provide: CacheWrites,
+          inject: [Registry],
+          useFactory: (registry: Registry) => {
+            const writes = shared?.writes ?? new CacheWrites(undefined);
+            registry.registerMetric(writes.failures);
+            if (store instanceof MemoryStore) store.registerMetrics(registry);
+            return writes;
+          },
+        },
+        // Provided so that Nest runs their lifecycle hooks.
+        ...(shared ? [{ provide: RedisConnection, useValue: shared.connection }] : []),
+        ...(shared && isSecretGuessable(environment) ? [GuessableSecretWarning] : []),
       ],
-      exports: [SharedCounts, SharedCache, CacheWrites],
+      exports: [SharedCounts, SharedCache],
     };
   }
+}
+
+class GuessableSecretWarning implements OnApplicationBootstrap {
+  onApplicationBootstrap(): void {
+    new Logger(CacheModule.name).warn({
+      event: 'cache_secret_guessable',
+      message:
+        'Cache entries are signed with a secret derived from DATABASE_URL, which has no password. Set CACHE_SECRET.',
+    });
+  }
+}
+
+/** Values are Buffers, so nothing is serialized. */
+function keyvOf(store: KeyvStoreAdapter): Keyv {
+  const keyv = new Keyv({ store, useKeyPrefix: false });
+  // Set after construction: the constructor replaces an explicit undefined by the default.
+  keyv.serialize = undefined;
+  keyv.deserialize = undefined;
+  // The store logs its own failures; an 'error' event without a listener would be thrown.
+  keyv.on('error', () => undefined);
+  return keyv;
 }
 
 async function openShared(url: string, environment: Environment, bytesMax: number): Promise<SharedParts> {

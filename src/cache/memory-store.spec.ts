@@ -4,13 +4,13 @@ import { MemoryStore } from './memory-store.js';
 
 const bytes = (length: number): Buffer => Buffer.alloc(length, 0x61);
 
-async function held(store: MemoryStore, keys: readonly string[]): Promise<string[]> {
+async function present(store: MemoryStore, keys: readonly string[]): Promise<string[]> {
   const values = await store.getMany<Buffer>([...keys]);
   return keys.filter((_key, index) => values[index] !== undefined);
 }
 
 describe('the cache in memory', () => {
-  it('never holds more bytes than it may, whatever is set', async () => {
+  it('never exceeds its maximum size in bytes, whatever is stored', async () => {
     const bytesMax = 4_000;
     const entry = fc.record({
       key: fc.string({ maxLength: 40 }),
@@ -23,22 +23,22 @@ describe('the cache in memory', () => {
         const keys = [...new Set(entries.map(({ key }) => key))];
         for (const { key, length, ttlMs } of entries) {
           await store.set(key, { value: bytes(length) }, ttlMs);
-          const kept = (await store.getMany<{ value: Buffer }>(keys)) as ({ value: Buffer } | undefined)[];
-          const total = kept.reduce((sum, stored) => sum + (stored ? stored.value.buffer.byteLength : 0), 0);
+          const values = (await store.getMany<{ value: Buffer }>(keys)) as ({ value: Buffer } | undefined)[];
+          const total = values.reduce((sum, stored) => sum + (stored ? stored.value.buffer.byteLength : 0), 0);
           expect(total).toBeLessThanOrEqual(bytesMax);
         }
       }),
     );
   });
 
-  it('counts entries without a body too', async () => {
+  it('counts the overhead of empty entries', async () => {
     const store = new MemoryStore(10_000);
     const keys = Array.from({ length: 1_000 }, (_, index) => `key ${index}`);
     for (const key of keys) await store.set(key, { value: bytes(0) });
-    expect((await held(store, keys)).length).toBeLessThan(50);
+    expect((await present(store, keys)).length).toBeLessThan(50);
   });
 
-  it('keeps no more of a small value alive than the value', async () => {
+  it('copies a slice, so that it does not keep a larger allocation alive', async () => {
     const store = new MemoryStore(100_000);
     const slice = Buffer.alloc(50_000, 'all').subarray(0, 3);
     await store.set('slice', { value: slice });
@@ -47,32 +47,32 @@ describe('the cache in memory', () => {
     expect(stored.value.buffer.byteLength).toBe(3);
   });
 
-  it('forgets the least recently used first', async () => {
+  it('evicts the least recently used entry first', async () => {
     const store = new MemoryStore(4_500);
     for (const key of ['a', 'b', 'c']) await store.set(key, { value: bytes(1_000) });
     await store.get('a');
     await store.set('d', { value: bytes(1_000) });
-    expect(await held(store, ['a', 'b', 'c', 'd'])).toEqual(['a', 'c', 'd']);
+    expect(await present(store, ['a', 'b', 'c', 'd'])).toEqual(['a', 'c', 'd']);
   });
 
-  it('forgets the old value of a key whose new one is too large to be kept', async () => {
+  it('deletes the previous value of a key whose new value is too large', async () => {
     const store = new MemoryStore(4_000);
     await store.set('a', { value: bytes(10) });
     await store.set('a', { value: bytes(4_000) });
     expect(await store.get('a')).toBeUndefined();
   });
 
-  it('finds an entry until its time has passed', async () => {
+  it('returns an entry until it expires', async () => {
     const store = new MemoryStore(4_000);
     await store.set('short', { value: bytes(1) }, 20);
     await store.set('long', { value: bytes(1) }, 60_000);
     await store.set('unlimited', { value: bytes(1) });
-    expect(await held(store, ['short', 'long', 'unlimited'])).toEqual(['short', 'long', 'unlimited']);
+    expect(await present(store, ['short', 'long', 'unlimited'])).toEqual(['short', 'long', 'unlimited']);
     while (await store.get('short')) await new Promise((resolve) => setTimeout(resolve, 1));
-    expect(await held(store, ['short', 'long', 'unlimited'])).toEqual(['long', 'unlimited']);
+    expect(await present(store, ['short', 'long', 'unlimited'])).toEqual(['long', 'unlimited']);
   });
 
-  it('answers for many keys in their order, with nothing for those it does not have', async () => {
+  it('returns many keys in their order, with undefined for missing ones', async () => {
     const store = new MemoryStore(4_000);
     await store.set('a', { value: Buffer.from('A'), expires: 5 });
     await store.set('c', { value: Buffer.from('C') });
@@ -80,12 +80,12 @@ describe('the cache in memory', () => {
     expect(values).toEqual([{ value: Buffer.from('C') }, undefined, { value: Buffer.from('A'), expires: 5 }]);
   });
 
-  it('forgets what is deleted, and all of it when it is cleared', async () => {
+  it('deletes one entry, and all entries when cleared', async () => {
     const store = new MemoryStore(4_000);
     for (const key of ['a', 'b', 'c']) await store.set(key, { value: bytes(1) });
     expect([await store.delete('a'), await store.delete('a')]).toEqual([true, false]);
-    expect(await held(store, ['a', 'b', 'c'])).toEqual(['b', 'c']);
+    expect(await present(store, ['a', 'b', 'c'])).toEqual(['b', 'c']);
     await store.clear();
-    expect(await held(store, ['a', 'b', 'c'])).toEqual([]);
+    expect(await present(store, ['a', 'b', 'c'])).toEqual([]);
   });
 });

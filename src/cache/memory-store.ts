@@ -1,16 +1,17 @@
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
 import { LRUCache } from 'lru-cache';
+import { Gauge, type Registry } from 'prom-client';
 
-/** What Keyv hands to a store without a serializer: the value and when it expires, in milliseconds of the epoch. */
+/** The form in which Keyv passes a value to a store without a serializer; `expires` in milliseconds of the epoch. */
 interface Stored {
   value: Buffer;
   expires?: number | undefined;
 }
 
-/** Rough cost of an entry beside its key and value: the list nodes, the map slot, the Buffer object. */
+/** Approximate overhead of an entry beside its key and value: the list nodes, the map slot, the Buffer object. */
 const OVERHEAD_BYTES = 450;
 
-/** A Keyv store in the process's memory, bounded by the bytes of what it holds; the least recently used goes first. */
+/** A Keyv store in memory, bounded in bytes; evicts the least recently used entry first. */
 export class MemoryStore implements KeyvStoreAdapter {
   opts = {};
   namespace?: string;
@@ -23,13 +24,22 @@ export class MemoryStore implements KeyvStoreAdapter {
     });
   }
 
-  /** What the entries take, keys and bookkeeping included. */
-  get usedBytes(): number {
-    return this.entries.calculatedSize;
-  }
-
-  get bytesMax(): number {
-    return this.entries.maxSize;
+  /** Registers the gauges of its size; Redis exports its own. */
+  registerMetrics(registry: Registry): void {
+    const { entries } = this;
+    new Gauge({
+      name: 'ct_cache_size_bytes',
+      help: 'Size of the cache in memory, keys and overhead included; absent with REDIS_URL.',
+      registers: [registry],
+      collect() {
+        this.set(entries.calculatedSize);
+      },
+    });
+    new Gauge({
+      name: 'ct_cache_size_max_bytes',
+      help: 'Maximum size of the cache in memory (CACHE_MAX_MEGABYTES); absent with REDIS_URL.',
+      registers: [registry],
+    }).set(entries.maxSize);
   }
 
   get<Value>(key: string): Promise<StoredData<Value> | undefined> {
@@ -40,7 +50,7 @@ export class MemoryStore implements KeyvStoreAdapter {
     return Promise.resolve(keys.map((key) => this.entries.get(key) as StoredData<Value | undefined>));
   }
 
-  /** @param ttlMs time to live; afterwards the entry is not found; its room is freed when it is asked for or its turn comes */
+  /** @param ttlMs time to live; an expired entry is removed when it is next read, or evicted as the least recently used */
   set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
     this.entries.set(key, { value: detached(value), expires }, ttlMs === undefined ? {} : { ttl: ttlMs });
     return Promise.resolve(true);
@@ -60,7 +70,7 @@ export class MemoryStore implements KeyvStoreAdapter {
   }
 }
 
-/** The bytes in memory of their own: a slice of a larger allocation would keep all of that alive. */
+/** The bytes in their own allocation: a slice would keep the whole allocation that it belongs to alive. */
 export function detached(value: Buffer): Buffer {
   if (value.buffer.byteLength === value.byteLength) return value;
   const copy = Buffer.allocUnsafeSlow(value.byteLength);

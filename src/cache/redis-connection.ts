@@ -1,19 +1,19 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type * as Redis from '@redis/client';
 
 const CONNECT_TIMEOUT_MS = 1_000;
-/** Whoever waits longer than this does better without the server, which then counts as away. */
+/** After this the server counts as unavailable: a caller is served faster without it. */
 const COMMAND_TIMEOUT_MS = 1_000;
-/** How often the server is asked whether it is there: its answer is what ends an absence on a living connection. */
+/** A reply to the periodic PING marks the server as available again on an open connection. */
 const PING_INTERVAL_MS = 1_000;
-/** A connection on which nothing moves for this long is made anew. */
+/** A connection without traffic for this long is reopened. */
 const IDLE_SOCKET_MAX_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 2_000;
 
 function connect(redis: typeof Redis, url: string) {
   return redis.createClient({
     url,
-    // Away means a miss at once: commands are never queued for a server that may come back.
+    // A command to an unavailable server fails immediately, as a cache miss, instead of being queued.
     disableOfflineQueue: true,
     pingInterval: PING_INTERVAL_MS,
     socket: {
@@ -26,18 +26,21 @@ function connect(redis: typeof Redis, url: string) {
 
 export type RedisClient = ReturnType<typeof connect>;
 
-/** The same client, whose strings come as the bytes that they are. */
+/** The same client, returning strings as Buffers. */
 function withBufferReplies(redis: typeof Redis, client: RedisClient) {
   return client.withTypeMapping({ [redis.RESP_TYPES.BLOB_STRING]: Buffer });
 }
 
-/** The one connection of the process to Redis or Valkey. While the server is away, or silent, every command rejects at once. */
-@Injectable()
-export class RedisConnection implements OnApplicationShutdown {
+/** Eviction policies by recency or frequency of use. The others evict entries that are in use as readily. */
+const GOOD_POLICIES = /^(?:allkeys|volatile)-(?:lru|lfu)$/;
+
+/** The process's connection to Redis or Valkey. While the server is unavailable every command rejects immediately. */
+export class RedisConnection implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(RedisConnection.name);
   private readonly client: RedisClient;
   private readonly bytes: ReturnType<typeof withBufferReplies>;
   private unavailable = false;
+  private warnedOfPolicy: string | undefined;
 
   private constructor(
     private readonly redis: typeof Redis,
@@ -48,29 +51,29 @@ export class RedisConnection implements OnApplicationShutdown {
     this.client.on('error', (error: Error) => this.reportUnavailable(error));
     this.client.on('ready', () => this.reportAvailable());
     this.client.on('ping-interval', () => this.reportAvailable());
-    // Reconnecting is the client's own affair; the service starts and works without the server meanwhile.
+    // The client reconnects by itself; the service starts and runs without the server.
     this.client.connect().catch((error: Error) => this.reportUnavailable(error));
   }
 
-  /** The client is 400 files, which a service without a Redis does not load. */
+  /** Imports the client on demand: its 400 files are not loaded without REDIS_URL. */
   static async open(url: string): Promise<RedisConnection> {
     return new RedisConnection(await import('@redis/client'), url);
   }
 
-  /** Calls `listener` each time that a connection is made, and now when one is there. */
-  onReady(listener: () => void): void {
-    this.client.on('ready', listener);
-    if (this.client.isReady) listener();
+  /** Checks the eviction policy now and after each reconnect. */
+  onApplicationBootstrap(): void {
+    this.client.on('ready', () => void this.checkEvictionPolicy());
+    if (this.client.isReady) void this.checkEvictionPolicy();
   }
 
-  /** Whether an error is the server's own word, and not its absence. */
+  /** Whether an error is the server's reply to a command, as opposed to an unavailable server. */
   isRefusal(error: unknown): error is Error {
     return error instanceof this.redis.ErrorReply;
   }
 
   /**
-   * Runs a command within its time. The client cannot do that: its own limit ends when a command is written, so that a
-   * server that is connected and silent would hold up every call.
+   * Runs a command with a timeout for its reply. The client's own timeout only covers writing the command, so a connected
+   * server that stops responding would delay every call.
    */
   async run<T>(
     command: (client: RedisClient, bytes: ReturnType<typeof withBufferReplies>) => Promise<T>,
@@ -80,7 +83,7 @@ export class RedisConnection implements OnApplicationShutdown {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
-        const error = new Error(`no answer within ${timeoutMs} ms`);
+        const error = new Error(`no response within ${timeoutMs} ms`);
         this.reportUnavailable(error);
         reject(error);
       }, timeoutMs);
@@ -89,9 +92,25 @@ export class RedisConnection implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
-    // What is cut off now is no absence to report.
+    // Commands that fail from here on are not logged.
     this.unavailable = true;
     this.client.destroy();
+  }
+
+  private async checkEvictionPolicy(): Promise<void> {
+    // A server that does not permit INFO is not checked.
+    const info = await this.run((client) => client.info('memory')).catch(() => '');
+    const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
+    const bounded = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0) > 0;
+    if (!bounded || policy === undefined || GOOD_POLICIES.test(policy) || policy === this.warnedOfPolicy) return;
+    this.warnedOfPolicy = policy;
+    this.logger.warn({
+      event: 'cache_eviction_policy',
+      message:
+        policy === 'noeviction'
+          ? 'Redis has a memory limit and the policy noeviction, so it refuses writes when it is full. Set maxmemory-policy to allkeys-lru.'
+          : `The eviction policy ${policy} of Redis removes entries and limits that are in use. Set maxmemory-policy to allkeys-lru.`,
+    });
   }
 
   private reportUnavailable(error: Error): void {

@@ -1,21 +1,22 @@
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
+import { LRUCache } from 'lru-cache';
 import type { CacheWrites } from './cache-writes.js';
-import type { LocalEntries } from './local-entries.js';
+import { detached } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { ValueSigner } from './value-signer.js';
+import type { ValueSigner } from './cache-signatures.js';
 
-/** Returned for an entry whose signature does not verify: it is there, and readers count it as unreadable. */
+/** Returned for an entry whose signature does not verify, so that readers count it as unreadable. */
 export const UNREADABLE = Symbol('unreadable');
 
 type Found = Buffer | typeof UNREADABLE | undefined;
 
-/** Before the value, inside of what is signed: when it expires, in milliseconds of the epoch. */
+/** Precedes the value and is signed with it: the expiry in milliseconds of the epoch. */
 const EXPIRY_BYTES = 8;
 
 /**
- * A Keyv store for the small entries, in Redis or Valkey. Values are stored as bytes, signed; Keyv's own envelope would
- * wrap and escape them once more. Redis expires them. A process serves its own copies of what Redis does not accept,
- * and of everything while Redis is unavailable, so that the same process does not fetch and bill it again.
+ * A Keyv store for small entries in Redis or Valkey. Values are stored as signed bytes, without Keyv's envelope, which
+ * would wrap and escape them. Redis expires them. A process serves its local copies of entries that Redis refused, and of
+ * all entries while Redis is unavailable, so that it does not fetch and charge them again.
  */
 export class RedisStore implements KeyvStoreAdapter {
   opts = {};
@@ -48,7 +49,7 @@ export class RedisStore implements KeyvStoreAdapter {
     return accepted;
   }
 
-  /** Stores an entry for this process alone, as if Redis had refused it. */
+  /** Stores an entry for this process only, as if Redis had refused it. */
   setLocally(key: string, value: Buffer, ttlMs: number): void {
     const expiresAtMs = Date.now() + ttlMs;
     const stored = this.signed(key, value, expiresAtMs);
@@ -60,7 +61,7 @@ export class RedisStore implements KeyvStoreAdapter {
     return this.writes.attempt(() => this.connection.run((client) => client.unlink(key)));
   }
 
-  /** The server may be shared, so it is never emptied from here. */
+  /** Does nothing: the server may be shared with others. */
   clear(): Promise<void> {
     return Promise.resolve();
   }
@@ -69,14 +70,14 @@ export class RedisStore implements KeyvStoreAdapter {
     return this;
   }
 
-  /** The connection has other users, and closes when the application does. */
+  /** Does nothing: the connection is shared and closes with the application. */
   disconnect(): Promise<void> {
     return Promise.resolve();
   }
 
   private async find(keys: string[]): Promise<Found[]> {
     try {
-      // Also for one key: MGET finds nothing under a key of another type, where GET is an error.
+      // Also for one key: for a key of another type MGET returns null, where GET fails.
       const values = await this.connection.run((_client, bytes) => bytes.mGet(keys));
       return keys.map((key, index) => this.read(key, values[index]));
     } catch {
@@ -85,7 +86,7 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   private read(key: string, stored: Buffer | null | undefined): Found {
-    // Newer than what Redis has: it is what Redis refused to replace that with.
+    // Newer than the entry in Redis, which refused to be replaced.
     const own = this.local.localOnly(key);
     if (own) return own;
     if (!stored) {
@@ -110,4 +111,61 @@ export class RedisStore implements KeyvStoreAdapter {
 
 function asStored<Value>(value: Found): StoredData<Value> | undefined {
   return value === undefined ? undefined : ({ value } as StoredData<Value>);
+}
+
+/** Approximate overhead of an entry beside its bytes: the list nodes, the map slot, the Buffer objects, the record. */
+const OVERHEAD_BYTES = 700;
+/** Values that readers derive from an entry, such as parsed JSON, live as long as the entry and are larger. */
+const DERIVED_FACTOR = 4;
+
+interface LocalEntry {
+  /** As stored in Redis, with the signature. */
+  readonly stored: Buffer;
+  /** The value within `stored`: the same Buffer as long as the stored bytes do not change, as readers memoize by it. */
+  readonly value: Buffer;
+  readonly expiresAtMs: number;
+  /** True when Redis did not store it. */
+  readonly localOnly: boolean;
+}
+
+/** Local copies of the small entries that this process last read from Redis or wrote, bounded in bytes. */
+export class LocalEntries {
+  private readonly entries: LRUCache<string, LocalEntry>;
+
+  constructor(bytesMax: number) {
+    this.entries = new LRUCache({
+      maxSize: bytesMax,
+      sizeCalculation: ({ stored }, key) => DERIVED_FACTOR * stored.byteLength + 2 * key.length + OVERHEAD_BYTES,
+    });
+  }
+
+  /** An unexpired entry that Redis did not store. */
+  localOnly(key: string): Buffer | undefined {
+    const entry = this.entries.get(key);
+    return entry?.localOnly && entry.expiresAtMs > Date.now() ? entry.value : undefined;
+  }
+
+  /** The value of these bytes when they were already verified. */
+  verified(key: string, stored: Buffer): Buffer | undefined {
+    const entry = this.entries.get(key);
+    return entry?.stored.equals(stored) ? entry.value : undefined;
+  }
+
+  /** The unexpired entry that was last read or written, for when Redis is unavailable. */
+  last(key: string): Buffer | undefined {
+    const entry = this.entries.get(key);
+    return entry && entry.expiresAtMs > Date.now() ? entry.value : undefined;
+  }
+
+  /** @param headBytes length of `stored` before the value */
+  set(key: string, stored: Buffer, headBytes: number, expiresAtMs: number, localOnly: boolean): Buffer {
+    const own = detached(stored);
+    const value = own.subarray(headBytes);
+    this.entries.set(key, { stored: own, value, expiresAtMs, localOnly });
+    return value;
+  }
+
+  delete(key: string): void {
+    this.entries.delete(key);
+  }
 }

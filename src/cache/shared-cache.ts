@@ -1,27 +1,27 @@
 import { randomUUID } from 'node:crypto';
+import type { ValueSigner } from './cache-signatures.js';
 import type { CacheWrites } from './cache-writes.js';
 import { detached } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
 import { UNREADABLE, type RedisStore } from './redis-store.js';
-import type { ValueSigner } from './value-signer.js';
 
-/** How often the use of copies is reported to Redis: far more often than a busy server evicts, far less than calls come. */
+/** Interval for reporting the use of local copies to Redis: shorter than entries stay on a busy server, far longer than the time between calls. */
 const TOUCH_INTERVAL_MS = 10_000;
-/** Of one interval; more than these are not reported. */
+/** Per interval; further keys are not reported. */
 const TOUCHED_KEYS_MAX = 10_000;
-/** Sent at a time, so that other commands are not held up behind them. */
+/** Batch size, so that other commands are not delayed behind them. */
 const TOUCHES_AT_A_TIME = 500;
-/** Evicted texts that are stored again after one report. */
+/** Evicted texts that are stored again per report. */
 const RESTORED_MAX = 100;
 
-/** The key expires by itself in case that the server stops half-way. */
+/** The key expires in case the server stops before DEL. */
 const WRITE_AND_READ = `
   redis.call('SET', KEYS[1], ARGV[1], 'PX', 10000)
   local found = redis.call('GET', KEYS[1])
   redis.call('DEL', KEYS[1])
   return found`;
 
-/** What a shared cache consists of; undefined where the cache is in this process's memory. */
+/** The parts of a shared cache. */
 export interface SharedParts {
   readonly connection: RedisConnection;
   readonly store: RedisStore;
@@ -30,11 +30,11 @@ export interface SharedParts {
 }
 
 /**
- * The large values in Redis or Valkey: stored as bytes, signed, and never copied by this class. Their readers keep copies
- * in this process, whose use Redis cannot see; it is reported here, so that Redis does not evict what is used most.
+ * Large values in Redis or Valkey, stored as signed bytes. Readers cache copies in this process, and Redis does not see
+ * reads of them; `touch` reports that use, so that Redis does not evict the most used values.
  */
 export class SharedCache {
-  /** By key, what stores the value again when Redis has evicted it. */
+  /** By key, the function that stores the value again after an eviction. */
   private touched = new Map<string, () => Promise<unknown>>();
   private timer: NodeJS.Timeout | undefined;
 
@@ -46,19 +46,19 @@ export class SharedCache {
   }
 
   /**
-   * Writes a key, reads it back and deletes it, in a script as the limits run them.
+   * Writes, reads and deletes a key in a script, as the rate limits do.
    *
-   * @throws when Redis cannot be reached, or refuses: it is read-only, full, or permits too little
+   * @throws when Redis cannot be reached, or refuses because it is read-only, full or permits too little
    */
   async checkWritable(): Promise<void> {
     if (!this.parts) return;
     const value = randomUUID();
     const options = { keys: [`ct:health:${value}`], arguments: [value] };
     const found = await this.parts.connection.run((client) => client.eval(WRITE_AND_READ, options));
-    if (found !== value) throw new Error('Redis does not return what was written.');
+    if (found !== value) throw new Error('Redis did not return the written value.');
   }
 
-  /** Values in one round trip: undefined where there is none, `UNREADABLE` where a signature does not verify. */
+  /** Reads values in one round trip: undefined for a missing one, `UNREADABLE` when the signature does not verify. */
   async read(keys: readonly string[]): Promise<(Buffer | typeof UNREADABLE | undefined)[]> {
     const { parts } = this;
     if (!parts || keys.length === 0) return keys.map(() => undefined);
@@ -73,12 +73,12 @@ export class SharedCache {
     }
   }
 
-  /** Whether each key exists, without its value; false when Redis cannot be asked. */
+  /** Whether each key exists; false when Redis is unavailable. */
   async present(keys: readonly string[]): Promise<boolean[]> {
     const { parts } = this;
     if (!parts || keys.length === 0) return keys.map(() => false);
     try {
-      // One command when all of them exist, which is the usual case.
+      // One command when all of them exist, which is the common case.
       const count = await parts.connection.run((client) => client.exists([...keys]));
       if (count === 0 || count === new Set(keys).size) return keys.map(() => count > 0);
       const counts = await parts.connection.run((client) => Promise.all(keys.map((key) => client.exists(key))));
@@ -97,15 +97,15 @@ export class SharedCache {
     return parts.writes.attempt(() => parts.connection.run((client) => client.set(key, stored, { expiration })));
   }
 
-  /** Stores a small entry for this process alone: other processes could not use it. */
+  /** Stores a small entry for this process only. */
   setLocally(key: string, value: Buffer, ttlSeconds: number): void {
     this.parts?.store.setLocally(key, value, ttlSeconds * 1000);
   }
 
   /**
-   * Reports that a copy of this value was used. Costs the call nothing: reports are collected and sent together.
+   * Records that a local copy of this value was used. Records are batched, so no call waits for Redis.
    *
-   * @param restore stores the value again, in case that Redis has evicted it
+   * @param restore stores the value again if Redis has evicted it
    */
   touch(key: string, restore: () => Promise<unknown>): void {
     if (!this.parts || this.touched.size >= TOUCHED_KEYS_MAX) return;
@@ -113,7 +113,7 @@ export class SharedCache {
     this.timer ??= setTimeout(() => void this.sendTouches(), TOUCH_INTERVAL_MS).unref();
   }
 
-  /** Sends what `touch` has collected. */
+  /** Sends the collected records. */
   async sendTouches(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -123,10 +123,10 @@ export class SharedCache {
     const entries = [...touched];
     for (let start = 0; parts && start < entries.length; start += TOUCHES_AT_A_TIME) {
       const some = entries.slice(start, start + TOUCHES_AT_A_TIME);
-      // One command each, sent together: a command for all of them would only count those that it found.
+      // One pipelined command per key: a single TOUCH returns only how many of its keys exist.
       const sent = parts.connection.run((client) => Promise.all(some.map(([key]) => client.touch(key))));
       const found = await sent.catch(() => undefined);
-      // Redis is unavailable, or does not permit it; these are not worth sending twice.
+      // Redis is unavailable or does not permit TOUCH; not retried.
       if (!found) return;
       for (const [index, [, restore]] of some.entries()) if (found[index] === 0) evicted.push(restore);
     }
@@ -137,6 +137,6 @@ export class SharedCache {
 function verified(signer: ValueSigner, key: string, stored: Buffer): Buffer | typeof UNREADABLE {
   const value = signer.verify(key, stored);
   if (!value) return UNREADABLE;
-  // A short value is a slice of the chunk that it was received in, and would keep all of that alive.
+  // A short value is a slice of the network chunk that it arrived in, and would keep the whole chunk alive.
   return value.buffer.byteLength > 2 * value.byteLength ? detached(value) : value;
 }

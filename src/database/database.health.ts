@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { HealthIndicatorService, type HealthCheckAttempt } from '@nestjs/terminus';
 import { DataSource } from 'typeorm';
 
-/** Locks no row, but fails on a server that takes no writes, and so that connection is closed: a failover may be over. */
+/** Locks no row, but fails on a read-only server, which closes the connection: a failover may have happened. */
 const CAN_WRITE = 'SELECT FROM organizations WHERE false FOR UPDATE';
 
-/** Whether the database answers and takes writes. Without it no key can be looked at and nothing can be charged. */
+/** Whether the database responds and accepts writes. Without it no API key can be verified and nothing can be charged. */
 @Injectable()
 export class DatabaseHealth {
   readonly name = 'database';

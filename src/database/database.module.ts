@@ -10,7 +10,7 @@ const OPEN_DATABASE = Symbol('OpenDatabase');
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(@Inject(OPEN_DATABASE) private readonly database: OpenDatabase) {}
 
-  /** Needs a provider of `Environment` that is visible everywhere. */
+  /** Requires a global provider of `Environment`. */
   static forRoot(options: DatabaseOptions): DynamicModule {
     return {
       module: DatabaseModule,
@@ -31,7 +31,7 @@ export class DatabaseModule implements OnApplicationShutdown {
     try {
       await this.database.close();
     } catch (error) {
-      new Logger(DatabaseModule.name).error('The database could not be closed in good order.', error);
+      new Logger(DatabaseModule.name).error('The database could not be closed cleanly.', error);
     }
   }
 }

@@ -1,19 +1,19 @@
 import type { Type } from '@nestjs/common';
 import { DataSource, MigrationExecutor, type MigrationInterface } from 'typeorm';
 
-/** An arbitrary number that every process of this application knows. */
+/** An arbitrary key, the same in every process of this application. */
 const MIGRATIONS_LOCK = 4_771_902_381;
 
-/** A migration may take longer than any statement of a call, and may wait for one that another process runs. */
+/** A migration may take longer than any other statement, and may wait for another process to finish it. */
 const WITHOUT_TIMEOUTS = `
   SET LOCAL statement_timeout = 0;
   SET LOCAL lock_timeout = 0;
   SET LOCAL idle_in_transaction_session_timeout = 0`;
 
 /**
- * Brings the schema up to date, in one transaction. Of several processes that start together one does the work and the
- * others wait for it. The lock is one of the transaction: behind PgBouncer a lock of the session would remain on a server
- * connection that others get. Releases before used the same number for a lock of the session, and so wait as well.
+ * Runs pending migrations in one transaction. When several processes start together, one runs them and the others wait.
+ * The advisory lock belongs to the transaction: behind PgBouncer a session lock would remain on a server connection that
+ * others use. Earlier releases use the same key for a session lock, so they wait as well.
  */
 export async function runMigrations(url: string, migrations: readonly Type<MigrationInterface>[]): Promise<void> {
   if (migrations.length === 0) return;
@@ -29,7 +29,7 @@ export async function runMigrations(url: string, migrations: readonly Type<Migra
   });
   await dataSource.initialize();
   try {
-    // Otherwise what the one before has done would not be seen after the wait for the lock.
+    // At a stricter level the snapshot would be older than the lock and miss the work of the previous process.
     await dataSource.transaction('READ COMMITTED', async ({ queryRunner }) => {
       if (!queryRunner) throw new Error('A transaction has a query runner.');
       await queryRunner.query(WITHOUT_TIMEOUTS);

@@ -1,30 +1,29 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DatabaseSlowError } from './database-errors.js';
-import { inOrganizationTurn } from './organization-turns.js';
+import { withOrganizationSlot } from './organization-limiter.js';
 import { retryConflicts } from './retry-conflicts.js';
 
 /**
- * How long a caller who can still be refused waits for the database, for its turn, a connection and the answer together,
- * in milliseconds. Whoever waits longer gets a better answer within two seconds: a server that stands still accepts
- * connections and statements all the same.
+ * How long a call that can still be refused waits for the database in total: for its slot, a connection and the result.
+ * A server that stalls still accepts connections and statements, so only a deadline refuses the call within two seconds.
  */
 const QUERY_DEADLINE_MS = 1_750;
 
 export interface DeadlineQueryOptions<Rows> {
-  /** For a statement that takes the lock of this organization: it waits for its turn before it takes a connection. */
+  /** For a statement that takes this organization's lock: it waits for a slot before it acquires a connection. */
   organizationId?: string;
   /**
-   * Called when the caller got an error although the statement was sent.
+   * Called when an error was thrown although the statement was sent.
    *
-   * @param result what the database says in the end; rejects when it says nothing, or that it failed
+   * @param result the eventual result; rejects when the statement failed or no response arrived
    */
   pending?: (result: Promise<Rows>) => void;
 }
 
 /**
- * Runs a statement that a call which can still be refused waits for. Nothing is sent once the time is over.
+ * Runs a statement for a call that can still be refused. Nothing is sent after the deadline.
  *
- * @throws DatabaseSlowError when it takes too long, and the driver's errors when the database is unavailable
+ * @throws DatabaseSlowError after the deadline, and the driver's errors when the database is unavailable
  */
 export async function queryWithDeadline<Rows>(
   database: Pick<DataSource, 'createQueryRunner' | 'query'>,
@@ -43,7 +42,7 @@ export async function queryWithDeadline<Rows>(
       return database.query<Rows>(statement, [...values], runner);
     });
   const work = (): Promise<Rows> => retryConflicts(query, signal);
-  const result = organizationId === undefined ? work() : inOrganizationTurn(database, organizationId, work, signal);
+  const result = organizationId === undefined ? work() : withOrganizationSlot(database, organizationId, work, signal);
   try {
     return await Promise.race([result, rejectionOf(signal)]);
   } catch (error) {

@@ -5,7 +5,7 @@ import { retryConflicts } from './retry-conflicts.js';
 const failure = (code: string): Error =>
   new QueryFailedError('SELECT 1', [], Object.assign(new Error('failed'), { code, severity: 'ERROR' }));
 
-/** Fails so often, then gives how often it was run. */
+/** Fails the given number of times, then returns how often it ran. */
 function failing(times: number, code: string): () => Promise<number> {
   let runs = 0;
   return () => {
@@ -14,23 +14,23 @@ function failing(times: number, code: string): () => Promise<number> {
   };
 }
 
-describe('a statement that was rolled back because of others', () => {
-  it.each(['40001', '40P01'])('(%s) is run again until it succeeds', async (code) => {
+describe('a statement that was rolled back because of a conflict', () => {
+  it.each(['40001', '40P01'])('(%s) is retried until it succeeds', async (code) => {
     expect(await retryConflicts(failing(3, code))).toBe(4);
   });
 
-  it('is run five times at most', async () => {
+  it('runs five times at most', async () => {
     const work = failing(5, '40001');
     await expect(retryConflicts(work)).rejects.toMatchObject({ code: '40001' });
     expect(await work()).toBe(6);
   });
 
-  it('is not run again when nobody waits for it any more', async () => {
+  it('is not retried after its signal was aborted', async () => {
     const work = failing(1, '40001');
     await expect(retryConflicts(work, AbortSignal.abort())).rejects.toMatchObject({ code: '40001' });
   });
 
-  it('is not run again for another reason', async () => {
+  it('is not retried after other errors', async () => {
     await expect(retryConflicts(failing(1, '23505'))).rejects.toMatchObject({ code: '23505' });
   });
 });

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sqlStateOf } from './database-unavailable.js';
+import { sqlStateOf } from './database-errors.js';
 
 const ATTEMPTS_MAX = 5;
 const PAUSE_MS = 20;
 
-/** Not serializable (40001, also a conflict with recovery on a standby) and deadlock (40P01). */
+/** Serialization failure (40001, also a conflict with recovery on a standby) and deadlock (40P01). */
 const CONFLICTS = new Set(['40001', '40P01']);
 
 /**
- * Runs a statement or a transaction again when PostgreSQL rolled it back because of others that ran at the same time. The
- * work must be the whole transaction.
+ * Retries a statement or a transaction that PostgreSQL rolled back because of a conflict with concurrent ones.
  *
+ * @param work the whole transaction
  * @param signal ends the retries; the conflict is thrown then
  */
 export async function retryConflicts<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {

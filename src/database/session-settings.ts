@@ -1,9 +1,9 @@
 import pg from 'pg';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** A process that stalls within a transaction must not keep its locks. */
+/** A process that stalls within a transaction must not hold its locks for longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000;
-/** The quota needs it: at a stricter level its sums are older than its lock, and so it refuses to run. */
+/** Required by the quota functions: at a stricter level their snapshot is older than their lock, so they refuse to run. */
 const ISOLATION = 'read committed';
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -12,20 +12,20 @@ const SETTINGS: Readonly<Record<string, string>> = {
   default_transaction_isolation: ISOLATION,
 };
 
-/** Whatever the role, the database or the server sets by default, as options of a connection (of `pg`). */
+/** Connection options (of `pg`) that override the defaults of the role, the database and the server. */
 export const SESSION_OPTIONS = {
   options: Object.entries(SETTINGS)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' '),
 };
 
-/** The same for one transaction, by its first statement. */
+/** The statement that starts a transaction with the same settings. */
 export const START_TRANSACTION =
   `START TRANSACTION ISOLATION LEVEL ${ISOLATION.toUpperCase()}; ` +
   `SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; ` +
   `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`;
 
-/** The URL without `options` of its own, which would replace those of the connection, and both joined. */
+/** The URL without its `options`, which would replace those of the connection, and both options joined. */
 export function withSessionOptions(url: string): { url: string; options: string } {
   const own = new URL(url).searchParams.get('options');
   if (own === null) return { url, ...SESSION_OPTIONS };
@@ -36,8 +36,8 @@ export function withSessionOptions(url: string): { url: string; options: string 
 }
 
 /**
- * Whether a connection keeps the settings that it starts with. PgBouncer refuses them or drops them, and in transaction
- * pooling the next transaction may run on another server connection anyway.
+ * Whether session settings apply to every statement of a connection. PgBouncer rejects or drops them, and in transaction
+ * mode the next transaction may run on another server connection.
  *
  * @throws the driver's errors when the server cannot be reached
  */
@@ -65,5 +65,5 @@ export async function keepsSessionSettings(url: string, timeoutMs: number): Prom
   }
 }
 
-/** How PgBouncer answers a startup parameter that it does not know. */
+/** PgBouncer's error for an unknown startup parameter. */
 const PROTOCOL_VIOLATION = '08P01';

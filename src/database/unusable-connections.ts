@@ -1,16 +1,16 @@
 import pg from 'pg';
 import type { Logger, QueryRunner } from 'typeorm';
 import { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
-import { isReadOnlyServer } from './database-unavailable.js';
+import { isReadOnlyServer } from './database-errors.js';
 
-/** How often the idle connections are closed at most: the server may be read-only on purpose. */
+/** Minimum interval between closing the idle connections: the server may be read-only on purpose. */
 const CLOSE_IDLE_MS = 1_000;
 
 /**
- * Closes connections that must not go back to the pool: one on which a query got no answer in time (pg leaves it open with
- * the query still running, which would hold up every later query), and those to a server that became read-only (after a
- * failover its address leads to the new primary, but only a new connection goes there). TypeORM reports failed queries,
- * with their connection, through its logger; nothing is logged here.
+ * Closes connections that must not return to the pool: one whose query timed out (pg leaves it open with the query still
+ * running, which would delay every later query), and those to a server that became read-only (after a failover its address
+ * resolves to the new primary, but only a new connection reaches it). TypeORM reports failed queries with their connection
+ * through its logger; nothing is logged here.
  */
 export class UnusableConnections implements Logger {
   private idleClosedAtMs = -Infinity;
@@ -31,7 +31,7 @@ export class UnusableConnections implements Logger {
   logMigration(): void {}
   log(): void {}
 
-  /** They were opened before too, and a settlement would meet one after the other. */
+  /** Idle connections lead to the old server too, and every retry would fail on the next one of them. */
   private async closeIdle({ dataSource: { driver } }: QueryRunner): Promise<void> {
     const now = performance.now();
     const pool: unknown = driver instanceof PostgresDriver ? driver.master : undefined;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../../test/any-text.js';
 import { parseChannelReference, REFERENCE_LENGTH_MAX } from './channel-reference.js';
 
 const ID = 'UCh4rb0urL1ghtW0rksh0p00';
@@ -103,7 +104,7 @@ describe('a channel reference', () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          fc.string({ unit: 'binary' }),
+          anyText(),
           fc.webUrl(),
           fc.string().map((s) => `https://www.youtube.com/${s}`),
         ),

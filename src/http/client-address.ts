@@ -58,8 +58,8 @@ export function networkOf(address: string | undefined, ipv6PrefixBits: number): 
   if (canonical.startsWith('::ffff:') && groups[5] === 'ffff' && high !== undefined && low !== undefined) {
     return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
   }
-  const kept = ipv6PrefixBits / IPV6_GROUP_BITS;
-  return `${canonicalIpv6(groups.map((group, index) => (index < kept ? group : '0')).join(':'))}/${ipv6PrefixBits}`;
+  const prefixGroups = ipv6PrefixBits / IPV6_GROUP_BITS;
+  return `${canonicalIpv6(groups.map((group, index) => (index < prefixGroups ? group : '0')).join(':'))}/${ipv6PrefixBits}`;
 }
 
 /** The shortest lower-case form; the URL parser produces it. */

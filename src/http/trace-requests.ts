@@ -1,20 +1,20 @@
+import type { Span } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
-import { activeTracer, type ServerSpan } from '../observability/tracing/tracer.js';
+import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { legiblePath } from './legible-path.js';
 import { requestContext } from './request-context.js';
 import type { Redactor } from './redaction.js';
 import { onResponseEnd } from './response-end.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
-/** Asked every few seconds by machines; a trace of each would drown the others. */
+/** Requested every few seconds by probes and scrapers, whose traces would drown the others. */
 const UNTRACED = /^\/(health\/|metrics$)/;
-const PATH_SHOWN_MAX = 300;
+const PATH_LENGTH_MAX = 300;
 
-/** Middleware: opens the span of a request, within which everything is done for it. Neither query nor headers are in it. */
+/** Middleware: runs a request in a server span, which contains neither its query nor its headers. */
 export function traceRequests(redact: Redactor) {
   return (request: Request, response: Response, next: NextFunction): void => {
-    const tracer = activeTracer();
-    if (!tracer || UNTRACED.test(request.path)) {
+    if (UNTRACED.test(request.path)) {
       next();
       return;
     }
@@ -22,33 +22,33 @@ export function traceRequests(redact: Redactor) {
     const attributes = {
       'http.request.method': method,
       'url.scheme': request.protocol,
-      'url.path': redact(legiblePath(request.path)).slice(0, PATH_SHOWN_MAX),
       'network.protocol.version': request.httpVersion,
     };
-    tracer.serve(method === '_OTHER' ? 'HTTP' : method, request.headers, attributes, (span) => {
-      // 'close' fires outside the trace context, so the id is read here for the line in the log.
+    inServerSpan(method === '_OTHER' ? 'HTTP' : method, request.headers, attributes, (span) => {
       const { log } = requestContext(request);
-      log['traceId'] = tracer.traceId();
-      onResponseEnd(response, () => endSpan(span, method, request, response, log['code']));
+      // 'close' fires outside the trace context, so the id is read here for the line in the log.
+      const traceId = activeTraceId();
+      if (traceId !== undefined) log['traceId'] = traceId;
+      if (span.isRecording()) {
+        span.setAttribute('url.path', redact(legiblePath(request.path)).slice(0, PATH_LENGTH_MAX));
+        onResponseEnd(response, () => endSpan(span, method, request, response, log['code']));
+      }
       next();
     });
   };
 }
 
-function endSpan(span: ServerSpan, method: string, request: Request, response: Response, code: unknown): void {
+function endSpan(span: Span, method: string, request: Request, response: Response, code: unknown): void {
   const route = routeOf(request);
-  if (route !== undefined) {
-    span.rename(`${method} ${route}`);
-    span.setAttributes({ 'http.route': route });
-  }
+  if (route !== undefined) span.updateName(`${method} ${route}`).setAttribute('http.route', route);
   const { statusCode } = response;
-  span.setAttributes({ 'http.response.status_code': statusCode });
-  if (statusCode >= 500) span.fail(typeof code === 'string' ? code : String(statusCode));
-  else if (!response.writableFinished) span.setAttributes({ 'channel_transcripts.left': true });
+  span.setAttribute('http.response.status_code', statusCode);
+  if (statusCode >= 500) failSpan(span, typeof code === 'string' ? code : String(statusCode));
+  else if (!response.writableFinished) span.setAttribute('channel_transcripts.left', true);
   span.end();
 }
 
-/** The path of the route that answered, as it is declared; undefined when none did. */
+/** The path of the matched route as it is declared; undefined when no route matched. */
 function routeOf(request: Request): string | undefined {
   const route: unknown = request.route;
   const path = typeof route === 'object' && route !== null && 'path' in route ? route.path : undefined;

@@ -1,5 +1,6 @@
 import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
+import type { Span } from '@opentelemetry/api';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
 import { ServiceAtCapacityError } from '../domain/errors.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
@@ -7,7 +8,7 @@ import { errorBody, type ErrorBodyDto } from '../http/error-body.js';
 import { RequestContext, requestContext, requestIdFrom, setRequestContext } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
-import { activeTracer, type ServerSpan } from '../observability/tracing/tracer.js';
+import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { fieldsOf } from './message-reader.js';
 import type { MessageSlot, ReplyChannel } from './message-transport.js';
 
@@ -161,21 +162,20 @@ export class MessageCalls {
 
 /** Runs the call within a span whose parent is the span that the sender names. */
 function inSpanOf(call: MessageCall, response: Observable<unknown>): Observable<unknown> {
-  const tracer = activeTracer();
-  if (!tracer) return response;
   const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': TRANSCRIPTS_PATTERN };
   return new Observable((subscriber) =>
-    tracer.serve(`process ${TRANSCRIPTS_PATTERN}`, call.replyChannel.traceHeaders, attributes, (span) => {
-      call.log['traceId'] = tracer.traceId();
+    inServerSpan(`process ${TRANSCRIPTS_PATTERN}`, call.replyChannel.traceHeaders, attributes, (span) => {
+      const traceId = activeTraceId();
+      if (traceId !== undefined) call.log['traceId'] = traceId;
       void call.ended().then(() => endSpan(span, call));
       return response.subscribe(subscriber);
     }),
   );
 }
 
-function endSpan(span: ServerSpan, { log, isDisconnected }: MessageCall): void {
+function endSpan(span: Span, { log, isDisconnected }: MessageCall): void {
   const { code } = log;
-  if (typeof code === 'string') span.fail(code);
-  if (isDisconnected) span.setAttributes({ 'channel_transcripts.left': true });
+  if (typeof code === 'string') failSpan(span, code);
+  if (isDisconnected) span.setAttribute('channel_transcripts.left', true);
   span.end();
 }

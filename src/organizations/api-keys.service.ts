@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { inOrganizationTurn } from '../database/organization-turns.js';
+import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 import type { Plan } from '../domain/plan.js';
@@ -76,7 +76,7 @@ export class ApiKeysService {
     if (expiresInDays !== undefined) checkLifetimeDays(expiresInDays);
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
     const keyName = parseName(name);
-    return inOrganizationTurn(this.database, organizationId, () =>
+    return withOrganizationSlot(this.database, organizationId, () =>
       insertKey(this.database.manager, organizationId, keyName, lifetimeSeconds),
     );
   }
@@ -117,7 +117,7 @@ export class ApiKeysService {
       await manager.query(RETIRE, [keyId, graceHours, issued.apiKey.id]);
       return { ...issued, replaced: await findKey(manager, keyId) };
     };
-    return inOrganizationTurn(this.database, organizationId, () =>
+    return withOrganizationSlot(this.database, organizationId, () =>
       retryConflicts(() => this.database.transaction(rotating)),
     );
   }

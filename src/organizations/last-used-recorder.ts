@@ -1,9 +1,9 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Turns } from '../database/organization-turns.js';
+import { KeyedLimiter } from '../database/organization-limiter.js';
 
 /** Bounds the connections that wait for rows of locked keys. */
-const CONNECTIONS = { atOnce: 2, atOnceWhenSlow: 2, slowMs: 0 };
+const CONNECTIONS = { concurrencyMax: 2, concurrencyMaxWhenSlow: 2, slowMs: 0 };
 /** Above this, uses are dropped. The column is accurate to one minute at best. */
 const WAITING_MAX = 10_000;
 
@@ -12,7 +12,7 @@ const WAITING_MAX = 10_000;
 export class LastUsedRecorder implements OnApplicationShutdown {
   private readonly logger = new Logger(LastUsedRecorder.name);
   private readonly writing = new Map<string, Promise<void>>();
-  private readonly turns = new Turns(CONNECTIONS);
+  private readonly limiter = new KeyedLimiter(CONNECTIONS);
   private readonly closing = new AbortController();
 
   constructor(private readonly database: DataSource) {}
@@ -34,7 +34,7 @@ export class LastUsedRecorder implements OnApplicationShutdown {
 
   private async write(keyId: string): Promise<void> {
     try {
-      await this.turns.run('', this.closing.signal, () => this.database.query(WRITE, [keyId]));
+      await this.limiter.run('', this.closing.signal, () => this.database.query(WRITE, [keyId]));
     } catch (error) {
       this.logger.debug(`Failed to record the last use of key ${keyId}: ${String(error)}`);
     }

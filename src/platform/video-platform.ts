@@ -1,13 +1,13 @@
 import type { ChannelReference } from '../domain/channel-reference.js';
 import type { Channel, Upload, VideoOutcome } from '../domain/transcript.js';
 
-/** The caller on whose behalf the platform is read, and its deadline. */
+/** The call that reads the platform, with its deadline. */
 export interface ReadingContext {
-  /** Aborted when nobody waits for the result any more. */
+  /** Aborted when no caller waits for the result any more. */
   readonly signal: AbortSignal;
-  /** The latest deadline of all waiting callers, in milliseconds of `performance.now()`. Read it anew each time: it can move. */
+  /** The latest deadline of all waiting callers, in milliseconds of `performance.now()`. It can change, so read it each time. */
   readonly deadlineAtMs: number;
-  /** Identity of the call. Requests of different keys take turns, so that a small call does not queue behind a large one. */
+  /** Identity of the call. Requests of different keys alternate, so that a small call does not queue behind a large one. */
   readonly fairnessKey: object;
 }
 
@@ -18,11 +18,11 @@ export interface UploadsList {
 }
 
 /**
- * The port to the platform that has the channels; domain types only. The methods on channels throw
+ * The port to the platform that hosts the channels; it uses domain types only. The channel methods throw
  * `ChannelNotFoundError` or `UpstreamError`; when `context.signal` is aborted they reject with its reason.
  */
 export abstract class VideoPlatform {
-  /** Finds the channel ID that a reference leads to. Sends nothing for a reference that is an ID. */
+  /** Resolves a reference to a channel ID. Sends no request for a reference that is an ID. */
   abstract resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string>;
 
   /** Reads the channel's name and handle; throws `ChannelNotFoundError` for one that is terminated or does not exist. */
@@ -33,8 +33,8 @@ export abstract class VideoPlatform {
 
   /**
    * Reads one video's transcript: in the video's original language when `languages` is empty, else in each listed
-   * language that it has, in that order. Trouble of any kind is a failure in the outcome; it rejects only when
-   * `context.signal` is aborted, with its reason.
+   * language that it has, in that order. Any error is a failure in the outcome; it rejects only when `context.signal` is
+   * aborted, with its reason.
    */
   abstract readVideo(videoId: string, languages: readonly string[], context: ReadingContext): Promise<VideoOutcome>;
 }

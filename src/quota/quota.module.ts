@@ -1,10 +1,12 @@
 import { Module } from '@nestjs/common';
-import { QuotaEvents } from './quota-events.js';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { QuotaMetrics } from './quota-metrics.js';
 import { QuotaService } from './quota.service.js';
 import { UsageRetention } from './usage-retention.js';
 
 @Module({
-  providers: [QuotaEvents, QuotaService, UsageRetention],
-  exports: [QuotaEvents, QuotaService, UsageRetention],
+  imports: [MetricsRegistryModule],
+  providers: [QuotaMetrics, QuotaService, UsageRetention],
+  exports: [QuotaService, UsageRetention],
 })
 export class QuotaModule {}

@@ -3,13 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
-import { wasRolledBack } from '../database/database-unavailable.js';
-import { inOrganizationTurn } from '../database/organization-turns.js';
+import { wasRolledBack } from '../database/database-errors.js';
+import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 import type { QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { inSpan } from '../observability/tracing/tracer.js';
+import { QuotaMetrics } from './quota-metrics.js';
 import {
   CANCEL,
   RESERVE,
@@ -20,56 +21,53 @@ import {
   type SettleRow,
   type UsageRow,
   type VerifyRow,
-} from './ledger-queries.js';
-import { QuotaEvents } from './quota-events.js';
-import { retryDelayMs } from './retry-delay.js';
-import { mayHaveBeenCarriedOut } from './statement-outcome.js';
-import { UnknownReservationError } from './unknown-reservation-error.js';
+} from './quota-queries.js';
+import { mayHaveBeenExecuted, retryDelayMs, UnknownReservationError } from './settlement-retry.js';
 import type { Usage, Verification } from './usage.js';
 
 export interface ReservationRequest {
   organizationId: string;
   keyId: string;
-  /** What the caller calls the call; kept for people to find it by, and identifies nothing here. */
+  /** The caller's request id, stored for support; the reservation has an id of its own. */
   requestId: string;
   channelId: string;
   /** The most that the call can cost, in transcripts. */
   required: number;
-  /** How long the reservation holds, by the database's clock. */
+  /** How long the reservation is valid, by the database's clock. */
   leaseSeconds: number;
 }
 
-/** `quota` is how it stands after the decision: a granted reservation counts in `reserved`. */
+/** `quota` is the state after the decision: a granted reservation is included in `reserved`. */
 export type Reservation = { granted: true; id: string; quota: QuotaState } | { granted: false; quota: QuotaState };
 
-/** An attempt to end a reservation, for the log. */
+/** The reservation being settled, for the log. */
 interface Ending {
   reservationId: string;
   fetched: number;
 }
 
 /**
- * Reserves and settles quota. Both are one statement, a function in the database that locks the organization first, so
- * they are exact with any number of processes.
+ * Reserves and settles quota. Each operation is one statement: a database function that locks the organization first, so
+ * the quota is exact with any number of processes.
  */
 @Injectable()
 export class QuotaService implements OnApplicationShutdown {
   private readonly logger = new Logger(QuotaService.name);
   private readonly settling = new Set<Promise<boolean>>();
   private readonly closing = new AbortController();
-  /** The organization of each reservation that this process has made and not yet ended, for its turn. */
+  /** The organization of each open reservation of this process, for its place in the organization's queue. */
   private readonly organizationOf = new Map<string, string>();
 
   constructor(
     private readonly database: DataSource,
     private readonly environment: Environment,
-    private readonly events: QuotaEvents,
+    private readonly metrics: QuotaMetrics,
   ) {}
 
   /**
-   * Holds `required` transcripts of this month's quota, or refuses when they would pass the limit in force. A call that
-   * requires none is always granted. When it throws, nothing is held: a reservation of which nobody knows whether it was
-   * made is cancelled, also when it is made later.
+   * Reserves `required` transcripts of this month's quota, or refuses when they would exceed the limit in force. A call
+   * that requires none is always granted. When this throws, nothing stays reserved: a reservation with an unknown outcome
+   * is cancelled, even if the database creates it later.
    *
    * @throws UnknownOrganizationError, and the driver's errors when the database is unavailable
    */
@@ -86,34 +84,34 @@ export class QuotaService implements OnApplicationShutdown {
     const [row] = await queryWithDeadline<ReserveRow[]>(this.database, RESERVE, values, { organizationId, pending });
     if (!row) throw new UnknownOrganizationError(organizationId);
     const quota = quotaState(row);
-    this.events.count(row.reservation_id === null ? 'refused' : 'granted');
+    this.metrics.reservations.inc({ outcome: row.reservation_id === null ? 'refused' : 'granted' });
     if (row.reservation_id === null) return { granted: false, quota };
     this.organizationOf.set(id, organizationId);
     return { granted: true, id, quota };
   }
 
   /**
-   * Ends a reservation: charges `fetched`, releases the rest. Only the first settlement of a reservation counts. One that
-   * comes after the lease charges what still fits under the limit and forfeits the rest.
+   * Settles a reservation: charges `fetched` and releases the rest. Only the first settlement of a reservation counts.
+   * After the lease has expired, it charges what still fits under the limit and forfeits the rest.
    *
    * @throws UnknownReservationError, and the driver's errors when the database is unavailable
    */
   async settle(reservationId: string, fetched: number): Promise<void> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const values = [reservationId, fetched, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
-    // A reservation of another process has a turn of its own.
-    const turn = this.organizationOf.get(reservationId) ?? reservationId;
-    const [row] = await this.inTurn<SettleRow[]>(turn, SETTLE, values);
+    // The organization of another process's reservation is unknown here, so it is queued by itself.
+    const queue = this.organizationOf.get(reservationId) ?? reservationId;
+    const [row] = await this.queryWithLock<SettleRow[]>(queue, SETTLE, values);
     this.organizationOf.delete(reservationId);
     if (!row) throw new UnknownReservationError(reservationId);
     if (!row.first) return;
-    this.events.count('settled');
-    this.events.charge(row.charged_count);
+    this.metrics.settlements.inc({ outcome: 'settled' });
+    this.metrics.chargedTranscripts.inc(row.charged_count);
     if (row.forfeited_count === 0) return;
-    this.events.count('forfeited');
+    this.metrics.settlementsForfeited.inc();
     this.logger.warn({
       event: 'settlement_forfeited',
-      message: 'Settled after its lease, or fetched more than was reserved.',
+      message: 'The reservation was settled after its lease expired, or more was fetched than reserved.',
       reservationId,
       charged: row.charged_count,
       forfeited: row.forfeited_count,
@@ -121,9 +119,10 @@ export class QuotaService implements OnApplicationShutdown {
   }
 
   /**
-   * Settles, and tries again with growing pauses while the lease lives. Never rejects: false when it was given up.
+   * Settles a reservation, with retries until the lease ends. Never rejects.
    *
    * @param leaseEndsAtMs when to give up, in milliseconds of `performance.now()`
+   * @returns false when it gave up
    */
   settleWithRetry(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
     const settle = (): Promise<void> => this.settle(reservationId, fetched);
@@ -134,15 +133,15 @@ export class QuotaService implements OnApplicationShutdown {
     );
   }
 
-  /** What `reserve` would answer, for a call that has nothing to reserve. @throws UnknownOrganizationError */
+  /** The state of the quota, for a call that reserves nothing. @throws UnknownOrganizationError */
   async state(organizationId: string): Promise<QuotaState> {
     return quotaState(await this.usageRow(organizationId, false));
   }
 
   /**
-   * This month's figures, all of one moment.
+   * This month's usage, read in one statement.
    *
-   * @param options.deleted whether to answer for an organization that was deleted too
+   * @param options.deleted whether to include deleted organizations
    * @throws UnknownOrganizationError
    */
   async usage(organizationId: string, { deleted = false } = {}): Promise<Usage> {
@@ -160,7 +159,7 @@ export class QuotaService implements OnApplicationShutdown {
     };
   }
 
-  /** Recomputes `used` of every stored month from the settled calls, also of an organization that was deleted. */
+  /** Recomputes `used` of every stored month from the settled calls; includes deleted organizations. */
   async verify(organizationId: string): Promise<Verification> {
     const rows = await this.database.query<VerifyRow[]>(VERIFY, [organizationId]);
     return {
@@ -175,7 +174,7 @@ export class QuotaService implements OnApplicationShutdown {
     };
   }
 
-  /** Settlements that wait for the database get one last try each, before the database is closed. */
+  /** Pending settlements are attempted once more before the database closes. */
   async onApplicationShutdown(): Promise<void> {
     this.closing.abort();
     await Promise.all(this.settling);
@@ -190,16 +189,17 @@ export class QuotaService implements OnApplicationShutdown {
   }
 
   /** Runs a statement that takes the organization's lock. */
-  private inTurn<Rows>(organizationId: string, statement: string, values: readonly unknown[]): Promise<Rows> {
-    return inOrganizationTurn(this.database, organizationId, () =>
+  private queryWithLock<Rows>(organizationId: string, statement: string, values: readonly unknown[]): Promise<Rows> {
+    return withOrganizationSlot(this.database, organizationId, () =>
       retryConflicts(() => this.database.query<Rows>(statement, [...values])),
     );
   }
 
   /**
-   * Ends a reservation whose answer came too late or not at all. Its call was refused, so it must not wait for its lease.
+   * Cancels a reservation whose result arrived too late or never: its call was refused, so the quota is released before
+   * the lease ends.
    *
-   * @param names the reservation, its organization, key, request and channel
+   * @param names the ids of the reservation, its organization, key, request and channel
    */
   private async cancelUnlessRefused(
     names: readonly string[],
@@ -213,11 +213,11 @@ export class QuotaService implements OnApplicationShutdown {
     } catch (error) {
       if (wasRolledBack(error)) return true;
     }
-    const cancel = async (): Promise<void> => void (await this.inTurn(organizationId, CANCEL, names));
+    const cancel = async (): Promise<void> => void (await this.queryWithLock(organizationId, CANCEL, names));
     return this.settleUntil({ reservationId, fetched: 0 }, cancel, leaseEndsAtMs);
   }
 
-  /** Makes shutdown wait for it. */
+  /** Tracks a settlement, so that shutdown waits for it. */
   private untilSettled(work: Promise<boolean>): Promise<boolean> {
     const settling = work.finally(() => this.settling.delete(settling));
     this.settling.add(settling);
@@ -232,23 +232,23 @@ export class QuotaService implements OnApplicationShutdown {
         await inSpan('quota.settle', { 'quota.fetched': ending.fetched, 'quota.attempt': attempt }, settle);
         return true;
       } catch (error) {
-        maybeCharged ||= ending.fetched > 0 && mayHaveBeenCarriedOut(error);
+        maybeCharged ||= ending.fetched > 0 && mayHaveBeenExecuted(error);
         const remainingMs = leaseEndsAtMs - performance.now();
         const giveUp = last || remainingMs <= 0 || error instanceof UnknownReservationError;
         const facts = { ...ending, attempt, cause: String(error) };
         if (giveUp) {
-          this.events.count('given_up');
+          this.metrics.settlements.inc({ outcome: 'given_up' });
           this.logger.error({
             event: 'settlement_given_up',
             message: maybeCharged
-              ? 'The database did not answer in time. It may still charge the customer: see the row of the reservation.'
-              : 'The customer is not charged for what was fetched.',
+              ? 'The database did not respond in time and may still charge the customer. Check the row of the reservation.'
+              : 'The fetched transcripts are not charged to the customer.',
             ...facts,
             charged: maybeCharged ? 'unknown' : 'no',
           });
           return false;
         }
-        this.events.count('retried');
+        this.metrics.settlementRetries.inc();
         const delayMs = Math.min(retryDelayMs(attempt), Math.ceil(remainingMs));
         this.logger.warn({ event: 'settlement_retried', ...facts, delayMs });
         await sleep(delayMs, undefined, { signal: this.closing.signal }).catch(() => undefined);

@@ -3,25 +3,25 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { retryConflicts } from '../database/retry-conflicts.js';
 
-/** What a pruning removed. */
+/** What `prune` removed. */
 export interface Pruned {
-  /** Whole months that are kept beside the current one. */
+  /** Whole months that are retained in addition to the current one. */
   retentionMonths: number;
-  /** The oldest month that is kept, `2024-11`. */
+  /** The oldest retained month, `2024-11`. */
   keptFrom: string;
-  /** Months of an organization, each with its count and its calls. */
+  /** Removed monthly counts, one per organization and month. */
   periods: number;
-  /** Rows of calls. */
+  /** Removed rows of calls. */
   calls: number;
 }
 
-/** Few enough that a batch is done long before the statement timeout, and holds nobody up. */
+/** Small enough to finish well within the statement timeout and to block no other statement for long. */
 const BATCH_CALLS = 1_000;
 
-const KEPT_FROM = `
+const RETAINED_FROM = `
   SELECT to_char(quota_period(quota_now()) - make_interval(months => $1), 'YYYY-MM-DD') AS kept_from`;
 
-// By organization, so that the indexes lead to the first old row of each, however many there are.
+// Per organization, so that an index finds the oldest row of each without a scan.
 const NEXT_MONTH = `
   SELECT min(old.period_start)::text AS month
     FROM organizations organization CROSS JOIN LATERAL (
@@ -42,7 +42,7 @@ const ORGANIZATIONS_OF_MONTH = `
 
 const PRUNE_BATCH = 'SELECT * FROM quota_prune_batch($1, $2::date, $3)';
 
-/** Removes the usage that is older than the retention. */
+/** Removes usage that is older than the retention period. */
 @Injectable()
 export class UsageRetention {
   constructor(
@@ -51,13 +51,13 @@ export class UsageRetention {
   ) {}
 
   /**
-   * Removes the months before the retention, in batches that need no lock of the organization. What remains adds up at any
-   * moment, also when this is cut off in the middle.
+   * Removes the months before the retention period, in batches that do not lock the organization. The remaining rows are
+   * consistent at any moment, also after an interruption.
    */
   async prune(): Promise<Pruned> {
     const retentionMonths = this.environment.USAGE_RETENTION_MONTHS;
-    const [row] = await this.query<{ kept_from: string }>(KEPT_FROM, [retentionMonths]);
-    if (!row) throw new Error('The database did not answer with its time.');
+    const [row] = await this.query<{ kept_from: string }>(RETAINED_FROM, [retentionMonths]);
+    if (!row) throw new Error('The database returned no time.');
     const pruned = { retentionMonths, keptFrom: row.kept_from.slice(0, 7), periods: 0, calls: 0 };
     let month = await this.nextMonth('-infinity', row.kept_from);
     while (month !== null) {

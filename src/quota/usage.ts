@@ -9,16 +9,16 @@ export interface Usage {
   period: { start: string; end: string };
   limit: number;
   used: number;
-  /** Held by calls that are still running. */
+  /** Reserved by running calls. */
   reserved: number;
   remaining: number;
-  /** ISO 8601; only of an organization that was deleted. */
+  /** ISO 8601; only set for a deleted organization. */
   deletedAt?: string;
 }
 
-/** The count of each month beside the sum of its settled calls. */
+/** The stored count of each month compared with the sum of its settled calls. */
 export interface Verification {
-  /** Whether they agree in every month. */
+  /** Whether both agree in every month. */
   exact: boolean;
   periods: VerifiedPeriod[];
 }
@@ -28,7 +28,7 @@ export interface VerifiedPeriod {
   period: string;
   used: number;
   recomputed: number;
-  /** Fetched, but settled too late to be charged. */
+  /** Transcripts that were fetched but settled too late to be charged. */
   forfeited: number;
   settledCalls: number;
 }

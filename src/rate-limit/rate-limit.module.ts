@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { CallsInFlight, CallsInFlightGuard } from './calls-in-flight.js';
 import { RateCounter } from './rate-counter.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
@@ -6,5 +7,5 @@ import { RejectionCounts } from './rejection-counts.js';
 
 const providers = [RateLimitGuard, RateCounter, CallsInFlightGuard, CallsInFlight, RejectionCounts];
 
-@Module({ providers, exports: providers })
+@Module({ imports: [MetricsRegistryModule], providers, exports: providers })
 export class RateLimitModule {}

@@ -1,32 +1,42 @@
 import { Injectable } from '@nestjs/common';
+import { Counter, Registry } from 'prom-client';
 
-/** Why a request did not get past the gates. */
-export const REJECTION_REASONS = [
-  /** No API key came. */
-  'no_key',
-  /** One came and is not valid. */
-  'invalid_key',
-  /** An address that keeps failing to authenticate was held back. */
-  'failing_address',
-  /** A key called too often in a minute. */
-  'key_per_minute',
-  /** A key had too many calls in flight. */
-  'key_in_flight',
-  /** The process had too many calls in flight. */
-  'process_in_flight',
-] as const;
-export type RejectionReason = (typeof REJECTION_REASONS)[number];
+/** Requests without a valid API key: none was sent, or it is malformed, unknown, revoked or expired. */
+const AUTHENTICATION_FAILURES = ['no_key', 'invalid_key'] as const;
 
-/** Counts refusals at the gates in this process, for metrics. */
+/** Limits that refuse requests: by key, by process, and by address after failed authentications. */
+const LIMITS = ['key_per_minute', 'key_in_flight', 'process_in_flight', 'failing_address'] as const;
+
+export type RejectionReason = (typeof AUTHENTICATION_FAILURES)[number] | (typeof LIMITS)[number];
+
+/** Metrics of the requests that authentication and the limits refuse. */
 @Injectable()
 export class RejectionCounts {
-  private readonly counts = new Map<RejectionReason, number>(REJECTION_REASONS.map((event) => [event, 0]));
+  private readonly failedAuthentications: Counter<'reason'>;
+  private readonly limitRefusals: Counter<'reason'>;
 
-  count(event: RejectionReason): void {
-    this.counts.set(event, this.of(event) + 1);
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.failedAuthentications = new Counter({
+      name: 'ct_failed_authentications_total',
+      help: 'Requests without a valid API key.',
+      labelNames: ['reason'],
+      registers,
+    });
+    this.limitRefusals = new Counter({
+      name: 'ct_limit_refusals_total',
+      help: 'Requests refused by a limit: 429, or 503 at the capacity of the process.',
+      labelNames: ['reason'],
+      registers,
+    });
+    // A series that starts with its first increment hides that increment from rate().
+    for (const reason of AUTHENTICATION_FAILURES) this.failedAuthentications.inc({ reason }, 0);
+    for (const reason of LIMITS) this.limitRefusals.inc({ reason }, 0);
   }
 
-  of(event: RejectionReason): number {
-    return this.counts.get(event) ?? 0;
+  /** Counts one refused request. */
+  count(reason: RejectionReason): void {
+    if (reason === 'no_key' || reason === 'invalid_key') this.failedAuthentications.inc({ reason });
+    else this.limitRefusals.inc({ reason });
   }
 }

@@ -1,47 +1,71 @@
 import { Injectable } from '@nestjs/common';
-import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
+import { Counter, Registry } from 'prom-client';
+import { VIDEO_FAILURE_CODES } from '../domain/transcript.js';
 import type { Entry } from './transcript-events.js';
 
-/** How an entry of an answer ended: with a transcript that was there or was fetched for the call, or why without. */
-export type EntryOutcome = 'cached' | 'fetched' | VideoFailureCode;
+type CachedKind = 'transcript' | 'channel_id' | 'channel' | 'uploads';
 
-/** What is remembered, by what it is about. */
-export const CACHED_KINDS = ['transcript', 'channel_id', 'channel', 'uploads'] as const;
-export type CachedKind = (typeof CACHED_KINDS)[number];
-
-/** How often one kind of entry was looked for in the cache. */
+/** Counts the cache lookups of one kind of entry. */
 export class CacheLookups {
-  hits = 0;
-  misses = 0;
-  /** Entries that were there and could not be read; each is a miss too. */
-  unreadable = 0;
+  constructor(
+    private readonly kind: CachedKind,
+    private readonly lookups: Counter<'kind' | 'result'>,
+    private readonly unreadableEntries: Counter<'kind'>,
+  ) {
+    lookups.inc({ kind, result: 'hit' }, 0);
+    lookups.inc({ kind, result: 'miss' }, 0);
+    unreadableEntries.inc({ kind }, 0);
+  }
 
   count(found: boolean): void {
-    if (found) this.hits += 1;
-    else this.misses += 1;
+    this.lookups.inc({ kind: this.kind, result: found ? 'hit' : 'miss' });
+  }
+
+  /** Counts an entry that exists and cannot be read; its lookup counts as a miss too. */
+  unreadable(): void {
+    this.unreadableEntries.inc({ kind: this.kind });
   }
 }
 
-/** Counts entries by how they ended and lookups in the cache, for metrics. */
+/** Metrics of the entries in responses and of the cache lookups for them. */
 @Injectable()
 export class TranscriptMetrics {
-  readonly cache: Readonly<Record<CachedKind, CacheLookups>> = {
-    transcript: new CacheLookups(),
-    channel_id: new CacheLookups(),
-    channel: new CacheLookups(),
-    uploads: new CacheLookups(),
-  };
-  private readonly counts = new Map<EntryOutcome, number>(
-    (['cached', 'fetched', ...VIDEO_FAILURE_CODES] as const).map((outcome) => [outcome, 0]),
-  );
+  readonly cache: Readonly<Record<CachedKind, CacheLookups>>;
+  private readonly entries: Counter<'outcome'>;
 
-  /** An entry that is about to be written. */
-  entry(entry: Entry): void {
-    const outcome = entry.ok ? (entry.cached ? 'cached' : 'fetched') : entry.error.code;
-    this.counts.set(outcome, (this.counts.get(outcome) ?? 0) + 1);
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.entries = new Counter({
+      name: 'ct_entries_total',
+      help: 'Entries of responses: cached, fetched, or the code of their failure.',
+      labelNames: ['outcome'],
+      registers,
+    });
+    // A series that starts with its first increment hides that increment from rate().
+    for (const outcome of ['cached', 'fetched', ...VIDEO_FAILURE_CODES]) this.entries.inc({ outcome }, 0);
+    const lookups = new Counter({
+      name: 'ct_cache_lookups_total',
+      help: 'Cache lookups for calls, by the kind of entry.',
+      labelNames: ['kind', 'result'],
+      registers,
+    });
+    const unreadable = new Counter({
+      name: 'ct_cache_unreadable_entries_total',
+      help: 'Cache entries that could not be read and counted as missing.',
+      labelNames: ['kind'],
+      registers,
+    });
+    const of = (kind: CachedKind): CacheLookups => new CacheLookups(kind, lookups, unreadable);
+    this.cache = {
+      transcript: of('transcript'),
+      channel_id: of('channel_id'),
+      channel: of('channel'),
+      uploads: of('uploads'),
+    };
   }
 
-  entries(): Iterable<[EntryOutcome, number]> {
-    return this.counts.entries();
+  /** Counts an entry that is about to be written. */
+  entry(entry: Entry): void {
+    this.entries.inc({ outcome: entry.ok ? (entry.cached ? 'cached' : 'fetched') : entry.error.code });
   }
 }

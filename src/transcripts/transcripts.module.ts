@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { ChannelUploads } from './channel-uploads.js';
@@ -12,7 +13,7 @@ import { TranscriptsService } from './transcripts.service.js';
 
 /** Requires a `VideoPlatform`, which the application provides. */
 @Module({
-  imports: [QuotaModule],
+  imports: [MetricsRegistryModule, QuotaModule],
   providers: [
     ChannelUploads,
     QuotaReservations,

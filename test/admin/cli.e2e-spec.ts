@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { type CliResult, runCli } from './run-cli.js';
+import { type CliResult, CliSession, runCli } from './run-cli.js';
 
 // Processes are started, on machines that do other work too.
 jest.setTimeout(60_000);
@@ -8,12 +8,17 @@ jest.setTimeout(60_000);
 const KEY = /ctk_[0-9A-Za-z]{49}/;
 
 let database: QuotaDatabase;
+let session: CliSession;
 beforeAll(async () => {
+  session = new CliSession();
   database = await QuotaDatabase.open();
 });
-afterAll(() => database.close());
+afterAll(async () => {
+  session.close();
+  await database.close();
+});
 
-const cli = (...args: string[]): Promise<CliResult> => runCli(args, { DATABASE_URL: database.url });
+const cli = (...args: string[]): Promise<CliResult> => session.run(args, { DATABASE_URL: database.url });
 
 /** The one JSON document of a command that succeeds and says nothing else. */
 async function json(...args: string[]): Promise<Record<string, unknown>> {
@@ -127,6 +132,20 @@ describe('the admin commands', () => {
     expect((await cli('usage', 'prune')).output).toMatch(
       /^Removed 0 months with 0 calls\. The oldest remaining month is \d{4}-\d\d\.\n$/,
     );
+  });
+
+  it('work as processes of their own', async () => {
+    const name = 'Separate';
+    expect(await runCli(['org', 'create', '--name', name, '--plan', 'pro'], { DATABASE_URL: database.url })).toEqual({
+      code: 0,
+      output: expect.stringContaining(name),
+      errorOutput: '',
+    });
+    expect(await runCli(['org', 'create', '--name', name, '--plan', 'x'], { DATABASE_URL: database.url })).toEqual({
+      code: 1,
+      output: '',
+      errorOutput: expect.stringMatching(/^error: [^\n]+\n$/),
+    });
   });
 
   it('log to standard error only', async () => {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -9,7 +9,7 @@ export interface CliResult {
   errorOutput: string;
 }
 
-/** Runs the built admin command in a process of its own, with no other variables than the given. */
+/** Runs the built admin command in its own process, with no other variables than the given. */
 export async function runCli(args: readonly string[], variables: Record<string, string>): Promise<CliResult> {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../dist/cli.js'), ...args], {
     env: { PATH: process.env['PATH'], ...variables },
@@ -18,4 +18,25 @@ export async function runCli(args: readonly string[], variables: Record<string, 
   const closed: Promise<unknown[]> = once(child, 'close');
   const [output, errorOutput, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
   return { code, output, errorOutput };
+}
+
+/**
+ * One process that runs admin commands of the build one after another. For tests of what the commands do: a process for
+ * each command takes a second of CPU.
+ */
+export class CliSession {
+  private readonly child: ChildProcess = fork(join(import.meta.dirname, 'programs/cli-session.mjs'), { execArgv: [] });
+
+  async run(args: readonly string[], variables: Record<string, string>): Promise<CliResult> {
+    this.child.send({ args, variables: { PATH: process.env['PATH'], ...variables } });
+    const ended = once(this.child, 'exit').then((): never => {
+      throw new Error(`The session ended during: ${args.join(' ')}`);
+    });
+    const [result] = (await Promise.race([once(this.child, 'message'), ended])) as [CliResult];
+    return result;
+  }
+
+  close(): void {
+    this.child.kill();
+  }
 }

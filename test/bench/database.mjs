@@ -1,11 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { median } from './figures.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
 /*
- * How many calls a second PostgreSQL reserves and settles for: by many organizations, and by one, whose row every call
- * locks. Two statements a call, as the service sends them. BENCH_DATABASE_URL names a server other than the embedded one.
+ * Measures how many calls per second PostgreSQL can reserve and settle: for many organizations, and for a single one,
+ * whose row every call locks. Each call sends the two statements that the service sends. Set BENCH_DATABASE_URL to use a
+ * server other than the embedded one.
  */
 const HELP = `Usage: npm run build && node test/bench/database.mjs [--seconds N] [--runs N]\n`;
 const ORGANIZATIONS = 500;
@@ -35,14 +37,14 @@ async function load(url, { organizations, connections }, customers, seconds) {
   const work = async (client, index) => {
     for (let call = index; performance.now() < until; call += connections) {
       const { organizationId, keyId } = customers[call % organizations];
-      const begunAt = performance.now();
-      const reserved = await client.query('SELECT * FROM quota_reserve($1, $2, $3, $4, $5, $6, $7, $8)', [
-        ...[organizationId, keyId, 'request', 'UC', VIDEOS, LEASE_SECONDS, NO_LIMIT, NO_LIMIT],
+      const startedAtMs = performance.now();
+      const id = randomUUID();
+      const reserved = await client.query('SELECT * FROM quota_reserve_as($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+        ...[id, organizationId, keyId, 'request', 'UC', VIDEOS, LEASE_SECONDS, NO_LIMIT, NO_LIMIT],
       ]);
-      const id = reserved.rows[0].reservation_id;
-      if (id === null) throw new Error('The reservation was refused');
+      if (reserved.rows[0].reservation_id !== id) throw new Error('The reservation was refused.');
       await client.query('SELECT * FROM quota_settle($1, $2, $3, $4)', [id, VIDEOS, NO_LIMIT, NO_LIMIT]);
-      latencies.push(performance.now() - begunAt);
+      latencies.push(performance.now() - startedAtMs);
     }
   };
   try {
@@ -84,16 +86,20 @@ async function main() {
   const folder = await makeFolder();
   const database = await openDatabase(folder.path);
   try {
-    // Brings the schema up to date too.
+    // This also migrates the schema.
     await makeKey(database.url);
     const customers = await makeCustomers(database.url);
-    process.stdout.write('organizations  connections  calls/s  ms a call (medians of the runs)\n');
-    for (const each of LOADS) {
-      const found = [];
-      for (let run = 0; run < runs; run += 1) found.push(await load(database.url, each, customers, seconds));
-      const [perSecond, ms] = [median(found.map((one) => one.perSecond)), median(found.map((one) => one.medianMs))];
+    process.stdout.write('organizations  connections  calls/s  ms per call (medians of the runs)\n');
+    for (const scenario of LOADS) {
+      const measurements = [];
+      for (let count = 0; count < runs; count += 1)
+        measurements.push(await load(database.url, scenario, customers, seconds));
+      const [perSecond, ms] = [
+        median(measurements.map((run) => run.perSecond)),
+        median(measurements.map((run) => run.medianMs)),
+      ];
       process.stdout.write(
-        `${String(each.organizations).padStart(13)}  ${String(each.connections).padStart(11)}  ${perSecond.toFixed(0).padStart(7)}  ${ms.toFixed(1).padStart(9)}\n`,
+        `${String(scenario.organizations).padStart(13)}  ${String(scenario.connections).padStart(11)}  ${perSecond.toFixed(0).padStart(7)}  ${ms.toFixed(1).padStart(9)}\n`,
       );
     }
   } finally {

@@ -1,5 +1,4 @@
-import { cacheSecret } from '../../src/cache/cache-secret.js';
-import { ValueSigner } from '../../src/cache/value-signer.js';
+import { cacheSecret, ValueSigner } from '../../src/cache/cache-signatures.js';
 import { Environment } from '../../src/config/environment.js';
 import type { RedisServer } from './redis-server.js';
 

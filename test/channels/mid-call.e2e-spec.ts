@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
-import { QuotaEvents } from '../../src/quota/quota-events.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
+import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -116,7 +116,8 @@ describe('in the middle of a call', () => {
 
   it('a lease that ends gives its room away; the late settlement charges what still fits', async () => {
     const organization = await service.organization({ monthlyLimit: 6 });
-    const before = service.app.get(QuotaEvents).snapshot().forfeited;
+    const forfeited = async () => sumOf(await scrape(service), 'ct_quota_settlements_forfeited_total');
+    const before = await forfeited();
     await whileCalling(organization, async () => {
       await setClock("clock_timestamp() + interval '61 seconds'");
       expect((await service.get('/usage', organization.key)).body).toMatchObject({ used: 0, reserved: 0 });
@@ -133,7 +134,7 @@ describe('in the middle of a call', () => {
       await quota.settle(reserved.id, 4);
     });
     expect(await quota.verify(organization.id)).toMatchObject({ exact: true, periods: [{ used: 6, forfeited: 2 }] });
-    expect(service.app.get(QuotaEvents).snapshot().forfeited).toBe(before + 1);
+    expect(await forfeited()).toBe(before + 1);
     await until(() => service.logs.some((line) => line.includes('"settlement_forfeited"')));
   });
 });

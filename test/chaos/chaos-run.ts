@@ -1,54 +1,54 @@
 import type { Database } from './harness/database.js';
 
-/** Something that is promised, and what was seen of it. */
-export interface Promised {
-  what: string;
-  /** What was seen, with its unit, and what it was held against. */
-  seen: string;
-  held: boolean;
+/** A guarantee that was checked, and the result. */
+export interface Check {
+  name: string;
+  /** The observed value with its unit, and the value it was compared with. */
+  observed: string;
+  passed: boolean;
 }
 
-/** What a part did and found. */
+/** The results of one part of the chaos tests. */
 export interface PartReport {
   title: string;
-  /** What was done, in a sentence or two. */
+  /** What the part does, in a sentence or two. */
   text: string;
   columns: readonly string[];
   rows: readonly (readonly (string | number)[])[];
-  promised: readonly Promised[];
+  checks: readonly Check[];
 }
 
-/** What every part is given. */
+/** The parameters of every part. */
 export interface ChaosRun {
-  /** Less of everything, for a check of every change: a minute in all, instead of twenty. */
+  /** A reduced run for every change: about a minute in total, instead of twenty. */
   short: boolean;
-  /** Of all that is drawn by chance, so that a run can be repeated. */
+  /** Seed of all random choices, so that a run can be repeated. */
   seed: number;
-  /** For files; it is removed at the end. */
+  /** A directory for files, removed at the end. */
   folder: string;
-  /** A PostgreSQL that parts share; a part that breaks one starts its own by `startDatabase`. */
+  /** A PostgreSQL shared by the parts; a part that injects faults into one starts its own with `startDatabase`. */
   database: Database;
-  /** Tells how far the part is. */
+  /** Logs progress. */
   say: (line: string) => void;
 }
 
 export type Part = (chaosRun: ChaosRun) => Promise<PartReport>;
 
-/** A promise that holds when nothing was found against it; the first findings are told. */
-export function nothing(what: string, found: readonly string[]): Promised {
+/** A check that passes when there are no findings; the first findings are reported. */
+export function nothing(name: string, found: readonly string[]): Check {
   const shown = found.slice(0, 3).join('; ');
-  return { what, seen: found.length === 0 ? '0' : `${found.length}: ${shown}`, held: found.length === 0 };
+  return { name, observed: found.length === 0 ? '0' : `${found.length}: ${shown}`, passed: found.length === 0 };
 }
 
-/** A promise that a figure stays within a bound. */
-export function atMost(what: string, value: number, bound: number, unit: string): Promised {
-  return { what, seen: `${round(value)} ${unit}, at most ${round(bound)}`, held: value <= bound };
+/** A check that a value is at most `bound`. */
+export function atMost(name: string, value: number, bound: number, unit: string): Check {
+  return { name, observed: `${round(value)} ${unit}, at most ${round(bound)}`, passed: value <= bound };
 }
 
-/** A promise that two figures are the same. */
-export function equal(what: string, seen: unknown, expected: unknown): Promised {
-  const [one, other] = [JSON.stringify(seen), JSON.stringify(expected)];
-  return { what, seen: one === other ? String(one) : `${one} instead of ${other}`, held: one === other };
+/** A check that two values are equal. */
+export function equal(name: string, observed: unknown, expected: unknown): Check {
+  const [one, other] = [JSON.stringify(observed), JSON.stringify(expected)];
+  return { name, observed: one === other ? String(one) : `${one} instead of ${other}`, passed: one === other };
 }
 
 export function round(value: number): string {

@@ -29,12 +29,12 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 
 const MINUTES_MAX = 20;
-const HELP = `Breaks the service on purpose, on this machine alone, and tells what it did with that.
+const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
 Usage: npm run chaos -- [options]
 
   --only PART,…  any of ${Object.keys(PARTS).join(', ')}
-  --short        less of everything: whether all of it still holds, in a minute or two
-  --seed N       of all that is drawn by chance; told at the beginning
+  --short        a reduced run that takes a minute or two
+  --seed N       seed of all random choices; printed at the start
   --write        writes the figures into docs/reliability.md
 `;
 
@@ -66,9 +66,9 @@ function readOptions(): Options {
     }
     const parts = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS);
     const unknown = parts.find((part) => !Object.hasOwn(PARTS, part));
-    if (unknown !== undefined) refuse(`there is no part ${JSON.stringify(unknown)}`);
+    if (unknown !== undefined) refuse(`unknown part ${JSON.stringify(unknown)}`);
     const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
-    if (!Number.isSafeInteger(seed) || seed < 0) refuse('--seed takes a whole number');
+    if (!Number.isSafeInteger(seed) || seed < 0) refuse('--seed must be a whole number');
     return { parts, short: values.short, seed, write: values.write };
   } catch (error) {
     return refuse(error instanceof Error ? error.message : String(error));
@@ -84,7 +84,7 @@ async function main(): Promise<number> {
   };
   say(`seed ${seed}`);
   setTimeout(() => {
-    process.stderr.write(`chaos: not done after ${MINUTES_MAX} minutes, given up\n`);
+    process.stderr.write(`chaos: aborted after ${MINUTES_MAX} minutes\n`);
     process.exit(1);
   }, MINUTES_MAX * 60_000).unref();
   const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-chaos-'));
@@ -106,14 +106,14 @@ async function main(): Promise<number> {
   } finally {
     await database.stop();
   }
-  const promised = reports.flatMap((report) => report.promised);
-  const broken = promised.filter(({ held }) => !held).length;
+  const checks = reports.flatMap((report) => report.checks);
+  const failed = checks.filter(({ passed }) => !passed).length;
   if (write) {
     const minutes = ((performance.now() - startedAtMs) / 60_000).toFixed(0);
     await writeReports(reports, `Node ${process.versions.node}, seed ${seed}, ${minutes} minutes.`);
   }
-  process.stdout.write(`\n${promised.length - broken} passed, ${broken} failed\n`);
-  return broken === 0 ? 0 : 1;
+  process.stdout.write(`\n${checks.length - failed} passed, ${failed} failed\n`);
+  return failed === 0 ? 0 : 1;
 }
 
 main().then(

@@ -6,11 +6,11 @@ import type { PartReport } from './chaos-run.js';
 const BEGIN = '<!-- What follows is written by `npm run chaos`. -->';
 const END = '<!-- What comes before is written by `npm run chaos`. -->';
 
-/** A part as a table for a terminal. */
-export function printed({ title, columns, rows, promised }: PartReport): string {
-  const seen = table([columns, ...rows].filter((row) => row.length > 0));
-  const held = table(promised.map((one) => [one.held ? 'kept' : 'BROKEN', one.what, one.seen]));
-  return [`\n== ${title} ==`, seen, held].filter(Boolean).join('\n\n');
+/** Formats a part's report as tables for a terminal. */
+export function printed({ title, columns, rows, checks }: PartReport): string {
+  const results = table([columns, ...rows].filter((row) => row.length > 0));
+  const outcomes = table(checks.map(({ name, observed, passed }) => [passed ? 'passed' : 'FAILED', name, observed]));
+  return [`\n== ${title} ==`, results, outcomes].filter(Boolean).join('\n\n');
 }
 
 function table(rows: readonly (readonly (string | number)[])[]): string {
@@ -27,7 +27,7 @@ function table(rows: readonly (readonly (string | number)[])[]): string {
     .join('\n');
 }
 
-/** Puts the reports into docs/reliability.md, between their marks; the rest of the page is written by hand. */
+/** Writes the reports between the two markers of docs/reliability.md. */
 export async function writeReports(reports: readonly PartReport[], facts: string): Promise<void> {
   const file = join(PROJECT, 'docs/reliability.md');
   const page = await readFile(file, 'utf8');
@@ -37,11 +37,11 @@ export async function writeReports(reports: readonly PartReport[], facts: string
   await writeFile(file, `${before.trimEnd()}\n\n${BEGIN}\n\n${body}\n\n${END}${after}`);
 }
 
-function section({ title, text, columns, rows, promised }: PartReport): string {
+function section({ title, text, columns, rows, checks }: PartReport): string {
   const tables = [
     markdown(
-      ['promise', 'seen', ''],
-      promised.map((one) => [one.what, one.seen, one.held ? 'kept' : '**broken**']),
+      ['check', 'observed', ''],
+      checks.map(({ name, observed, passed }) => [name, observed, passed ? 'passed' : '**failed**']),
     ),
     ...(rows.length > 0 ? [markdown(columns, rows)] : []),
   ];

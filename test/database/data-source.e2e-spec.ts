@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
-import { isDatabaseUnreachable } from '../../src/database/database-unavailable.js';
+import { isConnectionFailure } from '../../src/database/database-errors.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
 import { severableLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
@@ -76,7 +76,7 @@ describe('the database of a process', () => {
       await manager.query(`SET LOCAL statement_timeout = '20ms'`);
       return manager.query('SELECT pg_sleep(5)').catch((error: unknown) => error);
     });
-    expect(isDatabaseUnreachable(failure)).toBe(true);
+    expect(isConnectionFailure(failure)).toBe(true);
   });
 
   it('a process whose connections were cut works again once it has noticed', async () => {
@@ -89,9 +89,7 @@ describe('the database of a process', () => {
     // Each of the three can fail one query, which a caller is told as the database being away.
     const responses: unknown[] = [];
     for (let count = 0; count < 4; count++) {
-      responses.push(
-        await dataSource.query('SELECT 1 AS alive').catch((error: unknown) => isDatabaseUnreachable(error)),
-      );
+      responses.push(await dataSource.query('SELECT 1 AS alive').catch((error: unknown) => isConnectionFailure(error)));
     }
     expect(responses.at(-1)).toEqual([{ alive: 1 }]);
     expect(responses).not.toContain(false);
@@ -110,7 +108,7 @@ describe('the database of a process', () => {
         await manager.query('SELECT 1');
       })
       .catch((error: unknown) => error);
-    expect(isDatabaseUnreachable(failure)).toBe(true);
+    expect(isConnectionFailure(failure)).toBe(true);
   });
 
   it('connections that went silent are given up and replaced', async () => {
@@ -122,7 +120,7 @@ describe('the database of a process', () => {
       const failures = await Promise.all(
         [1, 2, 3].map(() => dataSource.query('SELECT 1').catch((error: unknown) => error)),
       );
-      expect(failures.map(isDatabaseUnreachable)).toEqual([true, true, true]);
+      expect(failures.map(isConnectionFailure)).toEqual([true, true, true]);
       expect(await dataSource.query('SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
     } finally {
       await link.close();
@@ -133,7 +131,7 @@ describe('the database of a process', () => {
     const project = join(import.meta.dirname, '../..');
     const copy = await mkdtemp(join(tmpdir(), 'without-embedded-'));
     try {
-      for (const name of ['package.json', 'dist/config', 'dist/database', 'dist/domain', 'dist/observability']) {
+      for (const name of ['package.json', 'dist']) {
         await cp(join(project, name), join(copy, name), { recursive: true });
       }
       await symlink(join(project, 'node_modules'), join(copy, 'node_modules'));

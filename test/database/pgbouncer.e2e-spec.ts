@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
-import { isDatabaseUnreachable } from '../../src/database/database-unavailable.js';
+import { isConnectionFailure } from '../../src/database/database-errors.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { startService, type TestService } from '../service.js';
@@ -105,7 +105,7 @@ describeWith(`a database behind PgBouncer in transaction pooling${suffix}`, () =
     // For connections that begin from now on; and for the one that is there, as a demotion does it.
     await runQuery(bouncer.url(database.url), 'SET default_transaction_read_only = on');
     const failure: unknown = await dataSource.query('INSERT INTO visits VALUES (1)').catch((error: unknown) => error);
-    expect(isDatabaseUnreachable(failure)).toBe(true);
+    expect(isConnectionFailure(failure)).toBe(true);
     await until(async () => (await serverPids(database.url)).every((pid) => !before.includes(pid)));
     await runQuery(database.url, `ALTER DATABASE ${name} RESET default_transaction_read_only`);
     await dataSource.query('INSERT INTO visits VALUES (2)');

@@ -16,7 +16,7 @@ describe('the command line', () => {
     });
   });
 
-  it('gives nothing but help when asked', () => {
+  it('prints only the help for --help', () => {
     expect(readCommandLine(['--help'])).toBeUndefined();
   });
 
@@ -28,11 +28,11 @@ describe('the command line', () => {
     ['--ignore-fields TV', /^--ignore-fields must be one of .*, not TV$/],
     ['--fault rain', /^A fault must be one of 429, /],
     ['--fault 429=2', /^A rate must be from 0 to 1$/],
-    ['--fault 429@nothing', /^What comes after @ must be one of /],
+    ['--fault 429@nothing', /^The request kind after @ must be one of /],
     ['--fault =1', /^A fault is written kind/],
     ['--unknown', /--unknown/],
     ['extra', /extra/],
-  ])('says in one line what is wrong with %s', (given, message) => {
+  ])('reports in one line what is wrong with %s', (given, message) => {
     expect(() => readCommandLine(given.split(' '))).toThrow(message);
     expect(() => readCommandLine(given.split(' '))).toThrow(/^[^\n]+$/);
   });

@@ -9,11 +9,11 @@ import type { FakeYoutubeOptions } from './fake-youtube.js';
 export const HELP = `Usage: npm run fake-youtube -- [options]
 
   --port N                 default: any free one
-  --latency-ms N           how long every answer takes at least
+  --latency-ms N           minimum latency of every response
   --playlist-shape SHAPE   ${PLAYLIST_SHAPES.join(' or ')}; default new
   --ignore-fields CLIENT   ignore $fields of this client (${CLIENTS.join(', ')}); repeatable
   --consent                send requests without the consent cookie to the consent page
-  --seed N                 of the dice for faults
+  --seed N                 seed of the faults' random numbers
   --fault KIND[=RATE][@REQUESTS]   repeatable, e.g. --fault 429=0.1@player
                            kinds: ${FAULT_KINDS.join(' ')}
                            requests: ${MATCHABLE_KINDS.join(' ')}
@@ -23,7 +23,7 @@ export const HELP = `Usage: npm run fake-youtube -- [options]
 /**
  * Reads the arguments of the command.
  *
- * @returns undefined when help is asked for
+ * @returns undefined for --help
  * @throws UnreadableError with one line
  */
 export function readCommandLine(args: readonly string[]): FakeYoutubeOptions | undefined {

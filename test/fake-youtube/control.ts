@@ -7,7 +7,7 @@ import type { RecordedRequest, RequestLog } from './request-log.js';
 import { sendText } from './send.js';
 import type { Settings } from './settings.js';
 
-/** What can be done to a running fake YouTube. */
+/** What the control pages of a running fake YouTube use. */
 export interface Controls {
   requests: RequestLog;
   setFaults(...faults: Fault[]): void;
@@ -18,7 +18,7 @@ export interface Controls {
 const JSON_TYPE = 'application/json; charset=utf-8';
 const COUNTED = ['kind', 'client', 'videoId'] as const;
 
-/** The fake YouTube's own pages; they are not recorded, not delayed, and never fail on purpose. */
+/** Whether a path is one of the fake YouTube's own control pages, which are not recorded, delayed or subject to faults. */
 export function isControl(path: string): boolean {
   return path === '/' || path.startsWith('/fake-youtube/');
 }
@@ -41,11 +41,11 @@ export function handleControl(
     case 'POST /fake-youtube/faults':
       return change(body, response, controls);
     default:
-      return sendText(response, 404, 'text/plain; charset=utf-8', 'There is no such page here.\n');
+      return sendText(response, 404, 'text/plain; charset=utf-8', 'Not found. GET / lists the control pages.\n');
   }
 }
 
-/** How often what was asked, by kind of request, by client and by video. */
+/** The number of requests by kind, by client and by video. */
 export function countsOf(list: readonly RecordedRequest[]): Record<(typeof COUNTED)[number], Record<string, number>> {
   const counts = {
     kind: new Map<string, number>(),
@@ -100,8 +100,8 @@ function usage(): string {
   const channels = CHANNELS.map(({ id, handle, name }) => `  ${handle ?? id}  ${name}`).join('\n');
   return (
     `A fake YouTube.\n\nChannels:\n${channels}\n  @bench-<videos>x<cues>  generated, e.g. @bench-100x1500\n\n` +
-    'GET /fake-youtube/requests  counts of what was asked\n' +
+    'GET /fake-youtube/requests  counts of the received requests\n' +
     'POST /fake-youtube/faults   {"faults":[{"kind":"429","match":{"kind":"player"},"rate":0.1}],"latencyMs":50}\n' +
-    'POST /fake-youtube/reset    back to the start\n'
+    'POST /fake-youtube/reset    restores the options of the start\n'
   );
 }

@@ -1,10 +1,10 @@
 import type { Json, JsonObject } from './json.js';
 
-/** What the fake YouTube answers, before faults, `$fields` and compression. */
+/** A response of the fake YouTube before faults, `$fields` and compression are applied. */
 export interface FakeResponse {
   status: number;
   contentType: string;
-  /** Set when the body depends on nothing else, so that it can be kept in its written and compressed form. */
+  /** Set when the body depends on nothing else, so that its rendered and compressed form can be cached. */
   cacheKey?: string;
   body: { json: () => Json } | { text: () => string };
 }
@@ -33,7 +33,7 @@ export function notFound(): FakeResponse {
   return errorResponse(404, 'NOT_FOUND', 'notFound', 'Requested entity was not found.');
 }
 
-/** Tells it to a person who looks: a page of the platform's kind, not of its API. */
+/** A 404 as an HTML page, as the platform's site sends it. */
 export function htmlNotFound(): FakeResponse {
   return textResponse(
     404,

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Fault, FaultBook } from './faults/fault-registry.js';
+import { type Fault, FaultRegistry } from './faults/fault-registry.js';
 import { type Hold, Holds } from './faults/held-requests.js';
 import type { RequestMatch } from './faults/match.js';
 import { RequestHandler } from './request-handler.js';
@@ -8,27 +8,27 @@ import { RequestLog } from './request-log.js';
 import { type Settings, settingsOf } from './settings.js';
 
 export interface FakeYoutubeOptions extends Partial<Settings> {
-  /** Default 0: any free one. */
+  /** Default 0: any free port. */
   port?: number;
   faults?: readonly Fault[];
-  /** Of the dice for faults with a rate; default 1. */
+  /** Seed of the random numbers for faults with a rate; default 1. */
   seed?: number;
 }
 
-/** A server that speaks as much of YouTube as the service asks for, from a catalogue of its own. */
+/** A server that implements the part of YouTube that the service uses, with a catalogue of its own. */
 export interface FakeYoutube {
   /** `http://127.0.0.1:<port>`, for `YOUTUBE_BASE_URL`. */
   url: string;
   requests: RequestLog;
   /** Replaces all faults. */
   setFaults(...faults: Fault[]): void;
-  /** Throws the dice for faults with a rate by another seed. */
+  /** Changes the seed of the random numbers for faults with a rate. */
   reseed(seed: number): void;
   /** Changes some of the settings. */
   set(settings: Partial<Settings>): void;
-  /** Stops the requests that match in flight; `count` says how many must have arrived for `arrived`. */
+  /** Holds matching requests in flight; `arrived` resolves once `count` of them have arrived. */
   hold(match: RequestMatch, count?: number): Hold;
-  /** Back to the options of the start: releases holds, forgets requests, restores faults and settings. */
+  /** Restores the options of the start: releases holds, deletes recorded requests, restores faults and settings. */
   reset(): void;
   close(): Promise<void>;
 }
@@ -36,11 +36,11 @@ export interface FakeYoutube {
 /**
  * Starts a fake YouTube on 127.0.0.1.
  *
- * @throws when the port is taken
+ * @throws when the port is in use
  */
 export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promise<FakeYoutube> {
   const requests = new RequestLog();
-  const faults = new FaultBook(options.seed ?? 1);
+  const faults = new FaultRegistry(options.seed ?? 1);
   const holds = new Holds();
   const settings = settingsOf(options);
   const controls = {
@@ -61,7 +61,7 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
 
   const handler = new RequestHandler(settings, faults, holds, requests, controls);
   const server = createServer((request, response) => void handler.handle(request, response));
-  // Longer than any test pauses: the default of 5 seconds would reset connections that a caller is about to use again.
+  // Longer than any pause in a test: the default of 5 seconds would reset connections that a client is about to reuse.
   server.keepAliveTimeout = 60_000;
   server.on('connection', (socket) => {
     requests.connect();

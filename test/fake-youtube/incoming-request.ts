@@ -17,15 +17,15 @@ export const REQUEST_KINDS = [
 ] as const;
 export type RequestKind = (typeof REQUEST_KINDS)[number];
 
-/** One request, read as far as every part of the fake YouTube needs it. */
+/** A parsed request. */
 export interface Incoming {
   kind: RequestKind;
   method: string;
-  /** With the query. */
+  /** Including the query. */
   path: string;
   url: URL;
   headers: NodeJS.Dict<string | string[]>;
-  /** Undefined when there is none or it is no JSON object. */
+  /** Undefined unless it is a JSON object. */
   body: JsonObject | undefined;
   client: Client | null;
   videoId: string | null;

@@ -1,4 +1,4 @@
-/** Any JSON value; an undefined property is left out when it is written. */
+/** Any JSON value; undefined properties are omitted when it is serialized. */
 export type Json = string | number | boolean | null | undefined | readonly Json[] | JsonObject;
 
 export interface JsonObject {
@@ -9,7 +9,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads a JSON text; undefined when it is none or not an object. */
+/** Parses a JSON object; undefined when the text is anything else. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -16,7 +16,7 @@ async function run(options: NonNullable<ReturnType<typeof readCommandLine>>): Pr
     `The fake YouTube listens at ${fakeYoutube.url}\n` +
       `  start the service with   YOUTUBE_BASE_URL=${fakeYoutube.url}\n` +
       `  channels and controls    curl ${fakeYoutube.url}/\n` +
-      `  what was asked           curl ${fakeYoutube.url}/fake-youtube/requests\n` +
+      `  received requests        curl ${fakeYoutube.url}/fake-youtube/requests\n` +
       'Ctrl-C stops it.\n',
   );
   const stop = (): void => void fakeYoutube.close();

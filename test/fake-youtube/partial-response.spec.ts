@@ -10,7 +10,7 @@ const ANSWER = {
 };
 
 describe('$fields', () => {
-  it('keeps whole properties', () => {
+  it('selects whole properties', () => {
     expect(project(ANSWER, 'status')).toEqual({ status: ANSWER.status });
   });
 
@@ -32,7 +32,7 @@ describe('$fields', () => {
     expect(project(ANSWER, '*/code')).toEqual({ status: { code: 'OK' }, tracks: [{}, {}] });
   });
 
-  it('leaves out what is not there', () => {
+  it('omits properties that do not exist', () => {
     expect(project(ANSWER, 'captions/tracks,status/code')).toEqual({ status: { code: 'OK' } });
   });
 

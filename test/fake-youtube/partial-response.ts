@@ -1,11 +1,11 @@
 import { isJsonObject, type Json } from './json.js';
 
-/** Which properties to keep: a map from name (or `*`) to the selection below it; empty means all of it. */
+/** The selected properties: a map from name (or `*`) to the selection below it; empty selects everything. */
 type Selection = Map<string, Selection>;
 
 /**
- * Cuts a JSON value down to what a `$fields` parameter names, by the subset of Google's partial response syntax that
- * is in use: `a,b/c,d(e,f/g)` and `*`; arrays are looked through.
+ * Reduces a JSON value to what a `$fields` parameter selects, by the subset of Google's partial response syntax that
+ * is in use: `a,b/c,d(e,f/g)` and `*`; arrays are transparent.
  *
  * @returns undefined when the parameter cannot be read
  * @see https://developers.google.com/workspace/drive/api/guides/performance#partial

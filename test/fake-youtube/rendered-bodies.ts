@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { FakeResponse } from './fake-response.js';
 import { project } from './partial-response.js';
 
-/** An answer ready to be sent. */
+/** A response ready to send. */
 export interface RenderedBody {
   status: number;
   contentType: string;
@@ -10,13 +10,13 @@ export interface RenderedBody {
   bytes: Buffer;
 }
 
-/** Bodies below this are sent as they are. */
+/** Smaller bodies are not compressed. */
 const GZIP_BYTES_MIN = 1_024;
 const STORED_BYTES_MAX = 128 * 1_024 * 1_024;
 const GZIP_LEVEL = 4;
 
-/** Writes answers, and keeps what is expensive to write: the fake YouTube must cost little beside what is measured against it. */
-export class WrittenBodies {
+/** Renders responses and caches the expensive ones: in benchmarks the fake YouTube must cost little beside the service. */
+export class RenderedBodies {
   private readonly stored = new Map<string, Buffer>();
   private storedBytes = 0;
 
@@ -54,7 +54,7 @@ export class WrittenBodies {
 function plainBody(response: FakeResponse, fields: string | null): Buffer | undefined {
   if ('text' in response.body) return Buffer.from(response.body.text());
   const json = response.body.json();
-  // An error is told in full whatever was asked for.
+  // `$fields` does not apply to errors.
   const cut = fields === null || response.status !== 200 ? json : project(json, fields);
   return cut === undefined ? undefined : Buffer.from(JSON.stringify(cut));
 }

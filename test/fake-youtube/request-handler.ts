@@ -7,27 +7,27 @@ import { player, reel } from './calls/player.js';
 import { resolveUrl, visitorId } from './calls/resolve-url.js';
 import { timedtext } from './calls/timedtext.js';
 import { handleControl, type Controls, isControl } from './control.js';
-import { actOut } from './faults/apply-fault.js';
-import type { Fault, FaultBook, FaultKind } from './faults/fault-registry.js';
+import { applyFault } from './faults/apply-fault.js';
+import type { Fault, FaultRegistry, FaultKind } from './faults/fault-registry.js';
 import type { Holds } from './faults/held-requests.js';
 import { type Incoming, readIncoming } from './incoming-request.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
 import { send } from './send.js';
 import type { Settings } from './settings.js';
-import { type RenderedBody, WrittenBodies } from './rendered-bodies.js';
+import { type RenderedBody, RenderedBodies } from './rendered-bodies.js';
 
 const REQUEST_BYTES_MAX = 1_048_576;
-/** Faults that end the connection on this side. */
+/** Faults where this server, not the client, breaks the connection. */
 const BROKEN_HERE: ReadonlySet<FaultKind> = new Set(['reset', 'cut', 'half-closed']);
 
-/** Takes each request the same way: read, record, hold, wait, then answer or fail on purpose. */
+/** Handles each request in the same steps: read, record, hold, delay, then respond or apply a fault. */
 export class RequestHandler {
-  private readonly bodies = new WrittenBodies();
+  private readonly bodies = new RenderedBodies();
   private visitors = 0;
 
   constructor(
     private readonly settings: Settings,
-    private readonly faults: FaultBook,
+    private readonly faults: FaultRegistry,
     private readonly holds: Holds,
     private readonly log: RequestLog,
     private readonly controls: Controls,
@@ -41,7 +41,7 @@ export class RequestHandler {
       await this.serve(readIncoming(request.method ?? 'GET', path, request.headers, body), response);
     } catch (error) {
       response.destroy();
-      // A caller who leaves in mid-request is no fault of the fake YouTube; anything else is, and must not pass for weather.
+      // A client that disconnects is expected; anything else is a bug here and must not look like an injected fault.
       if (!request.destroyed && !(error instanceof Error && error.name === 'AbortError')) {
         process.stderr.write(`fake-youtube: ${error instanceof Error ? error.stack : String(error)}\n`);
       }
@@ -55,19 +55,19 @@ export class RequestHandler {
     if (this.settings.latencyMs > 0) await sleep(this.settings.latencyMs, undefined, { signal: closed });
     if (closed.aborted) return;
     const fault = this.faultFor(incoming);
-    const answer = this.write(incoming);
-    if (!fault) return send(response, answer);
+    const rendered = this.render(incoming);
+    if (!fault) return send(response, rendered);
     record.fault = fault.kind;
-    await actOut(fault, incoming, answer, response, closed);
+    await applyFault(fault, incoming, rendered, response, closed);
   }
 
   private faultFor(incoming: Incoming): Fault | undefined {
-    const fault = this.faults.strike(incoming);
+    const fault = this.faults.choose(incoming);
     if (fault || !this.settings.consentRequired) return fault;
     return incoming.headers['cookie']?.includes('SOCS=') ? undefined : { kind: 'consent' };
   }
 
-  /** Records how the request ends, and tells whoever works on it when its connection is gone. */
+  /** Records how the request ends. The signal aborts when the connection closes. */
   private watch(record: RecordedRequest, response: ServerResponse): AbortSignal {
     const closed = new AbortController();
     response.once('close', () => {
@@ -79,16 +79,16 @@ export class RequestHandler {
     return closed.signal;
   }
 
-  private write(incoming: Incoming): RenderedBody {
+  private render(incoming: Incoming): RenderedBody {
     const acceptsGzip = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
     const ignored = incoming.client !== null && this.settings.fieldsIgnored.includes(incoming.client);
-    const written = this.bodies.write(this.answer(incoming), ignored ? null : incoming.fields, acceptsGzip);
-    const refused = written ?? this.bodies.write(invalidArgument(), null, acceptsGzip);
-    if (!refused) throw new Error('An answer without a projection can always be written');
-    return refused;
+    const rendered = this.bodies.write(this.respond(incoming), ignored ? null : incoming.fields, acceptsGzip);
+    const result = rendered ?? this.bodies.write(invalidArgument(), null, acceptsGzip);
+    if (!result) throw new Error('A response without a field mask can always be rendered');
+    return result;
   }
 
-  private answer(incoming: Incoming): FakeResponse {
+  private respond(incoming: Incoming): FakeResponse {
     const { kind } = incoming;
     if (kind === 'feed') return feed(incoming);
     if (kind === 'timedtext') return timedtext(incoming);

@@ -15,23 +15,23 @@ export interface RecordedRequest {
   headers: NodeJS.Dict<string | string[]>;
   /** Milliseconds of `performance.now()`. */
   arrivedAtMs: number;
-  /** Null until answered; null for good when it never was. */
+  /** Null until the response has started. */
   status: number | null;
   fault: FaultKind | null;
-  /** The caller went away before the answer was complete. */
+  /** The client disconnected before the response was complete. */
   aborted: boolean;
 }
 
 const RECORDED_MAX = 20_000;
 const WAIT_MS = 5_000;
 
-/** What was asked of the fake YouTube since the last reset; the oldest are forgotten past 20,000. */
+/** The requests received since the last reset, at most the latest 20,000. */
 export class RequestLog {
   list: RecordedRequest[] = [];
-  /** Requests that have arrived and are neither answered nor given up. */
+  /** Requests received whose response is neither complete nor aborted. */
   inFlight = 0;
   inFlightMax = 0;
-  /** Connections open now, and the most at a time. */
+  /** Currently open connections, and the maximum so far. */
   sockets = 0;
   socketsMax = 0;
   private readonly watchers = new Set<() => void>();
@@ -40,7 +40,7 @@ export class RequestLog {
     return this.list.length;
   }
 
-  /** How many requests their caller gave up. */
+  /** Number of requests aborted by the client. */
   get aborted(): number {
     return this.list.filter((request) => request.aborted).length;
   }
@@ -49,7 +49,7 @@ export class RequestLog {
     return this.list.filter((request) => matches(match, request)).length;
   }
 
-  /** Resolves as soon as the condition holds; rejects when it does not within the time. */
+  /** Resolves as soon as the condition is true; rejects after `waitMs`. */
   async until(condition: (log: RequestLog) => boolean, waitMs = WAIT_MS): Promise<void> {
     if (condition(this)) return;
     await new Promise<void>((resolve, reject) => {
@@ -98,7 +98,7 @@ export class RequestLog {
     this.changed();
   }
 
-  /** Forgets what was; what is still open stays counted. */
+  /** Deletes the recorded requests; open requests and connections stay counted. */
   clear(): void {
     this.list = [];
     this.inFlightMax = this.inFlight;

@@ -5,11 +5,11 @@ export interface Reply {
   status: number;
   headers: Headers;
   text: string;
-  /** Null when the body is no JSON. */
+  /** Null when the body is not JSON. */
   json: Json;
 }
 
-/** Asks as an InnerTube client does; for specs. */
+/** Sends a request as an InnerTube client does; for specs. */
 export async function postInnertube(
   baseUrl: string,
   path: string,
@@ -29,7 +29,7 @@ export async function request(url: string, init?: RequestInit): Promise<Reply> {
   return { status: response.status, headers: response.headers, text, json: parsed(text) };
 }
 
-/** The value at a path such as `contents.tabs[0].title`; undefined when it leads nowhere. */
+/** The value at a path such as `contents.tabs[0].title`; undefined when there is none. */
 export function valueAt(json: Json, path: string): Json {
   return path.split(/[.[\]]+/).reduce<Json>((value, key) => {
     if (key === '') return value;

@@ -3,7 +3,7 @@ import type { Client } from './catalogue/model.js';
 
 /** How the fake YouTube behaves when nothing goes wrong. */
 export interface Settings {
-  /** How long every answer takes at least. */
+  /** Minimum latency of every response. */
   latencyMs: number;
   playlistShape: PlaylistShape;
   /** Clients whose `$fields` is ignored: the platform is only known to honour it for WEB and for ANDROID's reel. */

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
-import { runCli } from '../admin/run-cli.js';
+import { CliSession } from '../admin/run-cli.js';
 import { type Customer, QuotaDatabase } from '../quota/quota-database.js';
 import { Program } from './program.js';
 
@@ -45,21 +45,24 @@ export class CrashRounds {
     private readonly fakeYoutube: FakeYoutube,
     private readonly customer: Customer,
     private readonly key: string,
+    private readonly commands: CliSession,
   ) {}
 
   /** Measures how long the calls take, and then kills the service in the middle of them, so many times. */
   static async run(rounds: number): Promise<CrashRound[]> {
     const database = await QuotaDatabase.open();
     const fakeYoutube = await startFakeYoutube({ latencyMs: UPSTREAM_LATENCY_MS });
+    const commands = new CliSession();
     try {
       const customer = await database.newCustomer(1_000_000);
       const { key } = await database.keys.issue(customer);
-      const crashes = new CrashRounds(database, fakeYoutube, customer, key);
+      const crashes = new CrashRounds(database, fakeYoutube, customer, key, commands);
       await crashes.measure();
       const done: CrashRound[] = [];
       while (done.length < rounds) done.push(await crashes.round());
       return done;
     } finally {
+      commands.close();
       await fakeYoutube.close();
       await database.close();
     }
@@ -76,7 +79,7 @@ export class CrashRounds {
     const responded = (await calls).reduce((sum, fetched) => sum + fetched, 0);
     const { reserved: reservedAfterKill } = await this.database.quota.usage(this.customer.organizationId);
     await this.passLeases();
-    const verified = await runCli(['usage', this.customer.organizationId, '--verify', '--json'], {
+    const verified = await this.commands.run(['usage', this.customer.organizationId, '--verify', '--json'], {
       DATABASE_URL: this.database.url,
     });
     const { reserved, verification } = JSON.parse(verified.output) as {

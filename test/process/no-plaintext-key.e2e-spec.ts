@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
-import { runCli } from '../admin/run-cli.js';
+import { CliSession } from '../admin/run-cli.js';
 import { randomPart, refuseSecrets, rowsAsText } from '../plaintext-keys.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 
@@ -11,10 +11,15 @@ const ADMIN_TOKEN = 'an-admin-token-of-the-tests-77c2';
 const TRANSCRIPTS = '/channels/@tidewater/transcripts';
 
 let service: TestService;
+let commands: CliSession;
 beforeAll(async () => {
+  commands = new CliSession();
   service = await startService({ environment: { ADMIN_TOKEN, UPSTREAM_RETRIES: 0, REQUEST_DEADLINE_SECONDS: 2 } });
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  commands.close();
+  await service.close();
+});
 
 /** Every key that was shown, and every text that must hold none of them. */
 const keys: string[] = [];
@@ -45,14 +50,14 @@ async function issued(organizationId: string): Promise<{ id: string; key: string
 
 /** Runs a command that shows no key. */
 async function cli(...args: string[]): Promise<string> {
-  const { output, errorOutput } = await runCli(args, { DATABASE_URL: service.databaseUrl, LOG_LEVEL: 'trace' });
+  const { output, errorOutput } = await commands.run(args, { DATABASE_URL: service.databaseUrl, LOG_LEVEL: 'trace' });
   outputs.push(output, errorOutput);
   return output;
 }
 
 /** Runs a command that shows a key. */
 async function cliKey(...args: string[]): Promise<{ id: string; key: string }> {
-  const { output, errorOutput } = await runCli([...args, '--json'], {
+  const { output, errorOutput } = await commands.run([...args, '--json'], {
     DATABASE_URL: service.databaseUrl,
     LOG_LEVEL: 'trace',
   });

@@ -148,7 +148,7 @@ describe('a start that cannot succeed ends with 1 and says why in one line each'
     const service = run('main.js', { PORT: String((server.address() as AddressInfo).port) });
     expect(await service.exited).toEqual({ code: 1, signal: null });
     expect(service.stderr.trim().split('\n')).toHaveLength(1);
-    expect(service.stderr).toMatch(/port is taken/);
+    expect(service.stderr).toMatch(/port is in use/);
     server.close();
   });
 

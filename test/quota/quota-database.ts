@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { openDatabase } from '../../src/database/data-source.js';
@@ -8,7 +9,7 @@ import { ApiKey } from '../../src/organizations/api-key.entity.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { Organization } from '../../src/organizations/organization.entity.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
-import { QuotaEvents } from '../../src/quota/quota-events.js';
+import { QuotaMetrics } from '../../src/quota/quota-metrics.js';
 import { QuotaService, type Reservation } from '../../src/quota/quota.service.js';
 import { UsageRetention } from '../../src/quota/usage-retention.js';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
@@ -63,8 +64,8 @@ export class QuotaDatabase {
     });
   }
 
-  newQuotaService(events = new QuotaEvents()): QuotaService {
-    return new QuotaService(this.dataSource, this.environment, events);
+  newQuotaService(registry = new Registry()): QuotaService {
+    return new QuotaService(this.dataSource, this.environment, new QuotaMetrics(registry));
   }
 
   async newCustomer(monthlyLimit: number | null = null, plan = 'pro'): Promise<Customer> {
@@ -96,4 +97,10 @@ export class QuotaDatabase {
   async moveClock(seconds: number): Promise<void> {
     await this.dataSource.query('UPDATE test_clock SET at = at + make_interval(secs => $1)', [seconds]);
   }
+}
+
+/** The value of a counter, or of its series with this outcome. */
+export async function valueOf(registry: Registry, name: string, outcome?: string): Promise<number> {
+  const { values } = (await registry.getSingleMetric(name)?.get()) ?? { values: [] };
+  return values.find(({ labels }) => outcome === undefined || labels['outcome'] === outcome)?.value ?? 0;
 }

@@ -1,15 +1,16 @@
 // A process of its own that takes part in a race for an organization's quota, through the built service.
 // Arguments: database URL, organization, key, attempts (0: without end). It says "ready", waits for a line, and starts.
 import { once } from 'node:events';
+import { Registry } from 'prom-client';
 import { Environment } from '../../dist/config/environment.js';
 import { openDatabase } from '../../dist/database/data-source.js';
-import { QuotaEvents } from '../../dist/quota/quota-events.js';
+import { QuotaMetrics } from '../../dist/quota/quota-metrics.js';
 import { QuotaService } from '../../dist/quota/quota.service.js';
 
 const [url, organizationId, keyId, attempts] = process.argv.slice(2);
 const environment = Object.assign(new Environment(), { DATABASE_URL: url });
 const { dataSource, close } = await openDatabase(environment, { as: 'service', entities: [], migrations: [] });
-const quota = new QuotaService(dataSource, environment, new QuotaEvents());
+const quota = new QuotaService(dataSource, environment, new QuotaMetrics(new Registry()));
 const request = { organizationId, keyId, requestId: 'race', channelId: 'UC', required: 1, leaseSeconds: 60 };
 
 // Every connection is open before the start, so that they arrive at once.

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { QueryFailedError } from 'typeorm';
-import { QuotaEvents } from '../../src/quota/quota-events.js';
-import { QuotaDatabase } from './quota-database.js';
+import { QuotaDatabase, valueOf } from './quota-database.js';
 
 let database: QuotaDatabase;
 beforeAll(async () => {
@@ -14,25 +14,28 @@ afterAll(() => database.close());
 
 describe('settling with retries', () => {
   it('succeeds when the database comes back while the lease lives', async () => {
-    const events = new QuotaEvents();
+    const registry = new Registry();
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 5);
-    const settling = database.newQuotaService(events).settleWithRetry(id, 5, performance.now() + 60_000);
+    const settling = database.newQuotaService(registry).settleWithRetry(id, 5, performance.now() + 60_000);
     await expect(database.quota.settle(id, 5)).rejects.toThrow();
     await mendSettling();
     expect(await settling).toBe(true);
-    expect(events.snapshot()).toMatchObject({ settled: 1, given_up: 0, forfeited: 0 });
-    expect(events.snapshot().retried).toBeGreaterThan(0);
+    expect(await valueOf(registry, 'ct_quota_settlements_total', 'settled')).toBe(1);
+    expect(await valueOf(registry, 'ct_quota_settlements_total', 'given_up')).toBe(0);
+    expect(await valueOf(registry, 'ct_quota_settlements_forfeited_total')).toBe(0);
+    expect(await valueOf(registry, 'ct_quota_settlement_retries_total')).toBeGreaterThan(0);
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 5, reserved: 0 });
   });
 
   it('gives up without rejecting when the lease has ended, and nothing is charged', async () => {
-    const events = new QuotaEvents();
+    const registry = new Registry();
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 5);
-    const quota = database.newQuotaService(events);
+    const quota = database.newQuotaService(registry);
     expect(await quota.settleWithRetry(id, 5, performance.now() + 250)).toBe(false);
-    expect(events.snapshot()).toMatchObject({ settled: 0, given_up: 1 });
+    expect(await valueOf(registry, 'ct_quota_settlements_total', 'settled')).toBe(0);
+    expect(await valueOf(registry, 'ct_quota_settlements_total', 'given_up')).toBe(1);
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 5 });
   });
 

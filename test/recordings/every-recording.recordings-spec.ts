@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { YoutubeClient } from '../../src/config/environment.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { at, asString } from '../../src/platform/youtube/json-fields.js';
+import { at, asString } from '../../src/platform/youtube/response-parsing.js';
 import { type Adapter, context, end, openAdapter } from '../youtube/adapter.js';
 import { readRecordings, type Replay, startReplay } from './replay.js';
 

@@ -6,7 +6,7 @@ import { readHtmlKind } from '../../src/platform/youtube/egress/classify-respons
 import { readCaptionXml } from '../../src/platform/youtube/captions/caption-formats.js';
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
-import { asArray, asString, at } from '../../src/platform/youtube/json-fields.js';
+import { asArray, asString, at, UnreadableError } from '../../src/platform/youtube/response-parsing.js';
 import { readFeedDates } from '../../src/platform/youtube/channel/feed.js';
 import { readListedUpload } from '../../src/platform/youtube/channel/listed-upload.js';
 import {
@@ -16,7 +16,6 @@ import {
   type PlayerReading,
 } from '../../src/platform/youtube/video/player-response.js';
 import { selectTracks } from '../../src/platform/youtube/video/track-selection.js';
-import { UnreadableError } from '../../src/platform/youtube/unreadable-error.js';
 import { readUploadsPage } from '../../src/platform/youtube/channel/uploads-page.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 
@@ -112,12 +111,12 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'channel-bad-browse-id': [channel, 'unreadable'],
   // A topic channel of the platform has no handle.
   'channel-carousel-header': [channel, '["channel",null]'],
-  'channel-gone-3': [channel, '"gone"'],
-  'channel-gone-4': [channel, '"gone"'],
-  'channel-gone-6': [channel, '"gone"'],
+  'channel-gone-3': [channel, '"terminated"'],
+  'channel-gone-4': [channel, '"terminated"'],
+  'channel-gone-6': [channel, '"terminated"'],
   'channel-livestreams': [channel, '["channel",true]'],
-  'channel-terminated-1': [channel, '"gone"'],
-  'channel-terminated-2': [channel, '"gone"'],
+  'channel-terminated-1': [channel, '"terminated"'],
+  'channel-terminated-2': [channel, '"terminated"'],
   'channel-videos-creativecommons': [channel, '["channel",true]'],
   'channel-videos-creativecommons-page2': [uploads, playlist(30, 30, [null], true)],
   'channel-videos-gronkh': [channel, '["channel",true]'],

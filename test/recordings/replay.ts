@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { at, asString } from '../../src/platform/youtube/json-fields.js';
+import { at, asString } from '../../src/platform/youtube/response-parsing.js';
 
 interface Recording {
   name: string;

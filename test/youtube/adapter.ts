@@ -1,17 +1,18 @@
 import { Logger, type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Registry } from 'prom-client';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { Environment } from '../../src/config/environment.js';
 import type { Segment, VideoOutcome } from '../../src/domain/transcript.js';
 import type { ReadingContext } from '../../src/platform/video-platform.js';
-import { UpstreamEvents } from '../../src/platform/youtube/upstream-events.js';
 import { YoutubeModule } from '../../src/platform/youtube/youtube.module.js';
 import { YoutubePlatform } from '../../src/platform/youtube/youtube-platform.js';
 
 /** The adapter in front of a server, with what it logged and counted. */
 export interface Adapter {
   platform: YoutubePlatform;
-  events: UpstreamEvents;
+  /** Its metrics. */
+  registry: Registry;
   /** The structured messages of its log, in order. */
   logged: Record<string, unknown>[];
   close(): Promise<void>;
@@ -26,8 +27,7 @@ export async function openAdapter(url: string, choices: Partial<Environment> = {
   const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(environment)] };
   const app = await NestFactory.createApplicationContext(adapter, { logger: false });
   Logger.overrideLogger(logger);
-  const [platform, events] = [app.get(YoutubePlatform), app.get(UpstreamEvents)];
-  return { platform, events, logged, close: () => app.close() };
+  return { platform: app.get(YoutubePlatform), registry: app.get(Registry), logged, close: () => app.close() };
 }
 
 /** A caller who waits for a minute, unless told otherwise. */

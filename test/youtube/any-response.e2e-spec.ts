@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../any-text.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
 import { PLAYER_FIELDS } from '../../src/platform/youtube/innertube/field-masks.js';
@@ -82,7 +83,7 @@ const headers = fc
   .map((some): Record<string, string> => ({ ...some }));
 const body = fc.oneof(
   fc.uint8Array({ maxLength: 400 }),
-  fc.string({ unit: 'binary' }).map(bytes),
+  anyText().map(bytes),
   fc.jsonValue().map((value) => bytes(JSON.stringify(value))),
   fc.nat(CAPTIONS.length).map((length) => bytes(CAPTIONS.slice(0, length))),
 );

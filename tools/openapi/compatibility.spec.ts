@@ -108,7 +108,7 @@ describe('a breaking change is reported', () => {
       fc.property(fc.constantFrom(...places), (place) => {
         expect(breakingChanges(document, changed(document, place, undefined))).not.toEqual([]);
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 });

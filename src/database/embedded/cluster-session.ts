@@ -7,15 +7,15 @@ import { DATABASE, isRoleMissing, prepareServiceRole } from './service-role.js';
 const USERS_LOCK = 1;
 const SERVICE_LOCK = 2;
 
-/** Stands in the URL where a host name belongs, so that whoever overlooks the directory in it connects to nothing. */
+/** The host name in the URL; it does not resolve, so a client that ignores the `host` parameter fails to connect. */
 const NO_HOST = 'embedded.invalid';
 
 /**
- * A process's membership among the users of the cluster, for as long as its connection lives: each user holds one lock
- * together with the others, and whoever gets it alone may stop the cluster.
+ * A process's registration as a user of the cluster, valid as long as its connection: each user holds a shared advisory
+ * lock, and a process that acquires it exclusively is the last one and may stop the cluster.
  */
 export class ClusterSession {
-  /** Resolves when the connection is gone, for whatever reason. */
+  /** Resolves when the connection has ended, for any reason. */
   readonly ended: Promise<void>;
 
   private constructor(
@@ -25,7 +25,7 @@ export class ClusterSession {
     this.ended = new Promise((resolve) => client.once('end', () => resolve()));
   }
 
-  /** Undefined while the last user is about to stop the cluster. Rejects with the driver's error when it cannot connect. */
+  /** Returns undefined while the last user stops the cluster. @throws the driver's error when it cannot connect */
   static async join(cluster: PostgresCluster, listener: Listener): Promise<ClusterSession | undefined> {
     const client = await connect(cluster, listener).catch(async (error: unknown) => {
       if (!isRoleMissing(error)) throw error;
@@ -43,21 +43,21 @@ export class ClusterSession {
     return undefined;
   }
 
-  /** False while another service holds the cluster. */
+  /** Returns false while another service uses the cluster. */
   async becomeService(): Promise<boolean> {
     return this.query(`pg_try_advisory_lock(${SERVICE_LOCK})`);
   }
 
-  /** URL of the application's database, in the form of libpq: the host is a parameter, as it can be a directory. */
+  /** The URL of the application's database in libpq's form: the host is a parameter because it can be a directory. */
   databaseUrl({ servicePassword }: PostgresCluster): string {
     const { host, port } = this.listener;
-    const where = new URLSearchParams({ host, port: String(port) });
-    return `postgres://${SERVICE_ROLE}:${servicePassword}@${NO_HOST}/${DATABASE}?${where.toString()}`;
+    const address = new URLSearchParams({ host, port: String(port) });
+    return `postgres://${SERVICE_ROLE}:${servicePassword}@${NO_HOST}/${DATABASE}?${address.toString()}`;
   }
 
   /**
-   * Gives up the membership. True when nobody else is left: then nobody can join either until `end`, and the caller
-   * has to stop the cluster. The own lock goes first, so that of two who leave at once the second finds itself alone.
+   * Ends the registration. Returns true for the last user: no other process can join until `end`, and the caller must stop
+   * the cluster. The shared lock is released first, so that of two processes that disconnect together one is the last.
    */
   async disconnect(): Promise<boolean> {
     await this.client.query('SELECT pg_advisory_unlock_all()');
@@ -81,7 +81,7 @@ async function connect(cluster: PostgresCluster, { host, port }: Listener): Prom
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   });
-  // The end of the connection is reported by `ended`; an unheard error would end the process.
+  // `ended` reports the end of the connection; an 'error' event without a listener would end the process.
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -13,20 +13,20 @@ describe('dataDirectoryFault', () => {
     ['EEXIST', 'it is not a directory'],
     ['ENOTDIR', 'it is not a directory'],
     ['ENOSPC', 'the disk is full'],
-  ])('%s is told as "%s"', (code, reason) => {
+  ])('%s is reported as "%s"', (code, reason) => {
     const cause = Object.assign(new Error(`${code}: something, mkdir '/data'`), { code });
     const fault = dataDirectoryFault('/data', cause);
     expect(fault.message).toBe(`The data directory /data cannot be used: ${reason}.`);
     expect(fault.cause).toBe(cause);
   });
 
-  it('any other error is told in its first line', () => {
+  it('any other error is reported by its first line', () => {
     expect(dataDirectoryFault('/data', new Error('odd\nsecond line')).message).toBe(
       'The data directory /data cannot be used: odd.',
     );
   });
 
-  it('an error that is one line already stays as it is', () => {
+  it('an EmbeddedPostgresError is returned unchanged', () => {
     const error = new DataDirectoryInUseError('/data');
     expect(dataDirectoryFault('/data', error)).toBe(error);
     expect(error).toBeInstanceOf(EmbeddedPostgresError);
@@ -37,7 +37,7 @@ describe('dataDirectoryFault', () => {
 describe('faultLine', () => {
   const log = (level: string, text: string): string => `2026-01-02 03:04:05.678 UTC [42] ${level}:  ${text}`;
 
-  it('finds the first fatal line, not what only reports or follows from it', () => {
+  it('returns the first fatal line, not lines that only report it or follow from it', () => {
     const output = [
       log('LOG', 'starting'),
       log('FATAL', 'the database system is starting up'),
@@ -48,13 +48,13 @@ describe('faultLine', () => {
     expect(faultLine(`${output.join('\n')}\n`)).toBe('could not write lock file: No space left on device');
   });
 
-  it("finds initdb's own fault", () => {
+  it('returns the error of initdb', () => {
     const output =
       'initdb: error: could not create directory "/data/pg_wal": Permission denied\ninitdb: removing contents';
     expect(faultLine(output)).toBe('could not create directory "/data/pg_wal": Permission denied');
   });
 
-  it('says so when there is nothing', () => {
-    expect(faultLine('\n')).toBe('it said nothing');
+  it('reports an empty output', () => {
+    expect(faultLine('\n')).toBe('no output');
   });
 });

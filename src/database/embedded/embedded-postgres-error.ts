@@ -18,7 +18,7 @@ export class DataDirectoryInUseError extends EmbeddedPostgresError {
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'the operation is not permitted',
-  // Node's answer also when the file system is read-only.
+  // Node.js reports this also for a read-only file system.
   ENOENT: 'it cannot be created',
   EROFS: 'the file system is read-only',
   EEXIST: 'it is not a directory',
@@ -28,7 +28,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the path is too long',
 };
 
-/** Turns a failed file operation in the data directory into one line; an error that is one already stays as it is. */
+/** Describes a failed file operation in the data directory in one line; an `EmbeddedPostgresError` is returned unchanged. */
 export function dataDirectoryFault(dataDir: string, error: unknown): EmbeddedPostgresError {
   if (error instanceof EmbeddedPostgresError) return error;
   const reason =
@@ -36,16 +36,14 @@ export function dataDirectoryFault(dataDir: string, error: unknown): EmbeddedPos
   return new EmbeddedPostgresError(`The data directory ${dataDir} cannot be used: ${reason}.`, error);
 }
 
-/** The line of a PostgreSQL program's output that says why it gave up. */
+/** The line of a PostgreSQL program's output that contains the reason of its failure. */
 export function faultLine(output: string): string {
   const lines = output.split('\n').filter((line) => line.trim() !== '');
-  // The first one is the cause of the others; those that only end a connection are none.
+  // The first fatal error causes the others; messages that only end a connection are not the cause.
   const fault =
     lines.find((line) => /\b(FATAL|PANIC):(?!\s+(?:the database system is|terminating connection))/.test(line)) ??
     lines.find((line) => !/\bLOG:/.test(line));
-  return (fault ?? lines.at(-1) ?? 'it said nothing')
-    .replace(/^.*?\b(?:FATAL|PANIC|initdb: error|postgres):\s*/, '')
-    .trim();
+  return (fault ?? lines.at(-1) ?? 'no output').replace(/^.*?\b(?:FATAL|PANIC|initdb: error|postgres):\s*/, '').trim();
 }
 
 /** The system's code of an error, e.g. `ENOENT`. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Socket } from 'node:net';
 import { ClusterSession } from './cluster-session.js';
-import { isDatabaseUnreachable } from '../database-unavailable.js';
+import { isConnectionFailure } from '../database-errors.js';
 import {
   DataDirectoryInUseError,
   dataDirectoryFault,
@@ -22,43 +22,43 @@ import { chooseListener, isTrusted, removeSocketDirectory } from './socket-direc
 const START_SECONDS_MAX = 60;
 const POLL_MS = 30;
 const PASSING_FAULT_PAUSE_MS = 300;
-/** How long a killed service's lock can outlive it, until PostgreSQL notices. */
+/** How long PostgreSQL can take to release the lock of a killed service. */
 const SERVICE_LOCK_WAIT_MS = 2_000;
 const REJOIN_PAUSE_MS = 1_000;
 
-/** Processes that start and stop together can fail in more ways than are listed below; a real fault comes again. */
+/** Processes that start and stop concurrently can fail in ways that are not listed below; a permanent fault repeats. */
 const FAULTS_MAX = 3;
 
-/** Why a PostgreSQL ended that can start a moment later. */
+/** Faults that a later start does not have. */
 const PASSING_FAULT =
   /lock file .* already exists|shared memory block .* still in use|could not create any TCP\/IP sockets/;
 
-/** The file system of the data directory has no sockets, as some that are shared with a host do not. */
+/** The file system of the data directory does not support sockets, as some that are shared with a host. */
 const SOCKET_FAULT = /could not create any Unix-domain sockets/;
 
-/** How long an earlier version's PostgreSQL, which listens on a port, is given to be left by its other users. */
+/** How long to wait until the other users of an earlier version's PostgreSQL, which listens on a port, disconnect. */
 const EARLIER_VERSION_WAIT_MS = 2_000;
 
 export interface EmbeddedPostgresOptions {
-  /** One service at a time, and any number of commands beside it. */
+  /** One service at a time, and any number of commands. */
   readonly as: 'service' | 'command';
-  /** PostgreSQL settings as `name=value`; they count only when this call starts it. */
+  /** PostgreSQL settings as `name=value`; applied only when this call starts PostgreSQL. */
   readonly settings?: readonly string[];
 }
 
 export interface EmbeddedPostgres {
-  /** Of the application's own database, with the password of a role that has no power beyond it. */
+  /** URL of the application's database, with the password of a role without privileges beyond it. */
   readonly url: string;
-  /** An unconnected socket whose `connect` leads to where PostgreSQL listens by then, also after a restart elsewhere. */
+  /** Creates a socket whose `connect` uses PostgreSQL's current address, which changes when a restart listens elsewhere. */
   readonly createSocket: () => Socket;
   /** Ends this use; the last user stops PostgreSQL. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the PostgreSQL that is kept in `dataDir`: creates it when there is none, starts it when it does not run, and
- * joins it when it does, be it another process's or what a killed one left running. It listens on a Unix socket that
- * nobody but its owner can reach.
+ * Opens the PostgreSQL cluster in `dataDir`: creates it if it does not exist, starts PostgreSQL if it does not run, and
+ * connects to one that runs, including one that a killed process started. It listens on a Unix socket that only its owner
+ * can access.
  *
  * @throws DataDirectoryInUseError when another service runs on the directory
  * @throws EmbeddedPostgresError when the directory or PostgreSQL cannot be used
@@ -71,7 +71,7 @@ export async function openEmbeddedPostgres(
   return use.open();
 }
 
-/** One process's use of the cluster, kept up until it is closed. */
+/** One process's use of the cluster; reconnects until it is closed. */
 class ClusterUse {
   private readonly closing = new AbortController();
   private session: ClusterSession | undefined;
@@ -130,16 +130,16 @@ class ClusterUse {
         await removeSocketDirectory(this.cluster, session.listener);
       }
     } catch (error) {
-      // PostgreSQL was gone before: there is nothing to leave.
-      if (!isDatabaseUnreachable(error)) throw error;
+      // PostgreSQL had already ended.
+      if (!isConnectionFailure(error)) throw error;
     } finally {
       await session.end();
     }
   }
 
   /**
-   * With the connection the membership ends, and another user could stop the cluster under this one. When PostgreSQL
-   * itself has died it is started again, and the connection pool follows it through `createSocket`.
+   * Rejoins when the connection ends: without it the registration is lost, and another user could stop the cluster. If
+   * PostgreSQL itself ended, it is restarted, and the connection pool reaches it through `createSocket`.
    */
   private monitor(session: ClusterSession): void {
     void session.ended.then(() => {
@@ -154,14 +154,14 @@ class ClusterUse {
         return;
       } catch {
         await this.disconnect().catch(() => undefined);
-        // The queries of the application tell that the database is away; this only tries again.
+        // Not logged: the application's queries fail and report the unavailable database.
         await sleep(REJOIN_PAUSE_MS, undefined, { signal: this.closing.signal, ref: false }).catch(() => undefined);
       }
     }
   }
 }
 
-/** Connects to where PostgreSQL listens at the moment, whatever address it is given. */
+/** Connects to the current address of PostgreSQL and ignores the given one. */
 class FollowingSocket extends Socket {
   constructor(private readonly current: () => Listener | undefined) {
     super();
@@ -193,7 +193,7 @@ async function joinOrStart(
     if (session !== undefined) {
       const isEarlierVersion = process.platform !== 'win32' && !isSocketDirectory(session.listener.host);
       if (!isEarlierVersion || performance.now() > startedAt + EARLIER_VERSION_WAIT_MS) {
-        // Of two that start at once, one is not needed.
+        // Of two processes that started PostgreSQL together, one created a directory that is not used.
         const unused = chosen.filter(({ host }) => host !== session.listener.host);
         for (const listener of unused) await removeSocketDirectory(cluster, listener);
         return session;
@@ -226,7 +226,7 @@ async function tryJoin(cluster: PostgresCluster): Promise<ClusterSession | undef
   try {
     return await ClusterSession.join(cluster, listener);
   } catch (error) {
-    if (isDatabaseUnreachable(error)) return undefined;
+    if (isConnectionFailure(error)) return undefined;
     throw error;
   }
 }
@@ -234,7 +234,7 @@ async function tryJoin(cluster: PostgresCluster): Promise<ClusterSession | undef
 function startFault(cluster: PostgresCluster, output: string): EmbeddedPostgresError {
   const reason =
     output === ''
-      ? `gave no answer within ${START_SECONDS_MAX} seconds`
+      ? `did not respond within ${START_SECONDS_MAX} seconds`
       : `does not start: ${faultLine(output).replaceAll(directoryArgument(cluster), cluster.directory)}`;
   return new EmbeddedPostgresError(
     `The embedded PostgreSQL in ${cluster.dataDir} ${reason}. Its log: ${cluster.logFile}`,

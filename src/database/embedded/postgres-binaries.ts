@@ -7,10 +7,10 @@ import { EmbeddedPostgresError } from './embedded-postgres-error.js';
 
 const run = promisify(execFile);
 
-/** Whom PostgreSQL runs as; empty for whoever runs this process. */
+/** The user that PostgreSQL runs as; empty for the user of this process. */
 export type ProcessOwner = { readonly uid: number; readonly gid: number } | Readonly<Record<string, never>>;
 
-/** Paths of the programs, and the major version that their data directories have. */
+/** Paths of the programs, and the major version of their data directories. */
 export interface PostgresBinaries {
   readonly postgres: string;
   readonly initdb: string;
@@ -18,7 +18,7 @@ export interface PostgresBinaries {
   readonly majorVersion: string;
 }
 
-/** Enough for the programs; the parent's variables (`PGDATA`, `LD_PRELOAD`, …) must not reach them. */
+/** The environment of the programs; the parent's variables (`PGDATA`, `LD_PRELOAD`, …) are not passed on. */
 export const POSTGRES_VARIABLES = { LC_ALL: 'C', TZ: 'UTC' };
 
 /**
@@ -31,7 +31,7 @@ export async function findPostgresBinaries(owner: ProcessOwner): Promise<Postgre
   await linkLibraries(installed);
   const inPlace = await tryBinaries(installed, owner);
   if (inPlace.ok) return inPlace.binaries;
-  // Below a directory that only root may enter, or in a read-only installation without its links, a copy still runs.
+  // A copy also runs when the installation is below a directory that only root may enter, or read-only without its links.
   const copied = await tryBinaries(await copyToTemporary(installed), owner);
   if (copied.ok) return copied.binaries;
   throw new EmbeddedPostgresError(
@@ -51,10 +51,12 @@ async function installedDirectory(): Promise<string> {
   if (typeof found === 'object' && found !== null && 'postgres' in found && typeof found.postgres === 'string') {
     return resolve(dirname(found.postgres), '..');
   }
-  throw new EmbeddedPostgresError(`The package @embedded-postgres/${platform} names no programs: set DATABASE_URL.`);
+  throw new EmbeddedPostgresError(
+    `The package @embedded-postgres/${platform} does not contain the programs: set DATABASE_URL.`,
+  );
 }
 
-/** The package cannot carry symbolic links and its install script may not have run, so they are made here. */
+/** Creates the package's symbolic links, which an npm package cannot contain; its install script may not have run. */
 async function linkLibraries(directory: string): Promise<void> {
   const listed: unknown = JSON.parse(await readFile(join(directory, 'pg-symlinks.json'), 'utf8').catch(() => '[]'));
   for (const link of Array.isArray(listed) ? (listed as unknown[]) : []) {
@@ -87,8 +89,8 @@ async function tryBinaries(directory: string, owner: ProcessOwner): Promise<Tria
 }
 
 /**
- * Copies the programs to a place that every user can reach and this user alone can write; one copy per version serves
- * all later starts.
+ * Copies the programs to a directory that every user can read and only this user can write; one copy per version is
+ * reused by later starts.
  */
 async function copyToTemporary(directory: string): Promise<string> {
   const description = await readFile(join(directory, '..', 'package.json'), 'utf8').catch(() => '');
@@ -114,7 +116,7 @@ async function copyToTemporary(directory: string): Promise<string> {
   }
 }
 
-/** A name in a folder that all users share could have been taken by another user, with programs of their own in it. */
+/** In a shared directory another user could have created the path with other programs in it. */
 async function isOwnDirectory(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   return found !== undefined && found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;

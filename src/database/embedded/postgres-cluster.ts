@@ -14,32 +14,32 @@ import { chooseProcessOwner } from './process-owner.js';
 
 const run = promisify(execFile);
 
-/** The superuser that initdb creates. Used to set up the service's role and for nothing else. */
+/** The superuser that initdb creates; used only to set up the service's role. */
 export const ADMIN_ROLE = 'app';
 
-/** The role of the service and the commands: owns the application's database and has no power beyond it. */
+/** The role of the service and the commands: owns the application's database and has no other privileges. */
 export const SERVICE_ROLE = 'channel_transcripts';
 
-/** An initialised data directory and what is needed to run PostgreSQL on it. */
+/** An initialized data directory, with the programs and the passwords for it. */
 export interface PostgresCluster {
-  /** The operator's directory, which holds all the rest. */
+  /** The operator's directory, which contains the others. */
   readonly dataDir: string;
   /** PostgreSQL's own data directory. */
   readonly directory: string;
   readonly logFile: string;
   /** Of `ADMIN_ROLE`. */
   readonly adminPassword: string;
-  /** Of `SERVICE_ROLE`; derived from the other one, so that data directories of earlier versions have it too. */
+  /** Of `SERVICE_ROLE`; derived from `adminPassword`, so that data directories of earlier versions have one too. */
   readonly servicePassword: string;
   readonly owner: ProcessOwner;
   readonly binaries: PostgresBinaries;
 }
 
 /**
- * Makes the data directory usable: creates it and a new cluster when there is none, checks it when there is. Safe to
- * run in several processes at once; a process killed on the way leaves nothing that a later start trips over.
+ * Prepares the data directory: creates it with a new cluster, or checks the existing one. Safe to run in several processes
+ * at once and after a process was killed halfway.
  *
- * @throws EmbeddedPostgresError with one line that says what is wrong with the directory
+ * @throws EmbeddedPostgresError with the fault of the directory in one line
  */
 export async function prepareCluster(path: string): Promise<PostgresCluster> {
   const dataDir = resolve(path);
@@ -64,8 +64,8 @@ export async function prepareCluster(path: string): Promise<PostgresCluster> {
 }
 
 /**
- * What the programs are given as their data directory. They are started inside it; on Linux this name leads there even
- * when a directory above admits root alone and PostgreSQL runs as somebody else.
+ * The path of the data directory that is passed to the programs, which are started inside it. On Linux this path works
+ * even when a parent directory is accessible to root only and PostgreSQL runs as another user.
  */
 export function directoryArgument({ directory, owner }: Pick<PostgresCluster, 'directory' | 'owner'>): string {
   return process.platform === 'linux' && 'uid' in owner ? '/proc/self/cwd' : directory;
@@ -78,7 +78,7 @@ interface NewCluster {
   readonly binaries: PostgresBinaries;
 }
 
-/** Builds the cluster aside and moves it into place whole, so that `home` exists exactly when it is complete. */
+/** Builds the cluster in a temporary directory and renames it, so that `home` exists only when it is complete. */
 async function createCluster({ dataDir, home, owner, binaries }: NewCluster): Promise<void> {
   await removeStaleFiles(dataDir);
   const building = await mkdtemp(join(dataDir, `initdb-${process.pid}-`));
@@ -91,7 +91,7 @@ async function createCluster({ dataDir, home, owner, binaries }: NewCluster): Pr
     if ('uid' in owner) for (const path of [directory, passwordFile]) await chown(path, owner.uid, owner.gid);
     await runInitdb({ dataDir, directory, owner }, binaries);
     await rename(building, home).catch((error: unknown) => {
-      // Another process was faster; its cluster is as good.
+      // Another process created the cluster first.
       if (!['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(errorCode(error) ?? '')) throw error;
     });
   } finally {
@@ -122,17 +122,17 @@ async function runInitdb(
   }
 }
 
-/** Removes what processes that were killed during their first start left behind. */
+/** Removes the temporary directories of processes that were killed during their first start. */
 async function removeStaleFiles(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     const pid = Number(/^initdb-(\d+)-/.exec(name)?.[1]);
     if (Number.isNaN(pid) || isAlive(pid)) continue;
-    // Their initdb may still be writing; then the rest goes at a later start.
+    // Their initdb may still be writing; a later start removes the rest.
     await rm(join(dataDir, name), { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
-/** Whether a process has this ID, whoever owns it; a dead one whose parent has not taken notice counts as alive. */
+/** Whether a process of any user has this ID; a zombie counts as alive. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -15,20 +15,20 @@ const LOG_BYTES_MAX = 1024 * 1024;
 const STOP_MS_MAX = 60_000;
 const STOP_POLL_MS = 20;
 
-/** Where PostgreSQL takes connections: a host is an IP address, or the absolute path of its socket's directory. */
+/** The address that PostgreSQL listens on: the host is an IP address, or the absolute path of its socket's directory. */
 export interface Listener {
   readonly host: string;
   readonly port: number;
 }
 
-/** PostgreSQL's main process, as its lock file names it. */
+/** PostgreSQL's main process, as recorded in its lock file. */
 export interface Postmaster {
   readonly pid: number;
-  /** Undefined until it listens. */
+  /** Undefined until it accepts connections. */
   readonly listener: Listener | undefined;
 }
 
-/** One attempt at starting PostgreSQL. */
+/** One attempt to start PostgreSQL. */
 export interface Launch {
   /** Whether the process has ended. */
   hasEnded(): boolean;
@@ -36,16 +36,16 @@ export interface Launch {
   output(): Promise<string>;
 }
 
-/** The PostgreSQL that runs on the cluster, whoever started it. */
+/** The PostgreSQL that runs on the cluster, regardless of which process started it. */
 export async function findPostmaster(cluster: PostgresCluster): Promise<Postmaster | undefined> {
   const named = await readLockFile(cluster);
   return named !== undefined && (await holdsLock(cluster, named.pid)) ? named : undefined;
 }
 
 /**
- * Starts PostgreSQL and returns at once; of two that start together on one cluster, one ends by itself.
+ * Starts PostgreSQL and returns immediately; when two start together on one cluster, one of them ends by itself.
  *
- * @param settings `name=value`, stronger than the configuration file
+ * @param settings `name=value`; they override the configuration file
  */
 export async function launchPostmaster(
   cluster: PostgresCluster,
@@ -57,7 +57,7 @@ export async function launchPostmaster(
     if ('uid' in cluster.owner) await log.chown(cluster.owner.uid, cluster.owner.gid);
     if ((await log.stat()).size > LOG_BYTES_MAX) await log.truncate();
     const logStart = (await log.stat()).size;
-    // In a session of its own, so that Ctrl-C does not stop the database before the application has drained.
+    // In its own session, so that Ctrl-C does not stop the database before the application has shut down.
     const child = spawn(cluster.binaries.postgres, postgresArguments(cluster, listener, settings), {
       ...cluster.owner,
       cwd: cluster.directory,
@@ -78,7 +78,7 @@ export async function launchPostmaster(
   }
 }
 
-/** Stops PostgreSQL in its orderly way, cutting whoever is still connected. */
+/** Stops PostgreSQL in its fast mode, which disconnects its clients. */
 export async function stopPostmaster(cluster: PostgresCluster): Promise<void> {
   const postmaster = await findPostmaster(cluster);
   if (postmaster === undefined) return;
@@ -100,7 +100,7 @@ export async function stopPostmaster(cluster: PostgresCluster): Promise<void> {
   }
 }
 
-/** A port of this host that nobody listens on at the moment. */
+/** A port of this host that is free at the moment. */
 export async function findFreePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer().once('error', reject);
@@ -120,7 +120,7 @@ function postgresArguments(cluster: PostgresCluster, { host, port }: Listener, s
     'timezone=UTC',
     'log_timezone=UTC',
     'log_checkpoints=off',
-    // Statements and the values in them stay out of the log.
+    // Statements and their values are not logged.
     'log_min_error_statement=panic',
     'log_error_verbosity=terse',
     ...settings,
@@ -133,15 +133,15 @@ export function isSocketDirectory(host: string): boolean {
   return isAbsolute(host);
 }
 
-/** PostgreSQL runs inside its data directory, whose own path it may not be able to reach. A list, so a name is quoted. */
+/** Relative for the data directory, whose absolute path PostgreSQL may not have access to. Quoted, as the setting is a list. */
 function quotedDirectory({ directory }: PostgresCluster, socketDirectory: string): string {
   if (socketDirectory === '') return '';
   return socketDirectory === directory ? '.' : `"${socketDirectory.replaceAll('"', '""')}"`;
 }
 
 /**
- * Lines: 1 the process, 4 the port, 5 the directory of the first socket, 6 the first address. The last two are written when
- * PostgreSQL listens. Format: https://www.postgresql.org/docs/18/storage-file-layout.html and `miscadmin.h`.
+ * Lines: 1 the process ID, 4 the port, 5 the directory of the first socket, 6 the first address. The last two are written
+ * once PostgreSQL listens. Format: https://www.postgresql.org/docs/18/storage-file-layout.html and `miscadmin.h`.
  */
 async function readLockFile({ directory }: PostgresCluster): Promise<Postmaster | undefined> {
   const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
@@ -151,27 +151,27 @@ async function readLockFile({ directory }: PostgresCluster): Promise<Postmaster 
   return { pid, listener: host !== '' && port > 0 ? { host, port } : undefined };
 }
 
-/** Where the last PostgreSQL of the cluster listened, or the one that runs listens. */
+/** The address of the running PostgreSQL, or of the last one that ran. */
 export async function lastListener(cluster: PostgresCluster): Promise<Listener | undefined> {
   return (await readLockFile(cluster))?.listener;
 }
 
-/** PostgreSQL always runs inside its data directory, which tells it from another process that got the same ID later. */
+/** PostgreSQL's working directory is its data directory, which distinguishes it from a process that reuses its ID. */
 async function holdsLock({ directory }: PostgresCluster, pid: number): Promise<boolean> {
   if (!isAlive(pid)) return false;
   if (process.platform !== 'linux') return true;
   try {
     return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(directory));
   } catch (error) {
-    // A dead process that nobody has taken notice of has no directory any more; in doubt it counts as PostgreSQL.
+    // A zombie has no working directory; after any other error the process counts as PostgreSQL.
     return errorCode(error) !== 'ENOENT';
   }
 }
 
 /**
- * After a crash the lock file can name a process that is dead but still listed, or another one that got its ID.
- * PostgreSQL would refuse to start for as long as that process is there; it ignores the lock when told that this is its
- * grandparent, which is how `pg_ctl` tells it of itself. A PostgreSQL that is alive is detected by its shared memory.
+ * After a crash the lock file can name a zombie, or another process that reuses the ID, and PostgreSQL refuses to start
+ * while that process exists. It ignores the lock when the ID is declared as its grandparent, which `pg_ctl` uses for its
+ * own ID. PostgreSQL detects a running instance by its shared memory.
  */
 async function staleLockHolder(cluster: PostgresCluster): Promise<Record<string, string>> {
   const named = await readLockFile(cluster);

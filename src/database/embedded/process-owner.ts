@@ -6,10 +6,10 @@ import type { ProcessOwner } from './postgres-binaries.js';
 const run = promisify(execFile);
 
 /**
- * PostgreSQL refuses to run as root. Root runs it as the user who owns the data already, else as `postgres` if there is
- * such a user, else as `nobody`; no user is created. Anyone else runs it as themselves.
+ * Chooses the user that PostgreSQL runs as, since it refuses to run as root: as root, the owner of the existing data, else
+ * the user `postgres`, else `nobody`; otherwise the current user. No user is created.
  *
- * @throws EmbeddedPostgresError when the data belongs to somebody whom this process cannot become
+ * @throws EmbeddedPostgresError when the data belongs to a user that this process cannot switch to
  */
 export async function chooseProcessOwner(
   dataDir: string,

@@ -8,7 +8,7 @@ export const DATABASE = 'channel_transcripts';
 /** An advisory lock in the database `postgres`: one process at a time sets up the role. */
 const SETUP_LOCK = 3;
 
-/** PostgreSQL refuses to let a role in that does not exist, has no password yet or may not log in. */
+/** The error class for a role that does not exist, has no password yet or may not log in. */
 const INVALID_AUTHORIZATION = /^28/;
 
 /** Whether a connection was refused because the service's role is not set up. */
@@ -17,9 +17,8 @@ export function isRoleMissing(error: unknown): boolean {
 }
 
 /**
- * Creates the service's role and the application's database, or hands over the database of an earlier version, in which the
- * superuser owned everything. The role can log in only when all of this is done, so that a process that was killed on the
- * way is followed by one that does it again.
+ * Creates the service's role and the application's database, or transfers the database of an earlier version, in which the
+ * superuser owned everything. Login is enabled last, so that a later process repeats the setup if this one is killed.
  */
 export async function prepareServiceRole(cluster: PostgresCluster, listener: Listener): Promise<void> {
   await withAdmin(cluster, listener, 'postgres', async (admin) => {
@@ -29,25 +28,26 @@ export async function prepareServiceRole(cluster: PostgresCluster, listener: Lis
         `CREATE ROLE ${SERVICE_ROLE} NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS`,
       );
     }
-    if (await exists(admin, 'pg_database WHERE datname = $1', DATABASE)) await handOver(cluster, listener, admin);
+    if (await exists(admin, 'pg_database WHERE datname = $1', DATABASE))
+      await transferOwnership(cluster, listener, admin);
     else await admin.query(`CREATE DATABASE ${DATABASE} OWNER ${SERVICE_ROLE}`);
     await admin.query(`ALTER ROLE ${SERVICE_ROLE} LOGIN PASSWORD '${cluster.servicePassword}'`);
   });
 }
 
-async function handOver(cluster: PostgresCluster, listener: Listener, admin: pg.Client): Promise<void> {
+async function transferOwnership(cluster: PostgresCluster, listener: Listener, admin: pg.Client): Promise<void> {
   await admin.query(`ALTER DATABASE ${DATABASE} OWNER TO ${SERVICE_ROLE}`);
   await withAdmin(cluster, listener, DATABASE, async (client) => {
-    const { rows } = await client.query<{ statement: string }>(HAND_OVER, [ADMIN_ROLE, SERVICE_ROLE]);
+    const { rows } = await client.query<{ statement: string }>(TRANSFER_OWNERSHIP, [ADMIN_ROLE, SERVICE_ROLE]);
     await client.query(['BEGIN', ...rows.map(({ statement }) => statement), 'COMMIT'].join(';\n'));
   });
 }
 
 /**
- * The statements that hand over what the application has made: schemas, tables and all that is like one, functions and
- * types. `REASSIGN OWNED` refuses the role that initdb created. A sequence or type of a table follows its table.
+ * Generates the statements that transfer the application's objects: schemas, tables and other relations, functions and
+ * types. `REASSIGN OWNED` rejects the role that initdb created. The owner of a table's sequence or type follows its table.
  */
-const HAND_OVER = `
+const TRANSFER_OWNERSHIP = `
   WITH made AS (
     SELECT oid, nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
   )
@@ -72,7 +72,7 @@ async function exists(client: pg.Client, condition: string, value: string): Prom
   return ((await client.query(`SELECT FROM ${condition}`, [value])).rowCount ?? 0) > 0;
 }
 
-/** The superuser's connection lasts for one piece of work. */
+/** Runs work on a superuser connection, which is closed afterwards. */
 async function withAdmin(
   cluster: PostgresCluster,
   { host, port }: Listener,

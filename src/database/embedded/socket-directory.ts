@@ -4,18 +4,19 @@ import { join } from 'node:path';
 import { findFreePort, isSocketDirectory, lastListener, type Listener } from './postmaster.js';
 import type { PostgresCluster } from './postgres-cluster.js';
 
-/** Part of the socket's name only, as there is no other PostgreSQL in the directory. */
+/** Only part of the socket's name: no other PostgreSQL uses the directory. */
 const SOCKET_PORT = 5432;
 const SOCKET_NAME = `.s.PGSQL.${SOCKET_PORT}`;
-/** The address of a socket has 104 bytes on macOS and 108 on Linux, its final zero included. */
+/** A socket address has 104 bytes on macOS and 108 on Linux, including the terminating zero. */
 const PATH_BYTES_MAX = 103;
 const PREFIX = 'channel-transcripts-';
 
 /**
- * Chooses where PostgreSQL is to listen: on a Unix socket in a directory that only its owner may enter, so that no other
- * user of the machine can connect, or listen in its place once it has died. This is its data directory, unless the path is
- * too long for the address of a socket or `apart` asks for another place, such as for a file system without sockets.
- * Windows, where Node.js does not speak to Unix sockets, has a port of 127.0.0.1 instead.
+ * Chooses the address that PostgreSQL listens on: a Unix socket in a directory that only its owner may enter, so that no
+ * other user can connect, or listen in its place after it has ended. This is the data directory, unless its path is too
+ * long for a socket address. On Windows, where Node.js does not support Unix sockets, it is a port of 127.0.0.1.
+ *
+ * @param apart use another directory, because the file system of the data directory does not support sockets
  */
 export async function chooseListener(cluster: PostgresCluster, apart = false): Promise<Listener> {
   if (process.platform === 'win32') return { host: '127.0.0.1', port: await findFreePort() };
@@ -25,12 +26,12 @@ export async function chooseListener(cluster: PostgresCluster, apart = false): P
   return { host: known ? last.host : await makeDirectory(cluster), port: SOCKET_PORT };
 }
 
-/** Whether only PostgreSQL's owner can have made what listens there; asked before anything secret is sent. */
+/** Whether only PostgreSQL's owner can have created this listener; checked before a password is sent. */
 export async function isTrusted(cluster: PostgresCluster, { host }: Listener): Promise<boolean> {
   return !isSocketDirectory(host) || isPrivate(cluster, host);
 }
 
-/** Removes the directory of a socket that is not needed any more. */
+/** Removes the directory of an unused socket. */
 export async function removeSocketDirectory(cluster: PostgresCluster, { host }: Listener): Promise<void> {
   if (isSocketDirectory(host) && host !== cluster.directory) await rmdir(host).catch(() => undefined);
 }
@@ -47,7 +48,7 @@ function hasRoom(directory: string): boolean {
   return Buffer.byteLength(join(directory, SOCKET_NAME)) <= PATH_BYTES_MAX;
 }
 
-/** A name in a folder that all users share can be taken by another user after a cleaner has removed the directory. */
+/** In a shared directory another user can create the path after a cleanup job has removed it. */
 async function isPrivate({ owner }: PostgresCluster, directory: string): Promise<boolean> {
   const found = await lstat(directory).catch(() => undefined);
   const uid = 'uid' in owner ? owner.uid : process.getuid?.();

@@ -5,7 +5,7 @@ import { DatabaseHealth } from '../../database/database.health.js';
 import { HealthController } from './health.controller.js';
 import { HealthService } from './health.service.js';
 
-/** Composes the features' own checks; they are provided here so that the commands do not load what only probes need. */
+/** Combines the health checks of the features. They are provided here, so that the CLI commands do not load Terminus. */
 @Module({
   imports: [TerminusModule],
   controllers: [HealthController],

@@ -5,10 +5,10 @@ import { DatabaseHealth } from '../../database/database.health.js';
 import { ShutdownState } from '../../http/shutdown-state.js';
 import type { DependencyDto, ReadyDto } from './dto/health.dto.js';
 
-/** A dependency that takes longer than this counts as away. */
+/** A dependency that takes longer counts as down. */
 const CHECK_TIMEOUT_MS = 1_500;
 
-/** What a feature tells of the dependency that it stands for; the check itself is the feature's own. */
+/** The health check of a feature's dependency. */
 interface Dependency {
   readonly name: string;
   /** Whether requests fail without it. */
@@ -16,7 +16,7 @@ interface Dependency {
   check(): HealthCheckAttempt;
 }
 
-/** Puts together what the features' own checks say. Never waits for longer than a check may take. */
+/** Combines the health checks of the features; bounded by the timeout of a check. */
 @Injectable()
 export class HealthService {
   private readonly dependencies: readonly Dependency[];
@@ -40,7 +40,7 @@ export class HealthService {
     return { status, stopping, dependencies };
   }
 
-  /** Asks all dependencies at once whether they answer. Who comes meanwhile shares the answer: a question takes a connection. */
+  /** Checks all dependencies concurrently. Concurrent callers share the result, because a check uses a connection. */
   checkDependencies(): Promise<Record<string, DependencyDto>> {
     this.checking ??= this.check().finally(() => (this.checking = undefined));
     return this.checking;
@@ -50,7 +50,7 @@ export class HealthService {
     const results = this.dependencies.map(async (dependency): Promise<[string, DependencyDto]> => {
       const { name, critical } = dependency;
       const result = await dependency.check().withTimeout(CHECK_TIMEOUT_MS);
-      // What went wrong is left out: it can name hosts, and the probes are open to everyone.
+      // Without the error, which can name hosts: the probes are public.
       return [name, { status: result[name]?.status === 'up' ? 'up' : 'down', critical }];
     });
     return Object.fromEntries(await Promise.all(results));

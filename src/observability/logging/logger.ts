@@ -2,9 +2,9 @@ import type { LoggerService } from '@nestjs/common';
 import { destination, pino, stdTimeFunctions, type DestinationStream, type Level, type Logger } from 'pino';
 import { escapeInvisible } from '../../http/escape-invisible.js';
 import { createRedactor, type Redactor } from '../../http/redaction.js';
-import { activeTracer } from '../tracing/tracer.js';
+import { activeTraceId } from '../tracing/tracer.js';
 
-/** Structured logs: one JSON object a line. A secret that turns up in a text by a caller's mistake is masked. */
+/** Structured logs: one JSON object per line. Secrets that a caller sent in the wrong place are redacted. */
 export function createLogger(level: string, to: DestinationStream, redact: Redactor = createRedactor()): Logger {
   return pino(
     {
@@ -12,7 +12,7 @@ export function createLogger(level: string, to: DestinationStream, redact: Redac
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       mixin: () => {
-        const traceId = activeTracer()?.traceId();
+        const traceId = activeTraceId();
         return traceId === undefined ? {} : { traceId };
       },
       formatters: { level: (label) => ({ level: label }) },
@@ -22,12 +22,12 @@ export function createLogger(level: string, to: DestinationStream, redact: Redac
   );
 }
 
-/** Where the service logs to: standard output, so that a line is never lost when the process ends. */
+/** Standard output, written synchronously, so that no line is lost when the process ends. */
 export function standardOutput(): DestinationStream {
   return destination({ fd: 1, sync: true });
 }
 
-/** What the framework tells about its own start is of use to its developers only. */
+/** Contexts of Nest's own messages during the start, which are logged at the level debug. */
 const FRAMEWORK = new Set([
   'NestFactory',
   'InstanceLoader',
@@ -37,7 +37,7 @@ const FRAMEWORK = new Set([
   'NestMicroservice',
 ]);
 
-/** Lets Nest and every `Logger` of the service write to one pino logger; an object becomes the fields of its line. */
+/** Writes the messages of Nest and of every `Logger` to one pino logger; an object becomes the fields of its line. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
@@ -48,7 +48,7 @@ export class NestLogger implements LoggerService {
     this.write('fatal', message, rest);
   }
   error(message: unknown, ...rest: unknown[]): void {
-    // What the framework catches at the start it throws again, and then it is the one line of a start that failed.
+    // Nest rethrows an error of the start, and main.ts prints it as the only line.
     if (rest.at(-1) !== 'ExceptionHandler') this.write('error', message, rest);
   }
   warn(message: unknown, ...rest: unknown[]): void {
@@ -61,7 +61,7 @@ export class NestLogger implements LoggerService {
     this.write('trace', message, rest);
   }
 
-  /** Nest passes the context last, and for an error its stack before it. */
+  /** Nest passes the context last, preceded by the stack for an error. */
   private write(level: Level, message: unknown, rest: readonly unknown[]): void {
     const context = rest.at(-1);
     const stack = rest.length > 1 ? rest[0] : undefined;

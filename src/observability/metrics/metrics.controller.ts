@@ -1,8 +1,11 @@
 import { Controller, Get, Header, UseGuards } from '@nestjs/common';
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { MetricsGuard, MetricsTokenError } from './metrics.guard.js';
-import { MetricsRegistry } from './metrics-registry.js';
+
+/** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
+const processMetrics = new Registry();
 
 /** The name of the metrics token's scheme in the OpenAPI document. */
 export const METRICS_TOKEN_SCHEME = 'metricsToken';
@@ -13,7 +16,7 @@ const TOKEN_REQUIRED: ErrorExample = {
 };
 
 const EXAMPLE = [
-  '# HELP ct_entries_total Entries of answers: cached, fetched, or the code of their failure.',
+  '# HELP ct_entries_total Entries of responses: cached, fetched, or the code of their failure.',
   '# TYPE ct_entries_total counter',
   'ct_entries_total{outcome="cached"} 1207',
   'ct_entries_total{outcome="fetched"} 311',
@@ -26,7 +29,9 @@ const EXAMPLE = [
 @UseGuards(MetricsGuard)
 @ApiBearerAuth(METRICS_TOKEN_SCHEME)
 export class MetricsController {
-  constructor(private readonly metrics: MetricsRegistry) {}
+  constructor(private readonly registry: Registry) {
+    if (processMetrics.getMetricsAsArray().length === 0) collectDefaultMetrics({ register: processMetrics });
+  }
 
   @Get()
   @Header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
@@ -42,6 +47,6 @@ export class MetricsController {
   })
   @ApiErrors(TOKEN_REQUIRED, 'method_not_allowed', 'internal_error')
   show(): Promise<string> {
-    return this.metrics.text();
+    return Registry.merge([this.registry, processMetrics]).metrics();
   }
 }

@@ -4,7 +4,7 @@ import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
 import { SecretToken } from '../../http/bearer-token.js';
 
-/** No metrics token, or another one than the service's. */
+/** The metrics token is missing or wrong. */
 export class MetricsTokenError extends DomainError {
   readonly code = 'unauthorized';
 
@@ -13,7 +13,7 @@ export class MetricsTokenError extends DomainError {
   }
 }
 
-/** Lets the holder of `METRICS_TOKEN` pass, and everybody while none is set. */
+/** Requires `METRICS_TOKEN` as the Bearer token when it is set. */
 @Injectable()
 export class MetricsGuard implements CanActivate {
   private readonly token: SecretToken | undefined;

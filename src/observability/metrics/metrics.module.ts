@@ -1,20 +1,16 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../../auth/auth.module.js';
-import { CacheSize } from '../../cache/cache-size.js';
-import { HealthModule } from '../health/health.module.js';
-import { QuotaModule } from '../../quota/quota.module.js';
 import { TranscriptsModule } from '../../transcripts/transcripts.module.js';
-import { CallMetrics } from './call-metrics.js';
+import { HealthModule } from '../health/health.module.js';
 import { MetricsController } from './metrics.controller.js';
-import { MetricsRegistry } from './metrics-registry.js';
+import { MetricsRegistryModule } from './metrics-registry.js';
 import { RequestMetrics } from './request-metrics.js';
 import { ServiceMetrics } from './service-metrics.js';
-import { UpstreamMetrics } from './upstream-metrics.js';
 
-/** `/metrics`. Needs an `UpstreamTraffic`, which the application provides. */
+/** `/metrics`, with the metrics of requests and of the process. Features register their own in the same registry. */
 @Module({
-  imports: [AuthModule, HealthModule, QuotaModule, TranscriptsModule],
+  imports: [AuthModule, HealthModule, MetricsRegistryModule, TranscriptsModule],
   controllers: [MetricsController],
-  providers: [MetricsRegistry, RequestMetrics, UpstreamMetrics, CallMetrics, ServiceMetrics, CacheSize],
+  providers: [RequestMetrics, ServiceMetrics],
 })
 export class MetricsModule {}

@@ -1,49 +1,48 @@
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import { Counter, Histogram } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import { routeFinder, type DocumentedPaths } from '../../http/request-paths.js';
 import { requestContext } from '../../http/request-context.js';
 import { onResponseEnd } from '../../http/response-end.js';
-import { MetricsRegistry } from './metrics-registry.js';
 
-/** Seconds. A cached call takes milliseconds, one that fetches a hundred videos up to its deadline. */
+/** Seconds. A cached call takes milliseconds; one that fetches a hundred videos takes up to its deadline. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60];
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const DOCS = /^\/docs(?:-json$|\/|$)/;
 const OWN_ROUTE = '/metrics';
 
-/** Counts and times the requests of the API. A label is a route of the document and never what a caller wrote. */
+/** Metrics of the API's requests. The route label is a path of the OpenAPI document, never text from a caller. */
 @Injectable()
 export class RequestMetrics {
   private readonly requests: Counter<'method' | 'route' | 'status' | 'code'>;
   private readonly seconds: Histogram<'method' | 'route' | 'status'>;
   private readonly unfinished: Counter<'route'>;
 
-  constructor({ registry }: MetricsRegistry) {
+  constructor(registry: Registry) {
     const registers = [registry];
     this.requests = new Counter({
       name: 'ct_http_requests_total',
-      help: 'Requests whose answer has ended, by route, status and error code.',
+      help: 'Completed requests, by route, status and error code.',
       labelNames: ['method', 'route', 'status', 'code'],
       registers,
     });
     this.seconds = new Histogram({
       name: 'ct_http_request_duration_seconds',
-      help: 'From the arrival of a request to the end of its answer.',
+      help: 'Time from the arrival of a request to the end of its response.',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS_SECONDS,
       registers,
     });
     this.unfinished = new Counter({
       name: 'ct_http_responses_unfinished_total',
-      help: 'Answers that ended early: their reader left, or something broke. They count as requests too.',
+      help: 'Responses that ended early because the client disconnected or the connection was destroyed. Included in requests.',
       labelNames: ['route'],
       registers,
     });
   }
 
-  /** Middleware, right after the one that gives a request its context; leaves the requests for metrics out. */
+  /** Middleware, after the one that creates the request context; does not count requests for /metrics. */
   countRequests(document: DocumentedPaths) {
     const findRoute = routeFinder(document);
     return (request: Request, response: Response, next: NextFunction): void => {

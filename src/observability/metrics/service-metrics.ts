@@ -1,61 +1,55 @@
 import { readFileSync } from 'node:fs';
 import { Injectable } from '@nestjs/common';
-import { CacheSize } from '../../cache/cache-size.js';
-import { CacheWrites, WRITE_FAILURES } from '../../cache/cache-writes.js';
-import { HealthService } from '../health/health.service.js';
+import { Gauge, Registry } from 'prom-client';
+import { Environment } from '../../config/environment.js';
+import { CallsInFlight } from '../../rate-limit/calls-in-flight.js';
 import { ResponseMemory } from '../../transcripts/response/response-memory.js';
-import { MetricsRegistry, type Reading } from './metrics-registry.js';
+import { HealthService } from '../health/health.service.js';
 
-/** Shows what the service is and what it depends on: its version, its dependencies, its cache. */
+/** Gauges of the process: its version, its dependencies, and how much of its limits is in use. */
 @Injectable()
 export class ServiceMetrics {
   constructor(
-    metrics: MetricsRegistry,
+    private readonly registry: Registry,
     health: HealthService,
-    size: CacheSize,
-    writes: CacheWrites,
+    calls: CallsInFlight,
     memory: ResponseMemory,
+    { CALLS_PER_PROCESS }: Environment,
   ) {
+    const registers = [registry];
     const version = versionOf(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
-    metrics.readGauge(
-      { name: 'ct_build_info', help: 'Always 1; what runs.', labelNames: ['version', 'node_version'] },
-      () => [[{ version, node_version: process.version }, 1]],
-    );
-    metrics.readGauge(
-      {
-        name: 'ct_dependency_up',
-        help: 'Whether a dependency can be used, asked as for /health/ready.',
-        labelNames: ['dependency', 'critical'],
+    new Gauge({
+      name: 'ct_build_info',
+      help: 'Always 1; the labels name the running version.',
+      labelNames: ['version', 'node_version'],
+      registers,
+    }).set({ version, node_version: process.version }, 1);
+    new Gauge({
+      name: 'ct_dependency_up',
+      help: 'Whether a dependency is available, checked as by /health/ready.',
+      labelNames: ['dependency', 'critical'],
+      registers,
+      async collect() {
+        const dependencies = await health.checkDependencies();
+        for (const [dependency, { status, critical }] of Object.entries(dependencies))
+          this.set({ dependency, critical: String(critical) }, Number(status === 'up'));
       },
-      async () =>
-        Object.entries(await health.checkDependencies()).map(([dependency, { status, critical }]): Reading => [
-          { dependency, critical: String(critical) },
-          Number(status === 'up'),
-        ]),
-    );
-    metrics.readCounter(
-      {
-        name: 'ct_cache_write_failures_total',
-        help: 'Entries that the shared cache did not take: it refused them, or was unavailable.',
-        labelNames: ['reason'],
+    });
+    this.gauge('ct_calls_in_flight', 'Running transcripts calls.', () => calls.count);
+    this.gauge('ct_calls_in_flight_max', 'CALLS_PER_PROCESS; 0 is no limit.', () => CALLS_PER_PROCESS);
+    this.gauge('ct_response_buffer_bytes', 'Texts buffered for slow readers.', () => memory.heldBytes);
+    this.gauge('ct_response_buffer_max_bytes', 'RESPONSE_BUFFER_MAX_MEGABYTES in bytes.', () => memory.bytesMax);
+  }
+
+  private gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.set(read());
       },
-      () => WRITE_FAILURES.map((reason): Reading => [{ reason }, writes.failures[reason]]),
-    );
-    metrics.readGauge({ name: 'ct_response_buffer_bytes', help: 'Texts that wait for their readers.' }, () => [
-      [{}, memory.heldBytes],
-    ]);
-    metrics.readGauge(
-      { name: 'ct_response_buffer_max_bytes', help: 'What they may take, by RESPONSE_BUFFER_MAX_MEGABYTES.' },
-      () => [[{}, memory.bytesMax]],
-    );
-    const bytes = (name: string, help: string, of: 'usedBytes' | 'bytesMax'): void =>
-      metrics.readGauge({ name, help }, () => {
-        const read = size.read();
-        return read ? [[{}, read[of]]] : [];
-      });
-    if (!size.read()) return;
-    bytes('ct_cache_size_bytes', 'What the cache in memory holds; absent with REDIS_URL.', 'usedBytes');
-    bytes('ct_cache_size_max_bytes', 'What it may hold, by CACHE_MAX_MEGABYTES; absent with REDIS_URL.', 'bytesMax');
+    });
   }
 }
 

@@ -1,49 +1,69 @@
-export type Attributes = Readonly<Record<string, string | number | boolean>>;
+import {
+  context,
+  INVALID_SPAN_CONTEXT,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Span,
+} from '@opentelemetry/api';
 
-/** A piece of work as a trace shows it. */
-export interface Span {
-  setAttributes(attributes: Attributes): void;
-  /** @param type a stable word for what went wrong, such as the code of an error */
-  fail(type: string): void;
+/** Spans are recorded only after `startTracing`; without it OpenTelemetry's API does nothing. */
+const tracer = trace.getTracer('channel-transcripts');
+
+const NOT_RECORDED = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+
+/**
+ * Runs work in a child span of the active span; a rejection marks the span as failed. Without an active span none is
+ * created: background work and probes start no traces of their own.
+ *
+ * @param kind `CLIENT` for work that another program does
+ */
+export function inSpan<T>(
+  name: string,
+  attributes: Attributes,
+  work: (span: Span) => Promise<T>,
+  kind = SpanKind.INTERNAL,
+): Promise<T> {
+  if (!trace.getActiveSpan()) return work(NOT_RECORDED);
+  return tracer.startActiveSpan(name, { kind, attributes }, async (span) => {
+    try {
+      return await work(span);
+    } catch (error) {
+      failSpan(span, errorType(error));
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
 }
 
-/** The span of a call from outside, which whoever opened it ends. */
-export interface ServerSpan extends Span {
-  rename(name: string): void;
-  end(): void;
+/**
+ * Runs the work of an incoming request in a server span, a child of the span that the request's headers name. The caller
+ * ends the span.
+ *
+ * @param headers with the W3C trace context, if the sender has one
+ */
+export function inServerSpan<T>(name: string, headers: unknown, attributes: Attributes, work: (span: Span) => T): T {
+  const parent = propagation.extract(ROOT_CONTEXT, headers);
+  const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
+  return context.with(trace.setSpan(parent, span), () => work(span));
 }
 
-/** Where spans go. */
-export interface Tracer {
-  /** Opens the span of a call that came from outside, as a child of the one that its headers name; what `work` starts belongs to it. */
-  serve<T>(name: string, headers: unknown, attributes: Attributes, work: (span: ServerSpan) => T): T;
-  /** Does a piece of work within a span, if it belongs to a call. `client` when another program does it. */
-  inSpan<T>(
-    kind: 'internal' | 'client',
-    name: string,
-    attributes: Attributes,
-    work: (span: Span) => Promise<T>,
-  ): Promise<T>;
-  /** The trace of the work at hand; undefined outside of any. */
-  traceId(): string | undefined;
+/** Marks a span as failed. @param type a stable identifier such as an error code */
+export function failSpan(span: Span, type: string): void {
+  span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** Stands for a span where there is none. */
-export const NO_SPAN: Span = { setAttributes: () => undefined, fail: () => undefined };
-
-let active: Tracer | undefined;
-
-/** Has all spans of this process go to a tracer, or nowhere. */
-export function useTracer(tracer: Tracer | undefined): void {
-  active = tracer;
+/** The ID of the active trace; undefined outside of a trace and without tracing. */
+export function activeTraceId(): string | undefined {
+  return trace.getActiveSpan()?.spanContext().traceId;
 }
 
-/** Undefined while nobody asked for traces. */
-export function activeTracer(): Tracer | undefined {
-  return active;
-}
-
-/** Does a piece of work, which shows in the trace of its call if there is one. A rejection ends the span as failed. */
-export function inSpan<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T> {
-  return active ? active.inSpan('internal', name, attributes, work) : work(NO_SPAN);
+/** The code of a domain, PostgreSQL or Node error, else its name; a message could contain anything. */
+function errorType(error: unknown): string {
+  if (!(error instanceof Error)) return '_OTHER';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 
 const logger = new Logger('YoutubePlatform');
 
-/** The events of the adapter, by the names that an operator searches the log for. */
+/** The adapter's log events. */
 export type YoutubeEvent =
   | 'youtube_unknown_playability'
   | 'youtube_unreadable'
@@ -15,7 +15,7 @@ export type YoutubeEvent =
   | 'youtube_side_list_failed'
   | 'youtube_internal_error';
 
-/** Longer texts are cut: they may come from the platform. */
+/** Longer texts are truncated: they may come from the platform. */
 const TEXT_LENGTH_MAX = 200;
 
 /** Logs one event with its fields. */

@@ -1,11 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { EgressPool } from './egress/egress-pool.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 import { withOptional } from './optional-work.js';
 
 function scope(signal = new AbortController().signal): RequestScope {
-  const taken = new EgressPool({ proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 }).take('channel');
+  const taken = new EgressPool({
+    registry: new Registry(),
+    proxyUrls: [],
+    connectionsMax: 1,
+    connectTimeoutMs: 1,
+  }).take('channel');
   if (!taken) throw new Error('no exit');
   return { ...taken, budget: new RetryBudget(0), context: { signal, deadlineAtMs: 1, fairnessKey: {} } };
 }

@@ -1,13 +1,13 @@
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 
-/** How long the finished main work waits for the optional work, which started at the same time. */
+/** How long the optional work may continue after the main work, which started at the same time. */
 const GRACE_MS = 2_000;
 const RETRIES = 1;
 
 /**
- * Runs the main work and, concurrently, optional work that adds to its result. The optional work never fails the main work and
- * delays it by the grace period at most. Null when the optional work failed or was not done in time.
+ * Runs the main work and, concurrently, optional work that adds to its result. The optional work never fails the main work
+ * and delays it by at most the grace period. Its result is null when it failed or did not finish in time.
  */
 export async function withOptional<M, S>(
   scope: RequestScope,
@@ -30,18 +30,18 @@ export async function withOptional<M, S>(
   const optionalDone = side(optionalScope).catch(() => null);
   try {
     const result = await main();
-    timer = setTimeout(() => controller.abort(new Error('It took longer than what it adds to.')), graceMs);
+    timer = setTimeout(() => controller.abort(new Error('The optional work exceeded its grace period.')), graceMs);
     const addition = await optionalDone;
     context.signal.throwIfAborted();
     return [result, addition];
   } finally {
     clearTimeout(timer);
     context.signal.removeEventListener('abort', stop);
-    controller.abort(new Error('It is not needed any more.'));
+    controller.abort(new Error('The main work has ended.'));
   }
 }
 
-/** The same caller with a signal of its own; the deadline is read from the caller's context, because it can move. */
+/** The caller's context with another signal; the deadline is read through, because it can change. */
 function optionalContext({ context }: RequestScope, signal: AbortSignal): RequestScope['context'] {
   return {
     signal,

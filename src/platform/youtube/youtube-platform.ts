@@ -9,17 +9,16 @@ import { ChannelReadError } from './channel/channel-errors.js';
 import { ChannelReader } from './channel/channel-reader.js';
 import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
-import { type Attempt, ATTEMPT_VERDICTS, withProxyFailover } from './egress/proxy-failover.js';
+import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
 import { type Egress, EgressPool } from './egress/egress-pool.js';
-import { FairLimiter } from './egress/fair-limiter.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { loadRequestTemplates } from './innertube/request-templates.js';
 import { requestMicroformat } from './video/player-requests.js';
 import { RetryBudget } from './egress/retry.js';
 import { withOptional } from './optional-work.js';
-import { UpstreamEvents } from './upstream-events.js';
-import { mergeDetails } from './video/video-details.js';
+import { UpstreamMetrics } from './upstream-metrics.js';
+import { mergeDetails } from './video/player-response.js';
 import { VideoReader } from './video/video-reader.js';
 
 const WARM_UP_DELAY_MS = 500;
@@ -27,7 +26,7 @@ const WARM_UP_DELAY_MS = 500;
 const BLOCKED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_blocked' } };
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
-/** YouTube, read through its InnerTube API. */
+/** `VideoPlatform` for YouTube's InnerTube API. */
 @Injectable()
 export class YoutubePlatform extends VideoPlatform implements OnApplicationBootstrap, OnApplicationShutdown {
   private warmUp: NodeJS.Timeout | undefined;
@@ -35,26 +34,18 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
 
   constructor(
     private readonly environment: Environment,
-    private readonly events: UpstreamEvents,
+    private readonly metrics: UpstreamMetrics,
     private readonly egresses: EgressPool,
     private readonly innertube: InnertubeClient,
     private readonly channels: ChannelReader,
     private readonly videos: VideoReader,
-    limiter: FairLimiter,
   ) {
     super();
-    events.readStateFrom(() => ({
-      inFlight: limiter.running,
-      queued: limiter.queued,
-      inFlightMax: environment.UPSTREAM_CONCURRENCY,
-      egresses: this.egresses.state(),
-      verdicts: ATTEMPT_VERDICTS,
-    }));
   }
 
   /**
-   * Loads youtubei.js before the first call needs it, and after the start, which a quarter of a second of loading would
-   * delay. A failure to load is reported by the first call.
+   * Loads youtubei.js shortly after the start, so that neither the start nor the first call waits a quarter of a second for
+   * it. The first call reports a failure to load.
    */
   onApplicationBootstrap(): void {
     this.warmUp = setTimeout(() => {
@@ -90,7 +81,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
     const read = (egress: Egress, admission: Admission) =>
       this.readVideoThrough(this.scope(egress, admission, context), videoId, languages);
     const outcome = (await withProxyFailover(this.egresses, 'video', videoId, context, read)) ?? BLOCKED;
-    this.events.count('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
+    this.metrics.notice('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
     return outcome;
   }
 
@@ -109,16 +100,16 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
       return { ...attempt, result: { ...result, details: mergeDetails(result.details, dated ?? {}) } };
     } catch (error) {
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
-      // One video's failure must not fail the call, not even when its cause is a bug in here.
+      // One video's failure must not fail the call, even when it is caused by a bug.
       report('warn', 'youtube_internal_error', { videoId, message: String(error) });
       return { result: FAILED, verdict: 'nothing', retryAfterSeconds: null };
     }
   }
 
-  /** The exact publish date, which only WEB returns, when the operator wants one for each video. */
+  /** The exact publish date, which only WEB returns, with `PUBLISH_DATES=exact`. */
   private async dates(videoId: string, scope: RequestScope): Promise<{ publishedAt?: string | null }> {
     if (this.environment.PUBLISH_DATES !== 'exact' || scope.admission.probe) return {};
-    // Without the kind: WEB says which videos are eligible as Shorts, the list of Shorts says which are.
+    // The kind is not used: WEB states which videos are eligible as Shorts, the list of Shorts which are Shorts.
     return {
       publishedAt: (await requestMicroformat(this.innertube, videoId, scope))?.publishedAt ?? null,
     };
@@ -163,7 +154,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
   }
 
   private scope(egress: Egress, admission: Admission, context: ReadingContext): RequestScope {
-    // A hundred videos of one call listen to its signal at once and stop listening when they end: no leak to warn of.
+    // The videos of one call add up to a hundred listeners to its signal and remove them: not a leak.
     setMaxListeners(0, context.signal);
     const retries = admission.probe ? 0 : this.environment.UPSTREAM_RETRIES;
     return { egress, admission, context, budget: new RetryBudget(retries) };

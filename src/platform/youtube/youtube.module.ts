@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { Environment } from '../../config/environment.js';
-import { UpstreamTraffic } from '../upstream-traffic.js';
+import { MetricsRegistryModule } from '../../observability/metrics/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
 import { ChannelReader } from './channel/channel-reader.js';
 import { UploadsReader } from './channel/uploads-reader.js';
@@ -10,22 +11,23 @@ import { BODY_BYTES_MAX } from './egress/http-transport.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
 import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
-import { UpstreamEvents } from './upstream-events.js';
+import { UpstreamMetrics } from './upstream-metrics.js';
 import { ClientHealth } from './video/client-health.js';
 import { VideoReader } from './video/video-reader.js';
 import { YoutubePlatform } from './youtube-platform.js';
 
-/** YouTube as the platform behind the port. `Environment` has to be provided globally. */
+/** YouTube as the implementation of `VideoPlatform`. Requires a global provider of `Environment`. */
 @Module({
+  imports: [MetricsRegistryModule],
   providers: [
-    UpstreamEvents,
+    UpstreamMetrics,
     {
       provide: FairLimiter,
       inject: [Environment],
       useFactory: ({ UPSTREAM_CONCURRENCY }: Environment) => new FairLimiter(UPSTREAM_CONCURRENCY),
     },
-    { provide: EgressPool, inject: [Environment, UpstreamEvents], useFactory: createEgressPool },
-    { provide: RequestPipeline, inject: [Environment, FairLimiter, UpstreamEvents], useFactory: createPipeline },
+    { provide: EgressPool, inject: [Environment, Registry], useFactory: createEgressPool },
+    { provide: RequestPipeline, inject: [Environment, FairLimiter, UpstreamMetrics], useFactory: createPipeline },
     { provide: ClientHealth, inject: [Environment], useFactory: createClientHealth },
     InnertubeClient,
     UploadsReader,
@@ -33,14 +35,14 @@ import { YoutubePlatform } from './youtube-platform.js';
     VideoReader,
     YoutubePlatform,
     { provide: VideoPlatform, useExisting: YoutubePlatform },
-    { provide: UpstreamTraffic, useExisting: UpstreamEvents },
   ],
-  exports: [VideoPlatform, UpstreamTraffic],
+  exports: [VideoPlatform],
 })
 export class YoutubeModule {}
 
-function createEgressPool(environment: Environment, events: UpstreamEvents): EgressPool {
+function createEgressPool(environment: Environment, registry: Registry): EgressPool {
   return new EgressPool({
+    registry,
     proxyUrls: environment.UPSTREAM_PROXY_URL ?? [],
     connectionsMax: environment.UPSTREAM_CONCURRENCY,
     connectTimeoutMs: environment.UPSTREAM_TIMEOUT_SECONDS * 1000,
@@ -49,18 +51,17 @@ function createEgressPool(environment: Environment, events: UpstreamEvents): Egr
         ? report('log', 'youtube_block_closed', { exit, use })
         : report('warn', 'youtube_block_opened', { exit, use, openForSeconds: openForMs / 1000 }),
     onCooldown: (exit, restMs) => report('log', 'youtube_exit_rested', { exit, restSeconds: restMs / 1000 }),
-    onVerdict: (egress, use, verdict) => events.egress({ egress, use, verdict }),
   });
 }
 
-function createPipeline(environment: Environment, limiter: FairLimiter, events: UpstreamEvents): RequestPipeline {
+function createPipeline(environment: Environment, limiter: FairLimiter, metrics: UpstreamMetrics): RequestPipeline {
   const { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS } = environment;
   return new RequestPipeline({
     limiter,
     baseUrl: YOUTUBE_BASE_URL === undefined ? null : new URL(YOUTUBE_BASE_URL),
     timeoutMs: UPSTREAM_TIMEOUT_SECONDS * 1000,
     bodyBytesMax: BODY_BYTES_MAX,
-    events,
+    metrics,
   });
 }
 

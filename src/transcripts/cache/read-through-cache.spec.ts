@@ -2,13 +2,14 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { Registry } from 'prom-client';
 import { CacheModule } from '../../cache/cache.module.js';
 import { MemoryStore } from '../../cache/memory-store.js';
 import { Environment } from '../../config/environment.js';
 import { Call } from '../call.js';
 import { ReadThroughCache } from './read-through-cache.js';
 import { finite, listOf, record, text } from './keyed-codec.js';
-import { CacheLookups } from '../transcript-metrics.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
 
 const reader = record<{ name: string; sizes: number[] }>({ name: text, sizes: listOf(finite) });
 const harbour = { name: 'Harbour', sizes: [1, 2] };
@@ -37,7 +38,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await cache.clear();
-  entries = new ReadThroughCache(cache, 120, reader, new CacheLookups());
+  entries = new ReadThroughCache(cache, 120, reader, new TranscriptMetrics(new Registry()).cache.uploads);
   loads = 0;
 });
 

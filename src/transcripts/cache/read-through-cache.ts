@@ -34,7 +34,7 @@ export class ReadThroughCache<T> {
   ): Promise<T> {
     const stored = await this.cache.get<unknown>(key);
     const known = Buffer.isBuffer(stored) ? this.codec.read(key, stored) : undefined;
-    if (known === undefined && stored !== undefined && stored !== null) this.lookups.unreadable += 1;
+    if (known === undefined && stored !== undefined && stored !== null) this.lookups.unreadable();
     const found = known !== undefined && serves(known);
     this.lookups.count(found);
     if (found) return known;

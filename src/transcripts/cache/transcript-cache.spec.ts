@@ -3,6 +3,8 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { Registry } from 'prom-client';
+import { anyText } from '../../../test/any-text.js';
 import { CacheModule } from '../../cache/cache.module.js';
 import { MemoryStore } from '../../cache/memory-store.js';
 import { SharedCache } from '../../cache/shared-cache.js';
@@ -28,12 +30,12 @@ let transcripts: TranscriptCache;
 beforeAll(async () => {
   module = await Test.createTestingModule({ imports: [CacheModule.forRoot(environment)] }).compile();
   cache = module.get<Cache>(CACHE_MANAGER);
-  transcripts = new TranscriptCache(cache, environment, new TranscriptMetrics(), module.get(SharedCache));
+  transcripts = new TranscriptCache(cache, environment, new TranscriptMetrics(new Registry()), module.get(SharedCache));
 });
 afterAll(() => module.close());
 beforeEach(() => cache.clear());
 
-const text = fc.string({ unit: 'binary', maxLength: 30 });
+const text = anyText({ maxLength: 30 });
 const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
 const anyDetails: fc.Arbitrary<VideoDetails> = fc.record(
   {

@@ -198,7 +198,7 @@ export class TranscriptCache {
 
   /** Counts each entry and logs once per interval, because a change of the secret makes every entry unreadable. */
   private reportUnreadable(): void {
-    this.metrics.cache.transcript.unreadable += 1;
+    this.metrics.cache.transcript.unreadable();
     const nowMs = performance.now();
     if (nowMs - this.unreadableLoggedAtMs < UNREADABLE_LOG_INTERVAL_MS) return;
     this.unreadableLoggedAtMs = nowMs;

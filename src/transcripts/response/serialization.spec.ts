@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../../../test/any-text.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent, type VideoMetadata } from '../transcript-events.js';
 import type { SentText } from '../cache/transcript-text.js';
 import { serializeJson, serializeNdjson } from './serialization.js';
 
-const text = fc.string({ unit: 'binary', maxLength: 20 });
+const text = anyText({ maxLength: 20 });
 const number = fc.nat();
 const plain = { noNullPrototype: true };
 const anyMetadata: fc.Arbitrary<VideoMetadata> = fc.record(

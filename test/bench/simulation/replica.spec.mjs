@@ -29,7 +29,7 @@ describe('the simulation of a replica', () => {
     [16, 0.9],
   ])('waits for %i slots at a load of %f as the formula for M/M/c says', (slots, load) => {
     const perSecond = slots * load;
-    const arrivals = arrivalsAtRandom(randomFrom(7), perSecond, 100_000 / perSecond);
+    const arrivals = arrivalsAtRandom(randomFrom(7), perSecond, 40_000 / perSecond);
     const { waits, slotsBusy } = simulate({ ...ONE_REQUEST, slots, arrivals });
     const expected = erlangWait(slots, perSecond, 1);
     expect(Math.abs(mean(waits) / expected - 1)).toBeLessThan(0.08);
@@ -38,7 +38,7 @@ describe('the simulation of a replica', () => {
 
   it('waits for the thread as the formula for M/D/1 says, when every call is cached', () => {
     const load = 0.7;
-    const arrivals = arrivalsAtRandom(randomFrom(7), load, 100_000);
+    const arrivals = arrivalsAtRandom(randomFrom(7), load, 40_000);
     const { threadWaits } = simulate({ coldShare: 0, cpuSecondsCached: 1, arrivals });
     expect(Math.abs(mean(threadWaits) / (load / (2 * (1 - load))) - 1)).toBeLessThan(0.05);
   });

@@ -12,22 +12,22 @@ import {
 import { until } from './until.js';
 
 const postmasters = new Set<number>();
-// Whoever is told to end at once has no time to stop them: SIGQUIT ends a PostgreSQL with all its processes.
+// A chaos run that is killed has no time to stop them: SIGQUIT ends a PostgreSQL with all its processes.
 process.on('exit', () => postmasters.forEach((pid) => signal(pid, 'SIGQUIT')));
 
-/** A PostgreSQL of the chaos tests's own, at an address that stays when it is stopped, killed and started again. */
+/** A PostgreSQL of the chaos tests, whose address stays the same when it is stopped, killed and started again. */
 export interface Database {
-  /** Of a database that is always there. */
+  /** URL of a database that always exists. */
   readonly adminUrl: string;
-  /** Makes an empty database. */
+  /** Creates an empty database. */
   create(): Promise<string>;
   query(url: string, statement: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   start(settings?: readonly string[]): Promise<void>;
-  /** In its orderly way, cutting whoever is connected. */
+  /** Shuts down in order and closes all connections. */
   stop(): Promise<void>;
-  /** Every process of it, at once. */
+  /** Kills all its processes at once. */
   kill(): Promise<void>;
-  /** Lets every process of it stand still, and go on. */
+  /** Suspends all its processes until they are resumed. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
 }
@@ -74,7 +74,7 @@ class OwnDatabase implements Database {
 
   async start(settings = this.settings): Promise<void> {
     this.settings = settings;
-    // Whoever was killed may still hold the port or the shared memory for a moment.
+    // The killed process may still occupy the port or the shared memory for a moment.
     await until('PostgreSQL starts', async () => {
       const launch = await launchPostmaster(this.cluster, { host: '127.0.0.1', port: this.port }, [
         'max_connections=200',

@@ -1,7 +1,7 @@
 import { ADMIN_TOKEN, send, type Service } from './service.js';
 import { at } from './transcripts.js';
 
-/** What the service says of an organization's quota, asked as an operator would. */
+/** An organization's quota as the service reports it to an operator. */
 export interface Ledger {
   exact: boolean;
   used: number;

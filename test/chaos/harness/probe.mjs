@@ -1,8 +1,8 @@
 import { EventEmitter, getEventListeners } from 'node:events';
 import { Session } from 'node:inspector';
 
-// Loaded into a service under test: tells over IPC what it holds, so that a leak can be seen from outside, sets its clock, and
-// lets the clock of its pauses and lives go forward, so that nobody has to wait for them.
+// Loaded into a service under test: reports its resources over IPC, so that a leak is visible from outside, sets its clock, and
+// advances its monotonic clock, so that the tests need not wait for pauses and expiry.
 if (process.send) {
   let skippedMs = 0;
   const now = performance.now.bind(performance);
@@ -30,14 +30,14 @@ if (process.send) {
     const peakRss = process.resourceUsage().maxRSS * 1024;
     process.send({ probe, held, rss, peakRss, heapUsed, external });
   });
-  // The channel must not keep the service alive, and neither may it live without the chaos tests.
+  // The channel must not keep the service alive, and the service must not outlive the chaos tests.
   process.channel.unref();
   process.on('disconnect', () => process.exit(99));
 }
 
 const RealDate = Date;
 
-/** All that a program of Node can see of the time of day comes from `Date`; what it measures does not depend on it. */
+/** Node programs read the time of day from `Date` only; measured durations do not depend on it. */
 function setClock(offsetMs) {
   globalThis.Date = class Date extends RealDate {
     constructor(...given) {
@@ -77,7 +77,7 @@ function countListeners() {
   }
 }
 
-/** A session of the same thread answers before `post` returns. */
+/** A session of the same thread responds before `post` returns. */
 function post(session, method, parameters) {
   let answer;
   session.post(method, parameters, (error, result) => {
@@ -99,7 +99,7 @@ function countOfEmitters(emitters) {
   );
 }
 
-/** Prototypes of emitters are among them, and have no listeners to be asked for. */
+/** The result includes prototypes of emitters, which have no listeners. */
 function namesOf(emitter) {
   return Object.hasOwn(emitter, '_events') && emitter._events ? emitter.eventNames() : [];
 }
@@ -107,7 +107,7 @@ function namesOf(emitter) {
 function countOfSignals(signals) {
   return summed(
     Array.from(signals, (signal) => {
-      // The prototype is among them, and is no signal.
+      // The result includes the prototype, which is not a signal.
       const count = Object.hasOwn(signal, 'constructor') ? 0 : getEventListeners(signal, 'abort').length;
       return { where: 'AbortSignal "abort"', count };
     }),

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { openSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The project, seen from where the tools are built to. */
+/** The project's root, relative to the output directory of the tools. */
 export const PROJECT = join(import.meta.dirname, '../../../..');
 
 const STOP_MS = 60_000;
@@ -17,14 +17,14 @@ export interface ProgramEnd {
 
 export interface ProgramOptions {
   environment?: Record<string, string>;
-  /** Where both outputs go. */
+  /** The file that receives both outputs. */
   logFile: string;
-  /** With a channel for messages. */
+  /** With an IPC channel. */
   ipc?: boolean;
   cwd?: string;
 }
 
-/** A program in a process of its own, which does not outlive this one. */
+/** A child process that is killed when this process ends. */
 export class Program {
   readonly ended: Promise<ProgramEnd>;
 
@@ -48,7 +48,7 @@ export class Program {
         spawn(command, [...args], {
           env: { PATH, HOME, ...options.environment },
           stdio: options.ipc ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
-          // Ctrl-C reaches the chaos tests alone, which then stops its programs.
+          // Ctrl-C reaches only the chaos tests, which then stop their programs.
           detached: true,
           ...(options.cwd !== undefined && { cwd: options.cwd }),
         }),
@@ -66,7 +66,7 @@ export class Program {
     this.child.kill(signal);
   }
 
-  /** Asks it to end and waits; one that does not end is killed, and that is an error. */
+  /** Terminates it and waits; throws when it had to be killed. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<ProgramEnd> {
     if (!this.hasEnded) this.child.kill(signal);
     let late = false;

@@ -1,19 +1,19 @@
 import { pick, seededRandom } from '../../fake-youtube/catalogue/random.js';
 
-/** All that is drawn by chance, from one seed, so that a run can be repeated. */
-export class Chance {
+/** The source of all random choices: one seed, so that a run can be repeated. */
+export class RandomSource {
   private readonly random: () => number;
 
   constructor(seed: number) {
     this.random = seededRandom(seed);
   }
 
-  /** A whole number from 0 up to, and without, `count`. */
+  /** A whole number from 0 to `count` - 1. */
   below(count: number): number {
     return Math.floor(this.random() * count);
   }
 
-  /** True in this share of the cases, from 0 to 1. */
+  /** True with this probability, 0 to 1. */
   often(share: number): boolean {
     return this.random() < share;
   }
@@ -22,7 +22,7 @@ export class Chance {
     return pick(this.random, from);
   }
 
-  /** One of several, each as likely as its weight. */
+  /** One of several, with a probability proportional to its weight. */
   weighted<T>(from: readonly (readonly [weight: number, item: T])[]): T {
     let rest = this.random() * from.reduce((sum, [weight]) => sum + weight, 0);
     for (const [weight, item] of from) if ((rest -= weight) < 0) return item;

@@ -4,7 +4,7 @@ import { findFreePort } from '../../../src/database/embedded/postmaster.js';
 import { Program } from './program.js';
 import { until } from './until.js';
 
-/** A Redis that keeps nothing on disk, at an address that stays when it is stopped and started again. */
+/** A Redis without persistence, whose address stays the same across restarts. */
 export class Redis {
   readonly url: string;
   private program: Program | undefined;

@@ -10,7 +10,7 @@ const run = promisify(execFile);
 
 export const ADMIN_TOKEN = 'chaos-tests-admin-token-f1c07d93be5a';
 
-/** An answer over HTTP; `body` is the parsed JSON, undefined when it is none. `whole` says that it came to its end. */
+/** An HTTP response; `body` is undefined unless it is JSON. `whole` is true when the response is complete. */
 export interface ServiceResponse {
   status: number;
   headers: IncomingHttpHeaders;
@@ -20,11 +20,11 @@ export interface ServiceResponse {
   ms: number;
 }
 
-/** What a process holds, by the name that Node gives it, and its memory in bytes. */
+/** The active resources of a process by Node's name for their type, and its memory in bytes. */
 export interface Resources {
   held: Record<string, number>;
   rss: number;
-  /** The most since it started. */
+  /** Maximum since its start. */
   peakRss: number;
   heapUsed: number;
   external: number;
@@ -33,9 +33,9 @@ export interface Resources {
 /** The event listeners of a process, over all its emitters and abort signals. */
 export interface Listeners {
   total: number;
-  /** The most on one event of one emitter. */
+  /** Maximum on one event of one emitter. */
   most: number;
-  /** The emitter's class and the event that have the most. */
+  /** The emitter's class and the event with that maximum. */
   where: string;
 }
 
@@ -46,7 +46,7 @@ export interface Customer {
 
 let services = 0;
 
-/** `node dist/main.js` as it is run in production, on a port of its own, without the limits that would refuse a load. */
+/** `node dist/main.js` as in production, on a free port, with the rate limits turned off. */
 export class Service {
   private constructor(
     readonly program: Program,
@@ -86,16 +86,16 @@ export class Service {
     return new Service(program, url, environment, logFile);
   }
 
-  /** Makes an organization and a key for it. */
+  /** Creates an organization and a key for it. */
   async customer(plan: 'free' | 'pro' = 'pro', monthlyLimit = 1_000_000): Promise<Customer> {
     const { id } = (await this.admin('POST', '/organizations', { name: 'Chaos', plan, monthlyLimit })) as Customer;
     const { key } = (await this.admin('POST', `/organizations/${id}/keys`, {})) as Customer;
     return { id, key };
   }
 
-  /** Asks the routes below `/admin`, which takes a hundredth of what a command does. @throws when it is refused */
+  /** Calls a route below `/admin`, which is a hundred times faster than a command. @throws when it is refused */
   async admin(method: string, path: string, body?: object): Promise<unknown> {
-    // A connection that is kept would be taken for one that the service holds on to.
+    // A kept-alive connection would be counted as one that the service leaks.
     const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json', Connection: 'close' };
     const response = await fetch(`${this.url}/admin${path}`, {
       method,
@@ -106,7 +106,7 @@ export class Service {
     return response.json();
   }
 
-  /** Runs an admin command. @throws with what it said when it fails */
+  /** Runs an admin command. @throws with its output when it fails */
   async command(...args: string[]): Promise<unknown> {
     const { PATH = '', HOME = '' } = process.env;
     const env = { PATH, HOME, ...this.environment };
@@ -114,7 +114,7 @@ export class Service {
     return JSON.parse(stdout);
   }
 
-  /** Whether `usage --verify` agrees, and what is charged and held. */
+  /** Whether `usage --verify` is exact, and the charged and reserved counts. */
   async verified(organizationId: string): Promise<{ exact: boolean; used: number; reserved: number }> {
     const { used, reserved, verification } = (await this.command('usage', organizationId, '--verify')) as {
       used: number;
@@ -141,7 +141,7 @@ export class Service {
     );
   }
 
-  /** What it holds, after its garbage was collected. */
+  /** Its resources after a garbage collection. */
   resources(): Promise<Resources> {
     return this.request({ probe: 'resources' }) as Promise<Resources>;
   }
@@ -150,12 +150,12 @@ export class Service {
     return this.request({ probe: 'listeners' }) as Promise<Listeners>;
   }
 
-  /** Lets its monotonic clock go forward: what rests, expires or waits by it does so at once. Timers are not touched. */
+  /** Advances its monotonic clock, which ends pauses and expires entries at once. Timers are not affected. */
   async skip(ms: number): Promise<void> {
     await this.request({ probe: 'skip', ms });
   }
 
-  /** One question at a time. */
+  /** One request at a time. */
   private request(question: object): Promise<unknown> {
     const { child } = this.program;
     return new Promise((resolve, reject) => {
@@ -169,7 +169,7 @@ export class Service {
     });
   }
 
-  /** Puts the time of day that the process sees so far from the real one. */
+  /** Sets the offset of the process's time of day from the real time. */
   setClock(offsetMs: number): Promise<void> {
     const { child } = this.program;
     return new Promise((resolve, reject) => {
@@ -187,7 +187,7 @@ export class Service {
   }
 }
 
-/** Sends one request on a connection of its own and reads whatever comes; rejects when nothing does. */
+/** Sends one request on its own connection and reads the response; rejects when there is none. */
 export function send(
   base: string,
   method: string,

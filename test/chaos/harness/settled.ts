@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { atMost, equal, nothing, type Promised } from '../chaos-run.js';
+import { atMost, equal, nothing, type Check } from '../chaos-run.js';
 import { ledgerOf, type Ledger } from './ledger.js';
 import type { Service } from './service.js';
 import { socketsByFarEnd } from './sockets.js';
@@ -12,20 +12,20 @@ const SETTLED_MS = 30_000;
 /** CONNECTIONS_MAX of the service's pool, and one session for its lock. */
 const DATABASE_SOCKETS_MAX = 11;
 const REDIS_SOCKETS_MAX = 4;
-/** UPSTREAM_CONCURRENCY's default: connections are kept for the next request, for as long as the platform allows. */
+/** UPSTREAM_CONCURRENCY's default: connections are kept alive for as long as the platform allows. */
 const PLATFORM_SOCKETS_MAX = 16;
 /** Node warns of a leak above ten on one event of one emitter; the process itself has a few more. */
 const LISTENERS_ON_ONE_MAX = 12;
 const PAGE = 100;
 
 /**
- * What must hold of any service once nobody calls it any more, whatever was done to it: no call in flight, no reservation,
- * no socket beyond those kept to its database, Redis and the platform, no pile of listeners, and a usage that can be recomputed for every
- * organization. Waits for it, so call it when the last caller has disconnected and every fault has been undone.
+ * Checks the state of an idle service, whatever happened to it before: no call in flight, no reservation,
+ * no socket except the kept-alive ones to its database, Redis and the platform, no leaked listeners, and an exact usage of every
+ * organization. It waits for that state, so call it after the last client has disconnected and every fault has ended.
  *
  * @param name of the service, where a part has several
  */
-export async function settledState(service: Service, name = 'the service'): Promise<Promised[]> {
+export async function settledState(service: Service, name = 'the service'): Promise<Check[]> {
   let calls = Number.NaN;
   let sockets: string[] = [];
   await until(
@@ -52,11 +52,14 @@ export async function settledState(service: Service, name = 'the service'): Prom
     equal(`at rest, ${name}: ct_calls_in_flight`, calls, 0),
     equal(`at rest, ${name}: transcripts reserved, over all organizations`, reserved(), 0),
     {
-      what: `at rest, ${name}: \`usage --verify\` is exact for every organization`,
-      seen: `${ledgers.size - inexact.length} of ${ledgers.size}${inexact.length > 0 ? `, not for ${inexact.slice(0, 3).join(', ')}` : ''}`,
-      held: inexact.length === 0 && ledgers.size > 0,
+      name: `at rest, ${name}: \`usage --verify\` is exact for every organization`,
+      observed: `${ledgers.size - inexact.length} of ${ledgers.size}${inexact.length > 0 ? `, not for ${inexact.slice(0, 3).join(', ')}` : ''}`,
+      passed: inexact.length === 0 && ledgers.size > 0,
     },
-    nothing(`at rest, ${name}: sockets beyond those kept to its database, Redis and the platform`, sockets),
+    nothing(
+      `at rest, ${name}: sockets other than the kept-alive ones to its database, Redis and the platform`,
+      sockets,
+    ),
     atMost(`at rest, ${name}: listeners on one event of one emitter`, most, LISTENERS_ON_ONE_MAX, `(${where})`),
   ];
 }
@@ -75,7 +78,7 @@ async function ledgersOf(service: Service): Promise<Map<string, Ledger>> {
   return ledgers;
 }
 
-/** By the far end of each; none where there is no /proc. */
+/** By the remote address; empty where there is no /proc. */
 async function extraSockets({ program, environment }: Service): Promise<string[]> {
   const counts = await socketsByFarEnd(program.child.pid ?? 0);
   if (!counts) return [];

@@ -7,7 +7,7 @@ interface Connection {
 }
 
 /**
- * The far ends of a process's connections, those of its own callers left out: `127.0.0.1:5432`. Undefined where there is
+ * The remote addresses of a process's outgoing connections: `127.0.0.1:5432`. Undefined where there is
  * no /proc.
  */
 export async function farEnds(pid: number, ownPort: number): Promise<Set<string> | undefined> {
@@ -22,7 +22,7 @@ export async function farEnds(pid: number, ownPort: number): Promise<Set<string>
   );
 }
 
-/** How many sockets a process has to each far end, its callers' included; undefined where there is no /proc. */
+/** The number of sockets of a process by remote address, incoming ones included; undefined where there is no /proc. */
 export async function socketsByFarEnd(pid: number): Promise<Map<string, number> | undefined> {
   const connections = await connectionsOf(pid);
   if (!connections) return undefined;
@@ -35,7 +35,7 @@ export async function socketsByFarEnd(pid: number): Promise<Map<string, number> 
   return counts;
 }
 
-/** The ports from which a process is called on its own; undefined where there is no /proc. */
+/** The remote ports of the connections to a process's port; undefined where there is no /proc. */
 export async function callers(pid: number, port: number): Promise<Set<number> | undefined> {
   const connections = await connectionsOf(pid);
   return (

@@ -1,6 +1,6 @@
 import type { ServiceResponse } from './service.js';
 
-/** An entry of an answer; `end` is `ok` or the code of its failure. */
+/** An entry of a response; `end` is `ok` or its error code. */
 export interface ReadEntry {
   videoId: string;
   end: string;
@@ -15,13 +15,13 @@ export interface ReadSummary {
   fetched: number;
 }
 
-/** What a call for transcripts was told, as JSON or as lines. */
+/** The parsed response of a call for transcripts, from JSON or NDJSON. */
 export interface ReadTranscripts {
   entries: readonly ReadEntry[];
   summary: ReadSummary;
 }
 
-/** The value at a path in JSON; undefined when it leads nowhere. */
+/** The value at a path in JSON; undefined when there is none. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (from, key) => (typeof from === 'object' && from !== null ? (from as Record<string, unknown>)[key] : undefined),
@@ -29,13 +29,13 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   );
 }
 
-/** The code of an answer's error; `ok` when it has none. */
+/** The error code of a response; `ok` when it has none. */
 export function codeOf(response: ServiceResponse): string {
   const code = at(response.body, 'error', 'code');
   return typeof code === 'string' ? code : response.status === 200 ? 'ok' : `status ${response.status}`;
 }
 
-/** What an answer of 200 told; undefined when it is not whole. */
+/** Parses a 200 response; undefined when it is incomplete. */
 export function readTranscripts({ body, text, whole }: ServiceResponse): ReadTranscripts | undefined {
   if (!whole) return undefined;
   if (body !== undefined && at(body, 'type') === undefined) return reported(at(body, 'results'), at(body, 'summary'));
@@ -69,7 +69,7 @@ function reported(results: unknown, summary: unknown): ReadTranscripts | undefin
   };
 }
 
-/** The identities of an answer that do not hold; none when all do. */
+/** The violated identities of a response's summary. */
 export function brokenIdentities({ entries, summary }: ReadTranscripts): string[] {
   const { total, succeeded, failed, cached, fetched } = summary;
   const good = entries.filter(({ end }) => end === 'ok');
@@ -81,5 +81,5 @@ export function brokenIdentities({ entries, summary }: ReadTranscripts): string[
     ['cached = entries that say so', cached === entries.filter((entry) => entry.cached).length],
     ['no failed entry is cached', entries.every(({ end, cached: free }) => end === 'ok' || !free)],
   ];
-  return checks.flatMap(([what, holds]) => (holds ? [] : [`${what} does not hold in ${JSON.stringify(summary)}`]));
+  return checks.flatMap(([what, holds]) => (holds ? [] : [`${what} is violated in ${JSON.stringify(summary)}`]));
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Waits until a condition holds; an error in it counts as not yet.
+ * Waits until a condition is true; an error counts as false.
  *
- * @throws when it does not hold in time, with what was waited for
+ * @throws when it is violated in time, with what was waited for
  */
 export async function until(
   what: string,
@@ -26,7 +26,7 @@ export async function until(
   }
 }
 
-/** Takes turns at so many pieces of work at a time. */
+/** Runs tasks with limited concurrency. */
 export async function atOnce<T>(items: Iterable<T>, count: number, work: (item: T) => Promise<void>): Promise<void> {
   const next = items[Symbol.iterator]();
   const worker = async (): Promise<void> => {

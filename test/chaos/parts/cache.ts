@@ -1,5 +1,5 @@
 import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
-import { Chance } from '../harness/random.js';
+import { RandomSource } from '../harness/random.js';
 import { Redis } from '../harness/redis.js';
 import { Service, type Customer } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
@@ -9,7 +9,7 @@ import { connectBytes, POISONS, type Bytes, type Entry, type Kind, type Poison }
 
 const ROUNDS = 128;
 const ROUNDS_SHORT = 32;
-/** One with videos in every state, and one whose texts are more than the copies that the process keeps. */
+/** One with videos in every state, and one whose texts exceed the process's local copies. */
 const CHANNELS = ['@harbourlight', '@bench-14x1000'];
 const LIMIT = 16;
 const SECRET = 'the-secret-of-the-service-under-chaos';
@@ -27,7 +27,7 @@ interface Seen {
   fetched: number;
 }
 
-/** Entries of the shared cache that are damaged, of another form, or somebody else's. */
+/** Entries of the shared cache that are damaged, of another format, or of another video. */
 export const cache: Part = async ({ folder, database, seed, short, say }) => {
   const redis = await Redis.start(folder);
   const fakeYoutube = await startFakeYoutube();
@@ -44,7 +44,7 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
   try {
     const customer = await service.customer();
     const signers = { signer: await EntrySigner.with(SECRET), forger: await EntrySigner.with(OTHER_SECRET) };
-    const cases = new Cases(service, customer, bytes, new Chance(seed), signers);
+    const cases = new Cases(service, customer, bytes, new RandomSource(seed), signers);
     await cases.learn();
     const rounds = short ? ROUNDS_SHORT : ROUNDS;
     for (let round = 0; round < rounds; round += 1) {
@@ -54,29 +54,29 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
     const book = await service.verified(customer.id);
     const unreadable = await cases.unreadable();
     return {
-      title: 'A poisoned cache',
+      title: 'Corrupt cache entries',
       text:
-        `${rounds} rounds: entries in Redis were damaged, exchanged, forged or put into another form, and the channel was asked for ` +
-        'again, as JSON or gzip in turn. Every answer was compared with the first one, transcript by transcript.',
-      columns: ['poison', 'times', 'entries', 'fetched anew'],
+        `${rounds} rounds: entries in Redis are damaged, exchanged, forged or converted, and the channel is requested ` +
+        'again, as JSON or gzip in turn. Every response is compared with the first one, transcript by transcript.',
+      columns: ['corruption', 'times', 'entries', 'fetched again'],
       rows: [...cases.seen].map(([name, { times, entries, fetched }]) => [name, times, entries, fetched]),
-      promised: [
+      checks: [
         equal('rounds', cases.rounds, rounds),
-        nothing('answers that are not 200 and whole, or differ from the first one', cases.wrong),
+        nothing('responses that are not 200 and complete, or differ from the first one', cases.wrong),
         {
-          what: 'entries that were damaged were met and fetched anew',
-          seen: `${cases.fetchedAnew} transcripts`,
-          held: cases.fetchedAnew > rounds / 4,
+          name: 'damaged entries are detected and fetched again',
+          observed: `${cases.fetchedAnew} transcripts`,
+          passed: cases.fetchedAnew > rounds / 4,
         },
         {
-          what: 'unreadable entries are counted in /metrics, each one that a call had to read',
-          seen: `${unreadable}, at least ${cases.unreadableMin}`,
-          held: unreadable >= cases.unreadableMin && cases.unreadableMin > 0,
+          name: 'every unreadable entry that a call reads is counted in /metrics',
+          observed: `${unreadable}, at least ${cases.unreadableMin}`,
+          passed: unreadable >= cases.unreadableMin && cases.unreadableMin > 0,
         },
-        equal('charged, as the answers said', book.used, cases.fetched),
-        equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
+        equal('charged, according to the responses', book.used, cases.fetched),
+        equal('`usage --verify` is exact, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
         ...(await settledState(service)),
-        equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
+        equal('it exits with 0', await service.stop(), { code: 0, signal: null }),
       ],
     };
   } finally {
@@ -91,7 +91,7 @@ class Cases {
   rounds = 0;
   fetched = 0;
   fetchedAnew = 0;
-  /** Entries that were put out of shape as strings and that the next call had to read. */
+  /** Unreadable strings that the next call had to read. */
   unreadableMin = 0;
   readonly wrong: string[] = [];
   readonly seen = new Map<string, Seen>();
@@ -101,11 +101,11 @@ class Cases {
     private readonly service: Service,
     private readonly customer: Customer,
     private readonly bytes: Bytes,
-    private readonly chance: Chance,
+    private readonly random: RandomSource,
     private readonly signers: { signer: EntrySigner; forger: EntrySigner },
   ) {}
 
-  /** Asks for everything once, in both forms, while nothing is wrong. */
+  /** Requests everything once, in both formats, before any corruption. */
   async learn(): Promise<void> {
     for (const channel of CHANNELS) {
       const body = await this.request(channel, false);
@@ -118,22 +118,22 @@ class Cases {
   async round(poison: Poison | undefined): Promise<void> {
     if (!poison) return;
     const entries = await this.entries();
-    const gzip = this.chance.often(0.5);
-    const channel = this.chance.pick(CHANNELS);
+    const gzip = this.random.often(0.5);
+    const channel = this.random.pick(CHANNELS);
     const chosen = entries.filter((entry) => MARKS[channel]?.test(entry.key) === true && poison.fits(entry));
-    // What each call reads, so that most of what is damaged is met at once.
+    // The entries that each call reads, so that most damaged entries are read soon.
     const read = chosen.filter(({ kind }) => kind !== (gzip ? 'text' : 'deflated'));
     let count = 0;
     const touched = new Set<string>();
     for (let entry = 0; entry < 4; entry += 1) {
-      const one = this.chance.pick(read.length > 0 ? read : chosen);
+      const one = this.random.pick(read.length > 0 ? read : chosen);
       if (touched.has(one.key)) continue;
       const others = entries.filter(({ key }) => !touched.has(key));
       const poisoned = await poison.apply({
         bytes: this.bytes,
         entry: one,
         others,
-        chance: this.chance,
+        random: this.random,
         ...this.signers,
       });
       for (const { key } of poisoned) touched.add(key);
@@ -153,7 +153,7 @@ class Cases {
     this.seen.set(poison.name, { times: times + 1, entries: met + count, fetched: fetched + this.fetched - before });
     this.fetchedAnew += this.fetched - before;
     this.rounds += 1;
-    // Both forms again, so that the next round finds them.
+    // Both formats again, so that the next round finds them.
     await this.request(channel, !gzip);
   }
 
@@ -167,7 +167,7 @@ class Cases {
       headers: {
         Authorization: `Bearer ${this.customer.key}`,
         'Accept-Encoding': gzip ? 'gzip' : 'identity',
-        // A connection kept for reuse would count as one that the service holds on to.
+        // A kept-alive connection would be counted as one that the service leaks.
         Connection: 'close',
       },
     }).then(
@@ -195,7 +195,7 @@ class Cases {
   }
 }
 
-/** What the keys of a channel and of its videos have in them. */
+/** The identifiers in the cache keys of a channel and of its videos. */
 const MARKS: Readonly<Record<string, RegExp>> = {
   '@harbourlight': /harbourlight|:hl-/,
   '@bench-14x1000': /bench-0*14x0*1000|:bn/,
@@ -207,7 +207,7 @@ function kindOf(key: string): Kind | undefined {
   return key.endsWith(':json') ? 'text' : key.endsWith(':deflated') ? 'deflated' : 'known';
 }
 
-/** What has to be the same in every answer. */
+/** The parts of a response that must be identical every time. */
 function compared({ channel, results }: ResponseBody): string {
   return JSON.stringify([
     channel,

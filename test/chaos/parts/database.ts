@@ -17,23 +17,23 @@ const REFUSED_WITHIN_MS = 2_000;
 const VIDEOS = 3;
 const STORM_MS = 25_000;
 const STORM_SHORT_MS = 2_000;
-/** Less than the lease of a reservation that nobody knows of: the call's deadline and 15 seconds. */
+/** Less than the lease of an orphaned reservation: the call's deadline and 15 seconds. */
 const SETTLED_WITHIN_MS = 12_000;
-/** The moments that are tried behind PgBouncer: those at which the service waits for the database. */
+/** The points tested behind PgBouncer: those at which the service waits for the database. */
 const POOLED_PHASES = ['before', 'while reserving', 'while settling'];
 
 interface CellEnd {
   fault: string;
   phase: string;
   reported: string;
-  /** From the fault, or the call when that came later, to the end of the call. */
+  /** From the fault, or the later call, to the end of the call. */
   endedMs: number;
   refused: boolean;
   recoveredMs: number;
   wrong: string[];
 }
 
-/** The database in every kind of trouble, at every moment of a call. */
+/** Every fault of the database at every point of a call. */
 export const database: Part = async (chaosRun) => {
   const own = await startDatabase(chaosRun.folder, 'postgres-in-trouble', ['fsync=off', 'max_connections=40']);
   const fakeYoutube = await startFakeYoutube({ seed: chaosRun.seed });
@@ -73,7 +73,7 @@ class FaultKind {
     private readonly fakeYoutube: FakeYoutube,
     private readonly service: Service,
     private readonly customer: Customer,
-    /** Of the database, whatever the service reaches it by. */
+    /** URL of the database itself, without PgBouncer. */
     private readonly url: string,
   ) {}
 
@@ -107,7 +107,7 @@ class FaultKind {
     return ends;
   }
 
-  /** One call, with a fault at a moment of it; then the fault is over, and the accounts are looked at. */
+  /** One call with a fault at one point; then the fault ends, and the usage is checked. */
   private async cell(fault: DatabaseFault, phase: Phase): Promise<CellEnd> {
     this.fakeYoutube.reset();
     const stand = await phase.prepare();
@@ -123,7 +123,7 @@ class FaultKind {
     const struckAtMs = performance.now();
     await fault.strike();
     const responding = Promise.resolve(running ?? make());
-    // What waits for a lock is let go when the fault has come, as is what the platform holds.
+    // Lock waits and held platform requests are released once the fault is active.
     await stand.release();
     const [response] = await Promise.all([responding, sleep(fault.lastsMs)]);
     const endedMs = startedAtMs + response.ms - Math.max(startedAtMs, struckAtMs);
@@ -158,7 +158,7 @@ class FaultKind {
     };
   }
 
-  /** Each for a channel that nobody asked for before. */
+  /** Each for a channel that is not cached. */
   private call(): Promise<ServiceResponse> {
     this.calls += 1;
     return this.service.get(`/channels/@bench-${VIDEOS}x${this.calls}/transcripts`, this.customer.key, {
@@ -174,7 +174,7 @@ class FaultKind {
     });
   }
 
-  /** Every answer is charged once, at the latest when its settlement was tried again. */
+  /** Every response is charged once, at the latest by a retried settlement. */
   private async accounts(): Promise<string[]> {
     let ledger = await ledgerOf(this.service, this.customer.id);
     await until(
@@ -192,7 +192,7 @@ class FaultKind {
     ];
   }
 
-  /** What the service says of its accounts at the end, and which bugs it logged. */
+  /** The final usage that the service reports, and the bugs it logged. */
   private async accountsAtTheEnd(): Promise<{ verified: unknown; bugs: string[] }> {
     const log = await this.service.log();
     return {
@@ -218,48 +218,43 @@ class FaultKind {
       return end.endedMs > 0 ? `${end.reported}, ${(end.endedMs / 1000).toFixed(1)} s` : end.reported;
     };
     return {
-      title: 'The database in every kind of trouble',
+      title: 'Faults of the database',
       text:
-        `A call for ${VIDEOS} videos, the trouble at a moment of it, then an end of the trouble: how the call ended, and the ` +
-        `seconds from the trouble to that. ${this.calls + behind.calls} calls, ${behind.calls} of them by way of PgBouncer in transaction pooling; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
-        `again. In a storm of ${stormed.blows} blows (connections cut at random, the database standing still or restarted) ` +
+        `A call for ${VIDEOS} videos, a fault at one point of it, then the end of the fault: the result of the call, and the ` +
+        `seconds from the fault to it. ${this.calls + behind.calls} calls, ${behind.calls} of them through PgBouncer in transaction pooling; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
+        `again. In a storm of ${stormed.blows} blows (connections terminated at random, the database suspended or restarted) ` +
         `${stormed.calls} more calls, of which ${stormed.refused} were refused.`,
       columns: ['database', ...phases],
       rows: faults.map((fault) => [fault, ...phases.map((phase) => shown(fault, phase))]),
-      promised: [
+      checks: [
         nothing(
-          'A call that can be refused is 503, one that was granted is answered in full; each is charged once for what was fetched, and no text is fetched without a reservation',
+          'A call that can be refused is 503, an admitted one has a complete response; each is charged once for what was fetched, and no text is fetched without a reservation',
           ends.flatMap(({ wrong }) => wrong),
         ),
-        equal('Calls were refused at all', refused.length > 0, true),
+        equal('Some calls were refused', refused.length > 0, true),
         atMost(
-          'A refusal comes within two seconds',
+          'A refusal takes at most two seconds',
           Math.max(0, ...refused.map(({ endedMs }) => endedMs)) / 1000,
           REFUSED_WITHIN_MS / 1000,
           's',
         ),
         atMost(
-          'The service works again without a restart, at the latest after',
+          'The service recovers without a restart after at most',
           Math.max(...ends.map(({ recoveredMs }) => recoveredMs)) / 1000,
           10,
           's',
         ),
-        nothing('In the storm too every call is 503 or answered in full', stormed.wrong),
-        equal('In the storm calls were answered and refused', stormed.fetched > 0 && stormed.refused > 0, true),
-        atMost(
-          'In the storm no text is asked for that was not reserved for',
-          stormed.requested,
-          stormed.reserved,
-          'texts',
-        ),
+        nothing('In the storm every call is 503 or has a complete response', stormed.wrong),
+        equal('In the storm calls were served and refused', stormed.fetched > 0 && stormed.refused > 0, true),
+        atMost('In the storm no text is requested without a reservation', stormed.requested, stormed.reserved, 'texts'),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
         equal(
-          'At the end, by usage --verify: nothing waits for its lease',
+          'Final `usage --verify`: no reservation remains',
           ended.map(({ verified }) => verified),
           [this, behind].map(({ fetched }) => ({ exact: true, used: fetched, reserved: 0 })),
         ),
         nothing(
-          'No fault in the log',
+          'No bug in the log',
           ended.flatMap(({ bugs }) => bugs),
         ),
         ...settled,

@@ -1,10 +1,10 @@
 import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
-import { Chance } from '../harness/random.js';
+import { RandomSource } from '../harness/random.js';
 import { Service, type Resources } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { farEnds } from '../harness/sockets.js';
 import { atOnce, until } from '../harness/until.js';
-import { atMost, equal, nothing, type Part, type Promised, type ChaosRun } from '../chaos-run.js';
+import { atMost, equal, nothing, type Part, type Check, type ChaosRun } from '../chaos-run.js';
 import { ApiDocument } from './fuzz/api-document.js';
 import type { Known } from './fuzz/by-document.js';
 import { makeCredentials, METRICS_TOKEN, type Credentials } from './fuzz/credentials.js';
@@ -13,18 +13,18 @@ import { LoadDriver } from './fuzz/load-driver.js';
 import { ResponseCheck, unprefixed } from './fuzz/response-checks.js';
 import { Canary } from './fuzz/canary.js';
 import type { FuzzRequest } from './fuzz/fuzz-request.js';
-import { StatusCounts } from './fuzz/tally.js';
+import { StatusCounts } from './fuzz/status-counts.js';
 
 const REQUESTS = 12_000;
 const REQUESTS_SHORT = 1_500;
 const AT_ONCE = 12;
 const DEADLINE_SECONDS = 5;
-/** Before the first count of what the process holds, so that all code has run and all pools are filled. */
+/** Warm-up before resources are counted, so that all code has run and all pools are filled. */
 const WARM_UP_SHARE = 0.25;
 const HEAP_GROWTH_MB_MAX = 32;
 const LOOK_MS = 500;
 
-/** Any request there is, from what the OpenAPI document describes to bytes that are no HTTP. */
+/** Requests of every kind, from those of the OpenAPI document to bytes that are not HTTP. */
 export const fuzz: Part = async (chaosRun) => {
   const { folder, database, seed } = chaosRun;
   const fakeYoutube = await startFakeYoutube();
@@ -43,8 +43,8 @@ export const fuzz: Part = async (chaosRun) => {
     const document = new ApiDocument((await service.get('/docs-json')).body as never);
     const known: Known = { organizations: [], keys: [] };
     const port = Number(new URL(service.url).port);
-    const chance = new Chance(seed);
-    const loadDriver = new LoadDriver(document, chance, `127.0.0.1:${port}`, canary.address, credentials, known);
+    const random = new RandomSource(seed);
+    const loadDriver = new LoadDriver(document, random, `127.0.0.1:${port}`, canary.address, credentials, known);
     const field: Field = {
       chaosRun,
       service,
@@ -59,29 +59,29 @@ export const fuzz: Part = async (chaosRun) => {
     const { hostname, port: databasePort } = new URL(url);
     const allowed = new Set([`${hostname}:${databasePort}`, new URL(fakeYoutube.url).host]);
     return {
-      title: 'Any request',
+      title: 'Random requests',
       text:
-        `${seen.fuzzRequests} connections, ${field.check.checked} answers: requests drawn from the OpenAPI document and beside it, hostile addresses, ` +
-        'headers and methods, framings that two servers could read differently, and bytes that are no HTTP, with keys of ' +
-        `${credentials.all.length} kinds. Each answer was held against the schema of its status in the document.`,
-      columns: ['sent', 'connections', 'answers', '2xx and 3xx', '4xx', '5xx', 'closed without', 'slowest, ms'],
+        `${seen.fuzzRequests} connections, ${field.check.checked} responses: requests generated from the OpenAPI document and variations of it, hostile targets, ` +
+        'headers and methods, framings that two servers could parse differently, and bytes that are not HTTP, with keys of ' +
+        `${credentials.all.length} kinds. Each response is validated against the schema of its status in the document.`,
+      columns: ['sent', 'connections', 'responses', '2xx and 3xx', '4xx', '5xx', 'no response', 'slowest, ms'],
       rows: field.counts.rows(),
-      promised: [
-        equal('every connection that was meant was made', seen.fuzzRequests, fuzzRequestsOf(chaosRun)),
-        ...field.counts.promised(chaosRun.short),
+      checks: [
+        equal('all planned connections were made', seen.fuzzRequests, fuzzRequestsOf(chaosRun)),
+        ...field.counts.checks(chaosRun.short),
         ...ofResponses(field.check, seen),
         nothing(
-          'an answer of a whole request takes at most its deadline and a second, and no connection is left hanging',
+          'the response to a complete request takes at most its deadline and a second, and no connection hangs',
           seen.hanging,
         ),
-        nothing('a whole request has exactly one answer', seen.miscounted),
-        nothing('what comes back is HTTP', seen.faults),
-        equal('connections to the address that stood in hostile requests', canary.contacts, 0),
+        nothing('complete requests without exactly one response', seen.miscounted),
+        nothing('responses that are not HTTP', seen.faults),
+        equal('connections to the URL in hostile requests', canary.contacts, 0),
         nothing(
-          'connections to anything but the platform and the database',
+          'connections to other addresses than the platform and the database',
           [...seen.ends].filter((end) => !allowed.has(end)),
         ),
-        equal('requests to the platform of a kind that it does not have', kinds.includes('other'), false),
+        equal('requests of unknown kinds to the platform', kinds.includes('other'), false),
         ...(await afterwards(field, credentials, seen)),
       ],
     };
@@ -160,7 +160,7 @@ function note(field: Field, seen: Omit<Seen, 'ends' | 'warm'>, fuzzRequest: Fuzz
   }
 }
 
-/** Until no call is in flight and no caller is connected. */
+/** Waits until no call is in flight and no client is connected. */
 async function idle(service: Service): Promise<void> {
   await until('The service is at rest', async () => {
     const { text } = await service.get('/metrics', METRICS_TOKEN);
@@ -168,23 +168,23 @@ async function idle(service: Service): Promise<void> {
   });
 }
 
-function ofResponses({ findings, checked }: ResponseCheck, { fuzzRequests }: Seen): Promised[] {
+function ofResponses({ findings, checked }: ResponseCheck, { fuzzRequests }: Seen): Check[] {
   return [
-    { what: 'nearly every connection had an answer', seen: `${checked} answers`, held: checked > fuzzRequests * 0.95 },
-    nothing('answers with 500 or above, or with a status that the document does not name', findings.status),
-    nothing('bodies that break the schema of their status', findings.schema),
-    nothing('answers without an X-Request-Id of plain characters', findings['request id']),
-    nothing('answers that repeat a key or a token, or tell of the inside', findings.secret),
-    nothing('gates that let the wrong credential pass', findings.gate),
-    nothing('bodies that were taken for requests', findings.smuggled),
+    {
+      name: 'almost every connection has a response',
+      observed: `${checked} responses`,
+      passed: checked > fuzzRequests * 0.95,
+    },
+    nothing('responses with 500 or above, or with an undocumented status', findings.status),
+    nothing('bodies that violate the schema of their status', findings.schema),
+    nothing('responses without an X-Request-Id of plain characters', findings['request id']),
+    nothing('responses with a key, a token or internal details', findings.secret),
+    nothing('guards that accept a wrong credential', findings.gate),
+    nothing('bodies that were parsed as requests', findings.smuggled),
   ];
 }
 
-async function afterwards(
-  { chaosRun, service, check }: Field,
-  credentials: Credentials,
-  seen: Seen,
-): Promise<Promised[]> {
+async function afterwards({ chaosRun, service, check }: Field, credentials: Credentials, seen: Seen): Promise<Check[]> {
   await idle(service);
   const { customers, secrets } = credentials;
   const fetched = (...names: string[]): number => names.reduce((sum, name) => sum + (check.fetched.get(name) ?? 0), 0);
@@ -195,7 +195,7 @@ async function afterwards(
     exhausted: await service.verified(customers.exhausted.id),
     leaver: await service.verified(customers.leaver.id),
   };
-  chaosRun.say('the books are read');
+  chaosRun.say('reading the usage');
   let after = await service.resources();
   const more = (): string[] =>
     Object.entries(after.held).flatMap(([name, count]) =>
@@ -210,21 +210,21 @@ async function afterwards(
   const log = await service.log();
   return [
     equal(
-      '`usage --verify` agrees for every customer',
+      'customers whose `usage --verify` is not exact',
       Object.values(books).every(({ exact }) => exact),
       true,
     ),
-    equal('what was charged is what the answers said was fetched', books.pro.used, fetched(...proNames)),
+    equal('charged, according to the responses', books.pro.used, fetched(...proNames)),
     equal('charged to the free and the exhausted organization', books.free.used + books.exhausted.used, 0),
     equal(
       'reserved at the end',
       Object.values(books).reduce((sum, { reserved }) => sum + reserved, 0),
       0,
     ),
-    equal('the process has ended', service.program.hasEnded, false),
-    nothing('more connections or files held than after the first quarter', more()),
+    equal('the process has exited', service.program.hasEnded, false),
+    nothing('additional connections or files since the first quarter', more()),
     atMost(
-      'heap above that after the first quarter',
+      'heap growth since the first quarter',
       (after.heapUsed - seen.warm.heapUsed) / 2 ** 20,
       HEAP_GROWTH_MB_MAX,
       'MB',
@@ -232,6 +232,6 @@ async function afterwards(
     equal('secrets in the log', secrets.filter((secret) => log.includes(unprefixed(secret))).length, 0),
     equal('bugs in the log', log.split('\n').filter((line) => line.includes('"event":"bug"')).length, 0),
     ...(await settledState(service)),
-    equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
+    equal('it exits with 0', await service.stop(), { code: 0, signal: null }),
   ];
 }

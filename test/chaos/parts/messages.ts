@@ -1,19 +1,19 @@
 import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
-import { Chance } from '../harness/random.js';
+import { RandomSource } from '../harness/random.js';
 import { Service, type Customer, type Resources } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { callers as callersOf } from '../harness/sockets.js';
 import { atOnce, until } from '../harness/until.js';
-import { atMost, equal, nothing, type Part, type Promised } from '../chaos-run.js';
+import { atMost, equal, nothing, type Part, type Check } from '../chaos-run.js';
 import { Caller } from './messages/caller.js';
 import { HOSTILE_FRAMES } from './messages/hostile-frames.js';
 import { natsFlood } from './messages/nats-flood.js';
 
 const REFUSED = 60_000;
 const REFUSED_SHORT = 2_000;
-/** Of messages that are asked on one connection before the next is sent. */
+/** Concurrent messages on one connection. */
 const AT_ONCE = 50;
-/** Before the first look at the memory, so that all code has run and all pools are filled. */
+/** Warm-up before memory is measured, so that all code has run and all pools are filled. */
 const WARM_UP_SHARE = 0.25;
 const HEAP_GROWTH_MB_MAX = 16;
 
@@ -21,11 +21,11 @@ const FRAMES_EACH = 100;
 const FRAMES_EACH_SHORT = 4;
 const LOG_KB_MAX = 400;
 
-/** More than the service takes of one address, from each of more addresses than it takes in all. */
+/** More than the service accepts from one address, from each of more addresses than it accepts in total. */
 const UNFINISHED_PER_ADDRESS = 300;
 const UNFINISHED_ADDRESSES = 5;
 const UNFINISHED_ADDRESSES_SHORT = 2;
-/** Half of what a frame may have. */
+/** Half the maximum size of a frame. */
 const UNFINISHED = `60000#${'x'.repeat(32_000)}`;
 const UNFINISHED_MB_MAX = 64;
 const CLOSED_SECONDS_MAX = 20;
@@ -34,10 +34,10 @@ const READERS = 40;
 const READERS_SHORT = 10;
 const BIG = '@bench-60x1500';
 const READERS_MB_MAX = 64;
-/** They may take nothing for 30 seconds. */
+/** A client may read nothing for 30 seconds. */
 const READERS_SECONDS_MAX = 50;
 
-/** Messages over TCP and NATS from callers who mean harm, with the memory watched. */
+/** Hostile messages over TCP and NATS, with memory measurements. */
 export const messages: Part = async (chaosRun) => {
   const fakeYoutube = await startFakeYoutube();
   const service = await Service.start(chaosRun.folder, {
@@ -49,7 +49,7 @@ export const messages: Part = async (chaosRun) => {
   });
   try {
     const port = Number(/"url":"tcp:\/\/127\.0\.0\.1:(\d+)"/.exec(await service.log())?.[1]);
-    const field = new Field(service, await service.customer(), port, chaosRun.short, new Chance(chaosRun.seed));
+    const field = new Field(service, await service.customer(), port, chaosRun.short, new RandomSource(chaosRun.seed));
     await field.manyMessages();
     chaosRun.say('many messages on one connection');
     await field.hostileFrames();
@@ -57,18 +57,18 @@ export const messages: Part = async (chaosRun) => {
     await field.unfinishedFrames();
     chaosRun.say('unfinished frames');
     await field.stalledReaders();
-    chaosRun.say('readers who take nothing');
+    chaosRun.say('stalled readers');
     const settled = await settledState(service);
-    const ended = equal('it ends with 0', await service.stop(), { code: 0, signal: null });
+    const ended = equal('it exits with 0', await service.stop(), { code: 0, signal: null });
     const flood = await natsFlood(chaosRun, fakeYoutube.url);
     return {
-      title: 'Messages that mean harm',
+      title: 'Hostile messages',
       text:
-        'Messages with and without a key, thousands on one connection; frames of every hostile kind, after each of which the ' +
-        'connection is closed or works; frames that never end; readers who never read; and a flood without keys over NATS.',
-      columns: ['what', 'times', 'seen', 'log'],
+        'Messages with and without a key, thousands on one connection; hostile frames, after each of which the ' +
+        'connection is closed or works; unfinished frames; clients that never read; and a flood without keys over NATS.',
+      columns: ['fault', 'times', 'result', 'log'],
       rows: [...field.rows, ...flood.rows],
-      promised: [...field.promised, ...settled, ended, ...flood.promised],
+      checks: [...field.checks, ...settled, ended, ...flood.checks],
     };
   } finally {
     await service.stop('SIGKILL').catch(() => undefined);
@@ -78,14 +78,14 @@ export const messages: Part = async (chaosRun) => {
 
 class Field {
   readonly rows: (string | number)[][] = [];
-  readonly promised: Promised[] = [];
+  readonly checks: Check[] = [];
 
   constructor(
     private readonly service: Service,
     private readonly customer: Customer,
     private readonly port: number,
     private readonly short: boolean,
-    private readonly chance: Chance,
+    private readonly random: RandomSource,
   ) {}
 
   /** Without a key, with a wrong one, and with the right one, all on one connection that stays open. */
@@ -119,33 +119,28 @@ class Field {
       [...ends].map(([end, times]) => `${end} ${times}`).join(', '),
       `${after.logKilobytes - before.logKilobytes} KB`,
     ]);
-    this.promised.push(
-      equal('many messages: all answered', responded, count),
+    this.checks.push(
+      equal('many messages: replies', responded, count),
       equal(
-        'many messages: how they ended',
+        'many messages: unexpected results',
         kinds.filter(
           (kind) => !['channel_not_found', 'invalid_api_key', 'rate_limited', 'unauthorized'].includes(kind),
         ),
         ['summary'],
       ),
       atMost(
-        'many messages: heap above that after the first quarter, while their connection lives',
+        'many messages: heap growth since the first quarter, with the connection open',
         (after.heapUsed - before.heapUsed) / 2 ** 20,
         HEAP_GROWTH_MB_MAX,
         'MB',
       ),
-      atMost(
-        'many messages: listeners, above those after the first quarter',
-        after.listeners - before.listeners,
-        50,
-        '',
-      ),
-      nothing('many messages: timers that stay', more(before, after, 'Timeout')),
+      atMost('many messages: additional listeners since the first quarter', after.listeners - before.listeners, 50, ''),
+      nothing('many messages: timers that remain', more(before, after, 'Timeout')),
     );
     caller.socket.destroy();
   }
 
-  /** After each the connection is closed, or answers the next message. */
+  /** After each the connection is closed, or responds to the next message. */
   async hostileFrames(): Promise<void> {
     const kinds = Object.entries(HOSTILE_FRAMES);
     const each = this.short ? FRAMES_EACH_SHORT : FRAMES_EACH;
@@ -153,7 +148,7 @@ class Field {
     const wrong: string[] = [];
     let closed = 0;
     const fuzzRequests = kinds.flatMap(([name, make]) =>
-      Array.from({ length: each }, () => ({ name, bytes: make(this.chance) })),
+      Array.from({ length: each }, () => ({ name, bytes: make(this.random) })),
     );
     await atOnce(fuzzRequests, 20, async ({ name, bytes }) => {
       const caller = new Caller(this.port).read().send(bytes);
@@ -175,12 +170,12 @@ class Field {
       `${after.logKilobytes - before.logKilobytes} KB`,
     ]);
     const bugs = (await this.service.log()).split('\n').filter((line) => /"event":"bug"|"level":"error"/.test(line));
-    this.promised.push(
-      nothing('hostile frames: connections that were neither closed nor answered the next message', wrong),
-      equal('hostile frames: a message meanwhile', well, 'summary'),
+    this.checks.push(
+      nothing('hostile frames: connections that neither were closed nor replied to the next message', wrong),
+      equal('hostile frames: a concurrent message', well, 'summary'),
       atMost('hostile frames: lines in the log', after.logKilobytes - before.logKilobytes, LOG_KB_MAX, 'KB'),
       nothing(
-        'hostile frames: faults in the log',
+        'hostile frames: bugs in the log',
         bugs.map((line) => line.slice(0, 200)),
       ),
     );
@@ -195,7 +190,7 @@ class Field {
       Array.from({ length: UNFINISHED_PER_ADDRESS }, () => new Caller(this.port, address).read().send(UNFINISHED)),
     );
     const startedAtMs = performance.now();
-    // The kernel has taken all, and the service has read or refused all.
+    // The kernel has accepted everything, and the service has read or refused it.
     await until('All have been sent', () => guests.every(({ closed, socket }) => closed || socket.bytesWritten > 0));
     const well = await this.request();
     const during = await this.look();
@@ -204,7 +199,7 @@ class Field {
       await until('They are closed', () => guests.every(({ closed }) => closed), CLOSED_SECONDS_MAX * 2_000).catch(
         () => undefined,
       );
-      this.promised.push(
+      this.checks.push(
         atMost(
           'unfinished frames: the last is closed after',
           (performance.now() - startedAtMs) / 1000,
@@ -217,22 +212,22 @@ class Field {
     this.rows.push([
       'unfinished frames',
       guests.length,
-      `${held} connections at once`,
+      `${held} concurrent connections`,
       `${during.logKilobytes - before.logKilobytes} KB`,
     ]);
-    this.promised.push(
+    this.checks.push(
       atMost(
-        'unfinished frames: memory above that before',
+        'unfinished frames: memory growth',
         (heldBytes(during) - heldBytes(before)) / 2 ** 20,
         UNFINISHED_MB_MAX,
         'MB',
       ),
-      equal('unfinished frames: a message of another address meanwhile', well, 'summary'),
-      atMost('unfinished frames: connections at once', held, 1_024, ''),
+      equal('unfinished frames: a concurrent message of another address', well, 'summary'),
+      atMost('unfinished frames: concurrent connections', held, 1_024, ''),
     );
   }
 
-  /** Who ask for megabytes and send a byte now and then, but never read. */
+  /** Clients that request megabytes and send a byte occasionally, but never read. */
   async stalledReaders(): Promise<void> {
     const message = { apiKey: this.customer.key, id: BIG, limit: 60 };
     const fetching = new Caller(this.port).read();
@@ -256,37 +251,30 @@ class Field {
         500,
       ).catch(() => undefined);
       const seconds = (performance.now() - startedAtMs) / 1000;
-      this.promised.push(
-        atMost('readers who take nothing: the last is closed after', seconds, READERS_SECONDS_MAX, 's'),
-      );
+      this.checks.push(atMost('stalled readers: the last is closed after', seconds, READERS_SECONDS_MAX, 's'));
     }
     clearInterval(sending);
     for (const { socket } of readers) socket.destroy();
     this.rows.push([
-      'readers who take nothing',
+      'stalled readers',
       readers.length,
       `answers of ${BIG}, ${((heldBytes(during) - heldBytes(before)) / 2 ** 20).toFixed(0)} MB more memory`,
       `${during.logKilobytes - before.logKilobytes} KB`,
     ]);
-    this.promised.push(
-      equal('readers who take nothing: the first, who reads, gets all', fetched, 'summary'),
-      equal('readers who take nothing: a message meanwhile', well, 'summary'),
-      atMost(
-        'readers who take nothing: memory above that before',
-        (heldBytes(during) - heldBytes(before)) / 2 ** 20,
-        READERS_MB_MAX,
-        'MB',
-      ),
+    this.checks.push(
+      equal('stalled readers: the first, which reads, receives everything', fetched, 'summary'),
+      equal('stalled readers: a concurrent message', well, 'summary'),
+      atMost('stalled readers: memory growth', (heldBytes(during) - heldBytes(before)) / 2 ** 20, READERS_MB_MAX, 'MB'),
     );
   }
 
-  /** How many callers the service has; the port that it listens on is not one. */
+  /** The number of the service's connections, without its listening socket. */
   private async connected(): Promise<number> {
     const ports = await callersOf(this.service.program.child.pid ?? 0, this.port);
     return [...(ports ?? [])].filter((port) => port !== 0).length;
   }
 
-  /** A message of a caller who behaves. */
+  /** A message of a regular client. */
   private async request(): Promise<string> {
     const caller = new Caller(this.port).read();
     try {
@@ -302,7 +290,7 @@ class Field {
   }
 }
 
-/** After a collection of garbage. Pages that the process has not given back to the system say nothing of what it holds. */
+/** After a garbage collection. Resident memory is no measure, since the process keeps freed pages. */
 function heldBytes({ heapUsed, external }: Resources): number {
   return heapUsed + external;
 }

@@ -6,9 +6,9 @@ import { disk } from './process/disk.js';
 import { readers } from './process/readers.js';
 import { stops } from './process/stops.js';
 
-/** The process killed, stopped, on a bad disk, under a clock that jumps, and beset by slow connections. */
+/** The process: kills, stops, disk faults, clock jumps and slow connections. */
 export const process: Part = async (chaosRun) => {
-  // Side by side, since most of each is waiting for a start or a limit.
+  // Concurrently, since each mostly waits for a start or a timeout.
   const [killed, beset] = await Promise.all([crashes(chaosRun), connections(chaosRun)]);
   chaosRun.say('stops, disks and clocks');
   const [stopped, rest] = await Promise.all([
@@ -21,10 +21,10 @@ export const process: Part = async (chaosRun) => {
   return {
     title: 'The process',
     text:
-      'The service was killed and stopped under load, started on disks that were read-only, too small or filled up, had its ' +
-      'clock set forward and back, and was beset by connections that send and read next to nothing.',
-    columns: ['what', 'seen'],
+      'The service is killed and stopped under load, started on disks that are read-only, too small or full, has its ' +
+      'clock set forward and back, and receives connections that send and read almost nothing.',
+    columns: ['fault', 'result'],
     rows: all.flatMap(({ rows }) => rows),
-    promised: all.flatMap(({ promised }) => promised),
+    checks: all.flatMap(({ checks }) => checks),
   };
 };

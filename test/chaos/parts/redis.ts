@@ -8,7 +8,7 @@ import { type ServiceResponse, type Customer, Service } from '../harness/service
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
 import { until } from '../harness/until.js';
-import { atMost, equal, nothing, type Part, type PartReport, type Promised } from '../chaos-run.js';
+import { atMost, equal, nothing, type Part, type PartReport, type Check } from '../chaos-run.js';
 import { evict, type LossEnd, loseInMidCall } from './redis/eviction.js';
 import { redisFaults, type RedisFault } from './redis/faults.js';
 
@@ -23,12 +23,12 @@ interface FaultEnd {
   slowestMs: number;
   backMs: number;
   cachedMeanwhile: number;
-  /** Repeats to a process that had answered the same before, which were charged all the same. */
+  /** Repeated calls to the same process that were charged again. */
   billedTwice: string[];
   wrong: string[];
 }
 
-/** The shared cache in every kind of trouble. */
+/** Every fault of the shared cache. */
 export const redis: Part = async (chaosRun) => {
   const folder = join(chaosRun.folder, 'redis');
   await mkdir(folder);
@@ -42,7 +42,7 @@ export const redis: Part = async (chaosRun) => {
       REDIS_URL: own.url,
       RATE_LIMIT_PER_MINUTE: '10000',
       CALLS_PER_KEY: '100',
-      // Next to no copies of their own, so that texts come from Redis.
+      // Almost no local copies, so that texts are read from Redis.
       CACHE_MAX_MEGABYTES: '1',
     };
     const one = await Service.start(chaosRun.folder, environment);
@@ -81,11 +81,11 @@ class FaultKind {
       ends.push(await this.fault(fault));
       say(fault.name);
     }
-    const evictions: Promised[] = await this.evictions(short ? 2 : 10);
+    const evictions: Check[] = await this.evictions(short ? 2 : 10);
     return this.report(faults.length, ends, evictions);
   }
 
-  /** Calls before, in the middle of and during the trouble, cold and cached, through both processes. */
+  /** Calls before, across the start of and during the fault, cold and cached, through both processes. */
   private async fault(fault: RedisFault): Promise<FaultEnd> {
     const known = this.channel();
     await this.counted(this.get(this.services[0], known), []);
@@ -107,7 +107,7 @@ class FaultKind {
       ...(await Promise.all(during.map((call) => this.counted(call, wrong)))).map(({ ms }) => ms),
     ];
     await sleep(fault.lastsMs);
-    // Once the absence is known nobody waits for it any more.
+    // After Redis was detected as unavailable no call waits for it.
     const later = this.services.map((service) => this.counted(this.get(service, known), wrong));
     const responses = await Promise.all(later);
     slowest.push(...responses.map(({ ms }) => ms));
@@ -134,7 +134,7 @@ class FaultKind {
     };
   }
 
-  /** Waits until what one process fetched is free through the other. */
+  /** Waits until transcripts fetched by one process are cached for the other. */
   private async back(): Promise<void> {
     const [one, other] = this.services;
     await until(
@@ -150,7 +150,7 @@ class FaultKind {
     );
   }
 
-  /** A call that has found texts which it then cannot read. */
+  /** A call that finds cached texts which it then cannot read. */
   private async loss(lose: (videoIds: readonly string[]) => Promise<void>): Promise<LossEnd> {
     this.channels += 1;
     this.calls += 2;
@@ -159,7 +159,7 @@ class FaultKind {
     return end;
   }
 
-  private async evictions(rounds: number): Promise<Promised[]> {
+  private async evictions(rounds: number): Promise<Check[]> {
     const wrong: string[] = [];
     let evicted = 0;
     for (let round = 1; round <= rounds; round += 1) {
@@ -172,7 +172,7 @@ class FaultKind {
     }
     return [
       nothing(
-        `${evicted} texts that go between look-up and turn are fetched anew and charged, and the answer is whole`,
+        `${evicted} texts evicted between lookup and sending are fetched again and charged, and the response is complete`,
         wrong,
       ),
     ];
@@ -188,7 +188,7 @@ class FaultKind {
     return service.get(path, this.customer.key, { timeoutMs: 60_000 });
   }
 
-  /** Counts what a call is charged; every call is answered in full, whatever the cache does. */
+  /** Adds up the charges of a call; every call must have a complete response, whatever the cache does. */
   private async counted(call: Promise<ServiceResponse>, wrong: string[]): Promise<ServiceResponse> {
     const answer = await call;
     const reported = readTranscripts(answer);
@@ -202,25 +202,25 @@ class FaultKind {
     return answer;
   }
 
-  private async report(count: number, ends: readonly FaultEnd[], evictions: readonly Promised[]): Promise<PartReport> {
+  private async report(count: number, ends: readonly FaultEnd[], evictions: readonly Check[]): Promise<PartReport> {
     const [one, other] = this.services;
     await until('Nothing is reserved', async () => (await ledgerOf(one, this.customer.id)).reserved === 0);
     const verified = await one.verified(this.customer.id);
     const logs = (await Promise.all(this.services.map((service) => service.log()))).join('\n');
     const errors = logs.split('\n').filter((line) => line.includes('"level":"error"'));
     return {
-      title: 'The shared cache in every kind of trouble',
+      title: 'Faults of the shared cache',
       text:
-        `Two processes on one Redis. For each trouble calls that it meets half-way, calls that come while it lasts, for what is ` +
-        `known and for what is not, and an end of the trouble. ${this.calls} calls in all.`,
+        `Two processes on one Redis. For each fault, calls that are running when it starts, calls during it, for cached and for ` +
+        `uncached transcripts, and the end of the fault. ${this.calls} calls in total.`,
       columns: ['Redis', 'calls meanwhile', 'slowest, s', 'cached again after, s', 'entries cached meanwhile'],
       rows: ends.map(({ fault, calls, slowestMs, backMs, cachedMeanwhile }) => [
         ...[fault, calls, (slowestMs / 1000).toFixed(1), (backMs / 1000).toFixed(1), cachedMeanwhile],
       ]),
-      promised: [
-        equal('Every trouble came', ends.length, count),
+      checks: [
+        equal('Every fault was applied', ends.length, count),
         nothing(
-          'Every call is answered in full, whatever Redis does',
+          'Every call has a complete response, whatever Redis does',
           ends.flatMap(({ wrong }) => wrong),
         ),
         nothing(
@@ -234,13 +234,13 @@ class FaultKind {
           's',
         ),
         atMost(
-          'What one process fetches is free through the other again, at the latest after',
+          'A transcript fetched by one process is cached for the other again after at most',
           Math.max(...ends.map(({ backMs }) => backMs)) / 1000,
           BACK_MS / 1000,
           's',
         ),
         ...evictions,
-        equal('At the end, by usage --verify', verified, { exact: true, used: this.fetched, reserved: 0 }),
+        equal('Final `usage --verify`', verified, { exact: true, used: this.fetched, reserved: 0 }),
         nothing('No line at level error', errors),
         ...(await settledState(one, 'one process')),
         ...(await settledState(other, 'the other')),

@@ -25,7 +25,7 @@ const FAULT_RATE = 0.2;
 const POOLED =
   "SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'channel-transcripts'";
 
-/** Everything at once for minutes: two processes on one database and one Redis, and a platform that fails at every fifth request. */
+/** All loads and faults together for minutes: two processes with one database and one Redis, and a platform that fails every fifth request. */
 export const soak: Part = async (chaosRun) => {
   const folder = join(chaosRun.folder, 'soak');
   await mkdir(folder);
@@ -77,7 +77,7 @@ class Soak {
     const loadMs = short ? LOAD_SHORT_MS : LOAD_MS;
     const startedAtMs = performance.now();
     const load = new Load(this.services, this.customer, DEADLINE_SECONDS, seed);
-    // The first that matches decides, so each gets its share of what the ones before it left.
+    // The first match decides, so each rate refers to the requests that the faults before it did not hit.
     const share = FAULT_RATE / FAULT_KINDS.length;
     this.fakeYoutube.setFaults(
       ...FAULT_KINDS.map((kind, index) => ({
@@ -119,7 +119,7 @@ class Soak {
     }
   }
 
-  /** The log of the fake YouTube is bounded, so it is counted as it goes. */
+  /** The log of the fake YouTube is bounded, so requests are counted continuously. */
   private note(): void {
     const { list } = this.fakeYoutube.requests;
     this.requested += list.length;
@@ -147,12 +147,12 @@ class Soak {
     const idle = await this.socketsWhenIdle();
     const habits = [...new Set(load.ends.map(({ habit }) => habit))].sort();
     return {
-      title: `${Math.round(seconds)} seconds of everything at once`,
+      title: `${Math.round(seconds)} seconds of all loads and faults together`,
       text:
-        `${CALLERS} callers on two processes with one database and one Redis: ${load.ends.length} calls, ` +
+        `${CALLERS} clients of two processes with one database and one Redis: ${load.ends.length} calls, ` +
         `${this.requested} requests to the platform, ${this.struck} of them hit by one of ${FAULT_KINDS.length} faults. ` +
-        `${remaining} readers left early. Memory is read after a collection of garbage.`,
-      columns: ['caller', 'calls', 'answered 200', 'median, ms', '95th of 100, ms'],
+        `${remaining} clients disconnected early. Memory is measured after a garbage collection.`,
+      columns: ['client', 'calls', 'status 200', 'median, ms', '95th of 100, ms'],
       rows: habits.map((habit) => {
         const ends = load.ends.filter((end) => end.habit === habit);
         const sorted = ends.map(({ ms }) => ms).sort((one, other) => one - other);
@@ -164,16 +164,16 @@ class Soak {
           Math.round(sorted[Math.floor(sorted.length * 0.95)] ?? 0),
         ];
       }),
-      promised: [
-        equal('Calls of every sort were made', habits.length, new Set(HABITS).size),
+      checks: [
+        equal('Calls of every kind were made', habits.length, new Set(HABITS).size),
         atMost(
-          'Requests to the platform that were to be hit, missed by',
+          'Deviation from the intended share of failing requests',
           Math.abs(100 * FAULT_RATE - (100 * this.struck) / this.requested),
           5,
           'points of 20',
         ),
         nothing(
-          'Every call ends in time, in full or with a code of the platform, and its sums are right',
+          'Every call ends in time, complete or with an error code of the platform, and its sums are correct',
           load.ends.flatMap(({ wrong }) => wrong),
         ),
         ...this.services.flatMap((_service, process) => {
@@ -181,14 +181,18 @@ class Soak {
           return processFlat(`Process ${process + 1}`, samples, seconds, long);
         }),
         latencyFlat(latencies, seconds, long),
-        equal('Connections that are left when nobody calls', idle, 0),
+        equal('Connections that remain in the idle service', idle, 0),
         equal(
-          'By usage --verify',
+          'Final `usage --verify`',
           { exact: verified.exact, reserved: verified.reserved },
           { exact: true, reserved: 0 },
         ),
-        equal('Charged is what both processes settled', verified.used, metric('ct_quota_charged_transcripts_total')),
-        equal('What was fetched for those who stayed is charged', verified.used >= known, true),
+        equal(
+          'Charges equal the settlements of both processes',
+          verified.used,
+          metric('ct_quota_charged_transcripts_total'),
+        ),
+        equal('Transcripts fetched for clients that stayed connected are charged', verified.used >= known, true),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
         ...(await Promise.all(this.services.map((one, index) => settledState(one, `process ${index + 1}`)))).flat(),
         nothing('No line at level error but 502 and 504 of the platform', await this.errors()),
@@ -196,7 +200,7 @@ class Soak {
     };
   }
 
-  /** Of both processes, beside their pools for the database and their one connection each to Redis. */
+  /** Of both processes, without their database pools and their Redis connections. */
   private async socketsWhenIdle(): Promise<number> {
     const url = this.one.environment['DATABASE_URL'] ?? '';
     let sockets = 0;

@@ -7,14 +7,14 @@ import { type CellEnd, DEADLINE_SECONDS, Worker, type WorkerResult } from './ups
 
 const WORKERS = 6;
 const WORKERS_SHORT = 2;
-/** Shorter than the deadline of a call, so that there is time to try again, and longer. */
+/** Timeouts of a request: shorter than a call's deadline, so that there is time for a retry, and longer. */
 const TIMEOUTS_SECONDS: readonly number[] = [1, 10];
-/** Of what is told, on a machine that is busy otherwise; nothing of it is wrong, as its time was over. */
+/** Allowed on a busy machine: such a timeout is correct, since the time was over. */
 const LATE_SHARE_MAX = 0.02;
 
 /**
- * Three forms (as it came, joined, as text) of the largest body that is read, for each of the requests at a time, beside what
- * a service has anyway.
+ * Three forms (received, joined, as text) of the largest body that is read, for each concurrent request, in addition to
+ * the service's base memory.
  */
 const MEGABYTES_MAX = 200 + 16 * 3 * 17;
 
@@ -35,16 +35,16 @@ export const upstream: Part = async (chaosRun) => {
     const free = [...workers];
     await atOnce([...cells.entries()], workers.length, async ([index, cell]) => {
       const worker = free.pop();
-      if (!worker) throw new Error('There is a lane for each that runs.');
+      if (!worker) throw new Error('No worker is free.');
       const location = canary.locations[index % canary.locations.length] ?? '';
       ends.push(await worker.run(cell, location, seed + index));
       free.push(worker);
       if (ends.length % 50 === 0) say(`${ends.length} of ${cells.length}`);
     });
-    const remaining = await Promise.all(workers.map((lane) => lane.finish()));
+    const remaining = await Promise.all(workers.map((worker) => worker.finish()));
     return report(cells, ends, remaining, canary.contacts());
   } finally {
-    await Promise.all(workers.map((lane) => lane.stop()));
+    await Promise.all(workers.map((worker) => worker.stop()));
     await canary.close();
   }
 };
@@ -68,11 +68,11 @@ function report(
     }),
   );
   return {
-    title: 'The platform in every kind of trouble',
+    title: 'Faults of the platform',
     text:
-      `${cells.length} times a few calls side by side: each of ${FAULT_KINDS.length} faults on 5 %, 50 % and all of each kind of ` +
-      'request, and any two of them together. Between, the clock of the service is put forward by more than a day, so that ' +
-      `nothing is remembered or rested from. ${sum(({ calls }) => calls)} calls with ${sum(({ entries }) => entries)} entries, ` +
+      `${cells.length} times a few concurrent calls: each of ${FAULT_KINDS.length} faults on 5 %, 50 % and all of each kind of ` +
+      'request, and any two of them together. In between, the clock of the service is advanced by more than a day, so that ' +
+      `all caches expire and all pauses end. ${sum(({ calls }) => calls)} calls with ${sum(({ entries }) => entries)} entries, ` +
       `${sums(({ requested }) => requested)} requests to the platform, ${sum(({ struck }) => struck)} of them hit.`,
     columns: ['fault', 'times', 'requests hit', 'calls refused', 'entries', 'with a transcript', 'slowest call, s'],
     rows: FAULT_KINDS.map((kind) => {
@@ -89,9 +89,9 @@ function report(
         (Math.max(0, ...of.map(({ slowestMs }) => slowestMs)) / 1000).toFixed(1),
       ];
     }),
-    promised: [
+    checks: [
       equal('Every combination was tried', ends.length, cells.length),
-      nothing('Every fault hit requests at half and at all of them', spared),
+      nothing('Faults that hit no request at 50 % or 100 %', spared),
       nothing(
         'A fault on all requests of a kind hit at least one',
         unstruck.map(({ cell }) => JSON.stringify(cell)),
@@ -103,45 +103,45 @@ function report(
         's',
       ),
       nothing(
-        'Every end fits its fault, no block is told as missing captions or the reverse, what is known good succeeds, and the sums are right',
+        'Every result fits its fault, no block is reported as missing captions or the reverse, unaffected videos succeed, and the sums are correct',
         ends.flatMap(({ wrong }) => wrong),
       ),
       atMost(
-        'Told as out of time although nothing was slow on purpose',
+        'Timeouts although no fault delays responses',
         (100 * sum(({ late }) => late)) / reported,
         100 * LATE_SHARE_MAX,
         '%',
       ),
       atMost(
-        'The most memory of a service, with bodies without end',
+        'Maximum memory of a service, with endless bodies',
         Math.max(...remaining.map(({ peakMegabytes }) => peakMegabytes)),
         MEGABYTES_MAX,
         'MB',
       ),
       equal(
-        'Charged is what was fetched',
+        'Charges equal the fetched transcripts',
         sums(({ used }) => used),
         sums(({ fetched }) => fetched),
       ),
       nothing(
-        'The usage can be recomputed',
+        'Organizations whose usage is not exact',
         remaining.flatMap(({ exact }) => (exact ? [] : ['not exact'])),
       ),
       equal(
-        'Nothing is left reserved',
+        'No reservation remains',
         sums(({ reserved }) => reserved),
         0,
       ),
       nothing(
-        'No socket, timer or handle is left',
+        'No socket, timer or handle remains',
         remaining.flatMap(({ leaks }) => leaks),
       ),
       nothing(
-        'No fault in the log',
+        'No bug in the log',
         remaining.flatMap(({ bugs }) => bugs),
       ),
       ...remaining.flatMap(({ settled }) => settled),
-      equal('Nobody followed a redirect to an address of this network', contacts, 0),
+      equal('Redirects followed to an address of this network', contacts, 0),
     ],
   };
 }

@@ -54,7 +54,7 @@ async function pagesOf(browseId: string, shape: PlaylistShape): Promise<Json[][]
 }
 
 describe('a list of uploads', () => {
-  it('comes in pages of 100, each video once, alike in both shapes', async () => {
+  it('has pages of 100, each video once, identical in both shapes', async () => {
     const pages = await pagesOf(LONG, 'old');
     expect(pages.map((page) => page.length)).toEqual([100, 100, 30]);
     expect(new Set(pages.flat()).size).toBe(230);
@@ -73,7 +73,7 @@ describe('a list of uploads', () => {
     expect(recommended.ids).toContain('hl-dinghy__');
   });
 
-  it('tells in the old shape what there is to know of an upload', async () => {
+  it('contains the metadata of an upload in the old shape', async () => {
     fakeYoutube.set({ playlistShape: 'old' });
     const items = valuesOf((await browse({ browseId: MAIN })).json, 'playlistVideoRenderer');
     const byId = (id: string): Json => items.find((item) => valueAt(item, 'videoId') === id);
@@ -91,7 +91,7 @@ describe('a list of uploads', () => {
     expect(byId('hl-private_')).toMatchObject({ isPlayable: false, title: { runs: [{ text: '[Private video]' }] } });
   });
 
-  it('tells in the new shape what there is to know of an upload', async () => {
+  it('contains the metadata of an upload in the new shape', async () => {
     const items = valuesOf((await browse({ browseId: MAIN })).json, 'lockupViewModel');
     const byId = (id: string): Json => items.find((item) => valueAt(item, 'contentId') === id);
     const metadata = 'metadata.lockupMetadataViewModel';
@@ -138,7 +138,7 @@ describe('a list of uploads', () => {
 });
 
 describe('the page of a channel', () => {
-  it('says who it is', async () => {
+  it('contains the metadata of the channel', async () => {
     const { json } = await browse({ browseId: 'UCharbourlight__________' }, '?$fields=metadata,alerts,header');
     expect(valueAt(json, 'metadata.channelMetadataRenderer')).toMatchObject({
       title: 'Harbour Light Workshop',
@@ -163,7 +163,7 @@ describe('the page of a channel', () => {
     },
   );
 
-  it('is a gate without metadata for an age-gated channel, whose uploads can be listed', async () => {
+  it('has no metadata for an age-gated channel, whose uploads can be listed', async () => {
     const { json } = await browse({ browseId: 'UCnightwatchtavern______' });
     expect(json).not.toHaveProperty('metadata');
     expect(valueAt(json, `${SECTIONS}[0].channelAgeGateRenderer.channelTitle`)).toBe('Night Watch Tavern');

@@ -40,7 +40,7 @@ function nextPage(token: string, shape: PlaylistShape): FakeResponse {
   const list = listOf(listId);
   if (kind !== 'list' && kind !== 'recommended') return invalidArgument();
   if (!list || !/^[0-9]+$/.test(offset)) return invalidArgument();
-  // Whoever follows the token for recommendations gets other channels' videos, as on the platform.
+  // The token for recommendations leads to other channels' videos, as on the platform.
   const page = kind === 'list' ? pageOf(list, listId, Number(offset)) : recommendations(list.channel);
   return jsonResponse(() => written(page, shape), `${token}:${shape}`);
 }
@@ -50,7 +50,7 @@ function written(page: ListPage, shape: PlaylistShape): JsonObject {
   return { responseContext: context, ...(shape === 'old' ? oldList(page) : newList(page)) };
 }
 
-/** Undefined for what is no list of uploads, null for a list that the platform never made. */
+/** Undefined when the ID is not a list of uploads, null when the platform never created the list. */
 function listOf(listId: string): { channel: Channel; videos: readonly Video[] } | null | undefined {
   const [, content, id] = LIST_ID.exec(listId) ?? [];
   if (id === undefined) return undefined;

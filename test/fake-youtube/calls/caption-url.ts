@@ -8,8 +8,8 @@ const LIFETIME_HOURS = 7;
 const SIGNED = ['ip', 'ipbits', 'expire', 'v', 'ei', 'caps', 'opi', 'xoaf'];
 
 /**
- * The address of a track as the platform hands it out: on the platform's own host, signed, alive for seven hours, and
- * with the client that asked for it hidden in `ei`.
+ * The URL of a track as the platform issues it: on the platform's own host, signed, valid for seven hours, and
+ * with the requesting client encoded in `ei`.
  */
 export function captionUrl(videoId: string, track: Track, client: Client): string {
   const query = new URLSearchParams({
@@ -31,7 +31,7 @@ export function captionUrl(videoId: string, track: Track, client: Client): strin
   if (track.generated) query.set('kind', 'asr');
   query.set('lang', track.languageCode);
   if (client === 'ANDROID') query.set('fmt', 'srv3');
-  // The platform leaves these commas as they are.
+  // The platform does not encode these commas.
   return `https://www.youtube.com/api/timedtext?${query.toString().replaceAll('%2C', ',')}`;
 }
 
@@ -51,12 +51,12 @@ export function clientOfCaptionUrl(query: URLSearchParams): Client | null {
   return CLIENTS.find((client) => client === name) ?? null;
 }
 
-/** Whether an address is one that was handed out here, unchanged in what is signed, and still alive. */
+/** Whether a URL was issued here, its signed parameters are unchanged and it has not expired. */
 export function isSigned(query: URLSearchParams): boolean {
   return query.get('signature') === signatureOf(query) && Number(query.get('expire')) * 1_000 > Date.now();
 }
 
-/** By the full hour, so that the answers of an hour are alike and can be kept. */
+/** Rounded to the full hour, so that the responses of an hour are identical and can be cached. */
 function expiry(): number {
   return (Math.floor(Date.now() / 1_000 / HOUR_SECONDS) + LIFETIME_HOURS) * HOUR_SECONDS;
 }

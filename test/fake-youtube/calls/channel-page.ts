@@ -6,7 +6,7 @@ import { responseContext, visitorDataOf } from './response-context.js';
 
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 
-/** `POST /youtubei/v1/browse` of a channel's own ID: who it is, or an alert, with status 200, that it is gone. */
+/** `POST /youtubei/v1/browse` of a channel ID: its metadata, or, with status 200, an alert that it is unavailable. */
 export function channelPage(browseId: string): FakeResponse {
   if (!CHANNEL_ID.test(browseId)) return invalidArgument();
   const channel = channelById(browseId);
@@ -81,14 +81,14 @@ function header(channel: Channel): JsonObject {
 }
 
 function ageGate(channel: Channel): JsonObject {
-  const gate = {
+  const ageGate = {
     channelTitle: channel.name,
     avatar: avatar(),
     header: { runs: [{ text: 'Sign in to view this channel' }] },
     mainText: { runs: [{ text: 'Confirm your age by signing in to see what is on this channel.' }] },
     signInButton: { buttonRenderer: { style: 'STYLE_BRAND', text: { runs: [{ text: 'Sign in' }] } } },
   };
-  const content = { sectionListRenderer: { contents: [{ channelAgeGateRenderer: gate }] } };
+  const content = { sectionListRenderer: { contents: [{ channelAgeGateRenderer: ageGate }] } };
   return {
     ...context(channel.id),
     contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { selected: true, content } }] } },

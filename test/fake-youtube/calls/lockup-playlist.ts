@@ -36,7 +36,7 @@ function lockup(page: ListPage, video: Video, index: number): JsonObject {
     contentImage: { thumbnailViewModel: { image: { sources: thumbnails(video.id) }, overlays } },
     metadata: {
       lockupMetadataViewModel: {
-        // A deleted video comes without a title.
+        // A deleted video has no title.
         ...(video.state !== 'deleted' && { title: { content: titleOf(video) } }),
         metadata: { contentMetadataViewModel: { metadataRows: rows(page, video), delimiter: ' • ' } },
         menuButton: menuButton(video.id),

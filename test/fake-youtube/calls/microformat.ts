@@ -3,7 +3,7 @@ import type { JsonObject } from '../json.js';
 import { channelPath } from './channel-page.js';
 import { EVENT_START } from './playlist-page.js';
 
-/** What only the WEB client is told: the exact dates, and whether the video is a Short. */
+/** Returned to the WEB client only: the exact dates, and whether the video is a Short. */
 export function microformat(channel: Channel, video: Video): JsonObject {
   const published = isoWithOffset(video.publishedAt);
   return {
@@ -42,7 +42,7 @@ function liveDetails(video: Video): JsonObject {
   return { liveBroadcastDetails: { isLiveNow: false, startTimestamp: start, endTimestamp: end } };
 }
 
-/** The platform's clock stands in California: `2026-10-31T12:00:00-08:00`. */
+/** In the platform's time zone, California: `2026-10-31T12:00:00-08:00`. */
 function isoWithOffset(date: Date): string {
   return new Date(date.getTime() - 8 * 3_600_000).toISOString().replace('.000Z', '-08:00');
 }

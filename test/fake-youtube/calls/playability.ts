@@ -2,7 +2,7 @@ import type { Client, Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 import { EVENT_START } from './playlist-page.js';
 
-/** What a player answer says about whether the video may be watched, and which of its parts come with that. */
+/** The `playabilityStatus` of a player response, and the parts of the response that accompany it. */
 export interface Playability {
   status: JsonObject;
   details: boolean;
@@ -54,7 +54,7 @@ export function playabilityOf(video: Video | undefined, client: Client): Playabi
   }
 }
 
-/** What a client that looks like a robot is told, instead of anything about the video. */
+/** The response to a client that looks like a bot. */
 export function botCheckResponse(): JsonObject {
   const reason = 'Sign in to confirm you’re not a bot';
   return {

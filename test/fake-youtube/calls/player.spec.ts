@@ -24,13 +24,13 @@ const reel = (videoId: string): Promise<Reply> =>
     'ANDROID',
   );
 
-/** The platform's addresses, turned to the fake YouTube as the service does it. */
+/** The platform's URLs, rewritten to the fake YouTube as the service does. */
 const captionUrls = (json: Json): string[] => {
   const tracks = valueAt(json, TRACKS) as readonly Json[];
   return tracks.map((track) => textAt(track, 'baseUrl').replace('https://www.youtube.com', fakeYoutube.url));
 };
 
-describe('a player answer', () => {
+describe('a player response', () => {
   it('lists the caption tracks as the platform does', async () => {
     const { json } = await player('hl-dinghy__');
     expect(valueAt(json, TRACKS)).toMatchObject([
@@ -65,7 +65,7 @@ describe('a player answer', () => {
     ['hl-regatta_', { status: 'LIVE_STREAM_OFFLINE' }, true],
     ['hl-silent__', { status: 'OK' }, true],
     ['hl-tidecam_', { status: 'OK' }, true],
-  ])('says why there is no text: %s', async (videoId, playabilityStatus, details) => {
+  ])('reports why there is no text: %s', async (videoId, playabilityStatus, details) => {
     const { status, json } = await player(videoId);
     expect(status).toBe(200);
     expect(json).toMatchObject({ playabilityStatus });
@@ -99,7 +99,7 @@ describe('a player answer', () => {
     expect((await player('hl-dinghy__', 'VISIONOS', fields)).text.length).toBeGreaterThan(50_000);
   });
 
-  it('comes inside playerResponse from the reel call, and not at all for a video that is gone', async () => {
+  it('is inside playerResponse in the reel response, and absent for a deleted video', async () => {
     const { json } = await reel('hl-dinghy__');
     expect(valueAt(json, `playerResponse.${TRACKS}[0].baseUrl`)).toContain('fmt=srv3');
     expect((await reel('hl-deleted_')).json).toEqual({});
@@ -114,7 +114,7 @@ describe('a caption URL', () => {
     ['', 'text/xml; charset=UTF-8', '<?xml version="1.0" encoding="utf-8" ?><transcript>'],
     ['&fmt=json3', 'application/json; charset=UTF-8', '{"wireMagic":"pb3"'],
     ['&fmt=srv3', 'text/xml; charset=UTF-8', '<?xml version="1.0" encoding="utf-8" ?><timedtext format="3">'],
-  ])('answers in the format asked for: %j', async (format, contentType, start) => {
+  ])('responds in the requested format: %j', async (format, contentType, start) => {
     const [url] = captionUrls((await player('hl-foghorn_')).json);
     const { headers, text } = await request(`${url}${format}`);
     expect(headers.get('content-type')).toBe(contentType);
@@ -122,7 +122,7 @@ describe('a caption URL', () => {
     expect(text).toContain('港の灯台へようこそ');
   });
 
-  it('says per client that it needs a token, and then answers with nothing', async () => {
+  it('indicates for each client that it needs a token, and responds with an empty body without one', async () => {
     const [refused = ''] = captionUrls((await player('hl-planks__', 'VISIONOS')).json);
     expect(refused).toContain('exp=xpe');
     expect(await request(refused)).toMatchObject({ status: 200, text: '' });
@@ -182,7 +182,7 @@ describe('resolving an address', () => {
     expect(valueAt(json, 'endpoint.browseEndpoint.browseId')).toBe('UCminatonotoudai________');
   });
 
-  it('answers 404 for what nobody has', async () => {
+  it('responds with 404 for a channel that does not exist', async () => {
     const { status, json } = await postInnertube(fakeYoutube.url, 'navigation/resolve_url', {
       url: 'https://www.youtube.com/@nobody',
     });

@@ -25,7 +25,7 @@ export function player(incoming: Incoming): FakeResponse {
   return jsonResponse(() => playerResponse(videoId, client), cacheKey('player', videoId, client));
 }
 
-/** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; nothing at all for a video that is gone. */
+/** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; empty for a deleted video. */
 export function reel(incoming: Incoming): FakeResponse {
   const { client, videoId } = incoming;
   if (client === null || videoId === null) return invalidArgument();
@@ -35,7 +35,7 @@ export function reel(incoming: Incoming): FakeResponse {
   return jsonResponse(written, cacheKey('reel', videoId, client));
 }
 
-/** Caption URLs change by the hour, and with them the answer. */
+/** Caption URLs, and with them the response, change every hour. */
 function cacheKey(call: string, videoId: string, client: Client): string {
   return `${call}:${videoId}:${client}:${Math.floor(Date.now() / 3_600_000)}`;
 }
@@ -56,7 +56,7 @@ function playerResponse(videoId: string, client: Client): JsonObject {
 }
 
 function captionsOf(videoId: string, tracks: readonly Track[], client: Client): JsonObject {
-  // The original language is that of the recognised speech; the platform plays that language's own captions first.
+  // The original language is that of the recognised speech; the platform prefers the captions in that language.
   const spoken = tracks.find((track) => track.generated)?.languageCode;
   const first = tracks.findIndex((track) => track.languageCode === spoken);
   return {

@@ -15,11 +15,11 @@ export interface ListPage {
   videos: readonly Video[];
   /** Null on the last page. */
   nextToken: string | null;
-  /** Leads to recommendations: it stands below the list and must not be taken for its next page. */
+  /** The token of the recommendations below the list, which is not the token of its next page. */
   recommendationsToken: string;
 }
 
-/** When every announced event starts. */
+/** The start of every announced event. */
 export const EVENT_START = new Date('2030-03-14T18:00:00Z');
 export const EVENT_TEXT = '3/14/30, 6:00 PM';
 

@@ -6,7 +6,7 @@ import { responseContext, visitorDataOf } from './response-context.js';
 
 const VIDEO_PATH = /^\/(?:watch$|shorts\/|live\/)/;
 
-/** `POST /youtubei/v1/navigation/resolve_url`: where an address of the platform's site leads. */
+/** `POST /youtubei/v1/navigation/resolve_url`: the endpoint behind a URL of the platform's site. */
 export function resolveUrl(incoming: Incoming, visitorSeed: string): FakeResponse {
   const text = stringAt(incoming.body, 'url');
   if (text === undefined || !URL.canParse(text)) return invalidArgument();

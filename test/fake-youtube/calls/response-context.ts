@@ -5,7 +5,7 @@ import type { JsonObject } from '../json.js';
 /** An issued visitor's identity is short for WEB and some 550 characters long for the apps. */
 const APP_VISITOR_BYTES = 400;
 
-/** Visitor data as the platform issues it; the same seed gives the same. */
+/** Visitor data as the platform issues it, deterministic for a seed. */
 export function visitorDataOf(client: Client | null, seed: string): string {
   const short = createHash('sha256').update(seed).digest().subarray(0, 11);
   const head = Buffer.concat([Buffer.from([10, 11]), Buffer.from(short.toString('base64url').slice(0, 11))]);
@@ -13,11 +13,11 @@ export function visitorDataOf(client: Client | null, seed: string): string {
   return encodeURIComponent(bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_'));
 }
 
-/** What every answer of InnerTube starts with. */
+/** The `responseContext` that starts every InnerTube response. */
 export function responseContext(client: Client | null, visitorData: string): JsonObject {
   return {
     visitorData,
-    // VISIONOS is told nothing of this.
+    // The platform omits this for VISIONOS.
     ...(client !== 'VISIONOS' && {
       serviceTrackingParams: [
         { service: 'CSI', params: [{ key: 'c', value: client ?? 'WEB' }] },

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Client } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 
-/** A full answer of the WEB player is some 420 KB long, those of the apps are shorter; most of it is this. */
+/** A full WEB player response has about 420 KB, those of the apps less; most of it is streaming data. */
 const FORMATS: Record<Client, number> = { WEB: 300, VISIONOS: 90, ANDROID: 90, ANDROID_VR: 90 };
 
-/** The part of a player answer that nobody here wants and that `$fields` is there to leave out. */
+/** The part of a player response that the service excludes with `$fields`. */
 export function streamingData(videoId: string, client: Client): JsonObject {
   return {
     expiresInSeconds: '21540',

@@ -3,7 +3,7 @@ import { BASE_DATE } from '../catalogue/model.js';
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** How the platform counts: whole units, rounded down, weeks only up to a month. */
+/** Relative dates as the platform writes them: whole units, rounded down, weeks only up to a month. */
 const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [365 * DAY, 'year'],
   [30 * DAY, 'month'],
@@ -14,7 +14,7 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [1, 'second'],
 ];
 
-/** "4 months ago", seen from the base date of the catalogue. */
+/** "4 months ago", relative to the base date of the catalogue. */
 export function ageText(publishedAt: Date): string {
   const seconds = Math.max(1, Math.floor((BASE_DATE.getTime() - publishedAt.getTime()) / 1_000));
   const [size, name] = UNITS.find(([unit]) => seconds >= unit) ?? [1, 'second'];

@@ -1,11 +1,11 @@
 import { escapeXml } from './escape.js';
 
-/** Long enough to stop a reader for seconds whose time is not linear in it; below its bound even when all is escaped. */
+/** Long enough to block a non-linear reader for seconds; below the size limit even when fully escaped. */
 const CUE_LENGTH = 50_000;
-/** Longer than any cue of a video; a reader that accepts it has no bound. */
+/** Longer than any real cue; a reader that accepts it has no limit. */
 const ENDLESS_CUE_LENGTH = 600_000;
 
-/** What an uploader can write into a caption to keep its readers busy: tags, entities and times without an end. */
+/** Captions that an uploader could write to exhaust a reader: unterminated tags, entities and times. */
 const CUES: readonly string[] = [
   filled('<i a=', ' '),
   filled('<font', ' '),
@@ -20,7 +20,7 @@ const CUES: readonly string[] = [
 
 const written = new Map<string, string>();
 
-/** A well-formed caption document in the format that is asked for (`json3`, `srv3`, or else legacy XML), of 1 MB. */
+/** A well-formed caption document of 1 MB in the requested format (`json3`, `srv3`, or else legacy XML). */
 export function hostileCaptions(format: string): string {
   const known = written.get(format);
   if (known !== undefined) return known;

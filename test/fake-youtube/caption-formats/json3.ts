@@ -4,7 +4,7 @@ import { rollsUpAtMs, wordsOf } from './words.js';
 
 /**
  * The format of the platform's own web player (`fmt=json3`): plain text in `segs[].utf8`, styles by number. Recognised
- * speech comes word by word, with an event per line break (`aAppend`) and one without text that opens the window.
+ * speech is sent word by word, with an event per line break (`aAppend`) and one without text that opens the window.
  */
 export function json3(track: Track): string {
   const time = (milliseconds: number): Json => (track.timesAsStrings ? String(milliseconds) : milliseconds);

@@ -2,8 +2,8 @@ import { type Cue, type Run, type Track } from '../catalogue/model.js';
 import { escapeXml, secondsOf } from './escape.js';
 
 /**
- * The format that the platform sends when no `fmt` is asked for. The text of a line is HTML, escaped, inside XML: what
- * a reader wants to see must be unescaped twice, and `<i>` and `<font>` taken out in between.
+ * The format that the platform sends without a `fmt`. The text of a line is HTML, escaped, inside XML:
+ * plain text is obtained by unescaping twice, removing `<i>` and `<font>` in between.
  */
 export function legacyXml(track: Track): string {
   const lines = track.cues().map(textElement).join('');
@@ -13,7 +13,7 @@ export function legacyXml(track: Track): string {
 function textElement(cue: Cue): string {
   const duration = cue.durationMs === null ? '' : ` dur="${secondsOf(cue.durationMs)}"`;
   const html = cue.runs.map(htmlOf).join('');
-  // In the outer layer `>` and quotes stay as they are, which XML allows.
+  // The outer layer leaves `>` and quotes unescaped, which XML allows.
   const escaped = html.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   return `<text start="${secondsOf(cue.startMs)}"${duration}>${escaped}</text>`;
 }

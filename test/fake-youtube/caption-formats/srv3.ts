@@ -2,7 +2,7 @@ import { type Cue, type Run, textOf, type Track } from '../catalogue/model.js';
 import { escapeXml } from './escape.js';
 import { rollsUpAtMs, wordsOf } from './words.js';
 
-/** The format that the ANDROID client's URLs ask for (`fmt=srv3`): times in milliseconds, text escaped once. */
+/** The format requested by the ANDROID client's URLs (`fmt=srv3`): times in milliseconds, text escaped once. */
 export function srv3(track: Track): string {
   const cues = track.cues();
   const head =

@@ -27,7 +27,7 @@ export function benchChannelById(id: string): Channel | undefined {
   return channelOf(CHANNEL_ID.exec(id));
 }
 
-/** The video's ID says which channel it belongs to and which of its videos it is. */
+/** The video ID encodes the channel and the position of the video in it. */
 export function benchVideo(id: string): { channel: Channel; video: Video } | undefined {
   const [, prefix, ...numbers] = VIDEO_ID.exec(id) ?? [];
   const [videos, cues, index] = numbers.map(fromDigits);

@@ -79,7 +79,7 @@ describe('a generated channel', () => {
     );
   });
 
-  it('says the same words each time', () => {
+  it('has the same words in every run', () => {
     const words = (): string[] | undefined =>
       channelByPath('/@bench-3x40')?.uploads()[1]?.tracks[0]?.cues().map(textOf);
     expect(words()).toHaveLength(40);

@@ -4,7 +4,7 @@ import { type Channel, type Video } from './model.js';
 import * as others from './other-channels.js';
 import { TIDEWATER } from './tidewater.js';
 
-/** The written channels; those of `@bench-<videos>x<cues>` exist besides, as many as there are handles. */
+/** The fixed channels; every handle `@bench-<videos>x<cues>` is a generated channel in addition. */
 export const CHANNELS: readonly Channel[] = [
   HARBOUR_LIGHT,
   TIDEWATER,
@@ -29,7 +29,7 @@ export function videoById(id: string): { channel: Channel; video: Video } | unde
   return VIDEOS.get(id) ?? benchVideo(id);
 }
 
-/** Finds the channel that a path on the platform's site leads to: `/@handle`, `/channel/ID`, `/c/name`, `/user/name`, `/name`. */
+/** Finds the channel for a path on the platform's site: `/@handle`, `/channel/ID`, `/c/name`, `/user/name`, `/name`. */
 export function channelByPath(path: string): Channel | undefined {
   const [first = '', second = ''] = path.split('/').slice(1).map(comparable);
   if (first.startsWith('@')) return channelByHandle(first);

@@ -5,7 +5,7 @@ import { generated, manual, needingToken, silentlyNeedingToken } from './track.j
 
 const DAY = 24;
 
-/** Below the newest 25: rarer troubles, and a few plain videos between them. */
+/** Below the newest 25: rarer problems, with some plain videos in between. */
 export const HARBOUR_LIGHT_OLDER: readonly Video[] = [
   {
     id: videoId('hl-mixed'),
@@ -14,7 +14,7 @@ export const HARBOUR_LIGHT_OLDER: readonly Video[] = [
     durationSeconds: 366,
     viewCount: 8_920,
     publishedAt: hoursBefore(130 * DAY),
-    // The channel's own captions are out of reach, those of the machine are not: judged per track, not per video.
+    // The channel's own captions need a token, the generated ones do not: the restriction is per track, not per video.
     tracks: [needingToken(manual('en', scripts.OARS)), generated('en', () => scripts.OARS)],
   },
   {

@@ -55,7 +55,7 @@ export const KEEPER_EN: readonly string[] = [
   'His last line says: "Lamp lit by itself. Walked home."',
 ];
 
-/** What captions can carry beyond letters: entities, markup, emoji, a line of nothing, and text that only looks like code. */
+/** Captions with entities, markup, emoji, an empty line, and text that looks like code. */
 export const SIGNS: readonly Line[] = [
   'Salt & vinegar, nuts & bolts, rope & tar: today we paint signs.',
   [italic('(gulls crying)')],

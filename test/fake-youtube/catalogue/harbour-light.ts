@@ -3,7 +3,7 @@ import { HARBOUR_LIGHT_OLDER } from './harbour-light-older.js';
 import { HARBOUR_LIGHT_SUMMER } from './harbour-light-summer.js';
 import { type Channel, channelId } from './model.js';
 
-/** The channel to show: of its newest 25 uploads 17 have a transcript, the others one of every reason for having none. */
+/** The main channel: 17 of its newest 25 uploads have a transcript; the others cover every reason for having none. */
 export const HARBOUR_LIGHT: Channel = {
   id: channelId('harbourlight'),
   name: 'Harbour Light Workshop',

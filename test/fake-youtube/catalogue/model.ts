@@ -1,8 +1,8 @@
-/** The InnerTube clients that the fake YouTube tells apart. */
+/** The InnerTube clients that the fake YouTube distinguishes. */
 export const CLIENTS = ['WEB', 'VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
 export type Client = (typeof CLIENTS)[number];
 
-/** A piece of a caption line; styled pieces are written in each format's own way. */
+/** A piece of a caption line; each format writes styles in its own way. */
 export interface Run {
   text: string;
   italic?: boolean;
@@ -10,7 +10,7 @@ export interface Run {
   colour?: string;
 }
 
-/** One caption; a null duration is left out of the answer, as the platform does now and then. */
+/** One caption; a null duration is omitted, as the platform does occasionally. */
 export interface Cue {
   startMs: number;
   durationMs: number | null;
@@ -21,10 +21,10 @@ export function textOf(cue: Cue): string {
   return cue.runs.map((run) => run.text).join('');
 }
 
-/** Which clients' caption URLs answer with an empty body for want of a PO token. */
+/** The clients whose caption URLs return an empty body without a PO token. */
 export interface TokenNeed {
   clients: readonly Client[];
-  /** Whether the URL says so (`exp=xpe`), or the empty body is the only sign. */
+  /** Whether the URL indicates it (`exp=xpe`); otherwise the empty body is the only sign. */
   announced: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface Video {
   short?: boolean;
   /** A live stream that has ended. */
   pastLive?: boolean;
-  /** Clients that are told "This video is not available" while others may play it. */
+  /** Clients that receive "This video is not available" while others may play it. */
   unplayableOn?: readonly Client[];
   durationSeconds: number;
   viewCount: number;
@@ -78,9 +78,9 @@ export interface Channel {
   name: string;
   /** With the `@`. */
   handle: string | null;
-  /** Names that lead here as `/c/name` and `/name`. */
+  /** Names in URLs of the form `/c/name` and `/name`. */
   customNames: readonly string[];
-  /** Names that lead here as `/user/name`. */
+  /** Names in URLs of the form `/user/name`. */
   userNames: readonly string[];
   description: string;
   state: ChannelState;
@@ -90,7 +90,7 @@ export interface Channel {
   uploads: () => readonly Video[];
 }
 
-/** "Now" of the catalogue: relative dates are counted from here, so that every run shows the same. */
+/** The catalogue's current time: relative dates refer to it, so that every run returns the same. */
 export const BASE_DATE = new Date('2026-11-01T12:00:00Z');
 
 const HOUR_MS = 3_600_000;

@@ -49,7 +49,7 @@ export const FOG_SIGNAL: Channel = {
     }),
 };
 
-/** Where the platform has a channel and nothing on it. */
+/** A channel without uploads. */
 export const EMPTY_SLIP: Channel = {
   ...PLAIN,
   id: channelId('emptyslip'),
@@ -57,7 +57,7 @@ export const EMPTY_SLIP: Channel = {
   handle: '@emptyslip',
 };
 
-/** As above, but the platform never made the list: "The playlist does not exist." */
+/** As above, but the platform never created the list: "The playlist does not exist." */
 export const DRY_DOCK: Channel = {
   ...PLAIN,
   id: channelId('drydock'),
@@ -75,7 +75,7 @@ export const TERMINATED: Channel = {
   uploadsPlaylist: 'missing',
 };
 
-/** Its page shows a gate instead of a name, its uploads can be listed all the same. */
+/** An age-gated channel: its page has no metadata, but its uploads can be listed. */
 export const AGE_GATED: Channel = {
   ...PLAIN,
   id: channelId('nightwatchtavern'),

@@ -1,4 +1,4 @@
-/** A seeded generator of numbers from 0 up to 1 (mulberry32): the same seed gives the same row on every machine. */
+/** A seeded generator of numbers from 0 up to 1 (mulberry32): the same seed gives the same sequence on every machine. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

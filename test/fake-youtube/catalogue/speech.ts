@@ -1,7 +1,7 @@
 import { type Cue, type Run } from './model.js';
 import { pick, seededRandom } from './random.js';
 
-/** How long a reader needs, about. */
+/** Approximate reading time. */
 const CHARACTERS_PER_SECOND = 15;
 const LINE_MS_MIN = 1_200;
 const PAUSE_MS = 180;
@@ -19,7 +19,7 @@ export function coloured(text: string, colour: string): Run {
 /** A line of a script: plain text, styled pieces, or a line with a quirk in its timing. */
 export type Line = string | readonly (string | Run)[];
 
-/** Gives each line of a script its time, one after another, as someone who subtitles by hand would. */
+/** Assigns consecutive times to the lines of a script, as in manual subtitles. */
 export function subtitled(lines: readonly Line[], startMs = 240): Cue[] {
   let atMs = startMs;
   return lines.map((line) => {
@@ -66,7 +66,7 @@ export function talk(seed: number, count: number, wordsPerLine = 7): string[] {
 
 const NOISE_CHARACTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const NOISE_LINE_CHARACTERS = 300;
-/** The lines repeat after so many, which is far beyond the 32 KB that deflate looks back. */
+/** Number of different lines: they repeat far beyond the 32 KB window of deflate. */
 const NOISE_LINES = 400;
 
 /** Lines of random characters, which hardly compress, the same for the same seed. */

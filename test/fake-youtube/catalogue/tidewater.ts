@@ -15,7 +15,7 @@ function recipe(name: string, title: string, ageDays: number, lines: readonly st
   };
 }
 
-/** Five videos without any trouble, for tests that want none. */
+/** Five videos that all have a transcript, for tests without faults. */
 export const TIDEWATER: Channel = {
   id: channelId('tidewater'),
   name: 'Tidewater Kitchen',

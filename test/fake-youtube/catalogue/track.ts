@@ -35,12 +35,12 @@ export function timed(languageCode: LanguageCode, cues: readonly Cue[]): Track {
   return track(languageCode, () => cues);
 }
 
-/** The same track, which these clients cannot read without a PO token; the URL says so. */
+/** The same track, which these clients cannot read without a PO token, as its URL indicates (`exp=xpe`). */
 export function needingToken(given: Track, clients: readonly Client[] = CLIENTS): Track {
   return { ...given, tokenNeed: { clients, announced: true } };
 }
 
-/** The same track, whose URL looks readable and answers these clients with an empty body. */
+/** The same track, which returns an empty body to these clients although its URL does not indicate a PO token. */
 export function silentlyNeedingToken(given: Track, clients: readonly Client[] = CLIENTS): Track {
   return { ...given, tokenNeed: { clients, announced: false } };
 }

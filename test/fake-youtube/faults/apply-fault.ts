@@ -15,15 +15,15 @@ const DRIP_MS = 50;
 const HUGE_CHUNK = Buffer.alloc(65_536, ' ');
 
 /**
- * Answers a request in the way of a fault.
+ * Responds to a request with a fault.
  *
- * @param answer what the answer would have been
- * @param closed aborted when the connection is gone
+ * @param rendered the response without the fault
+ * @param closed aborts when the connection closes
  */
-export async function actOut(
+export async function applyFault(
   fault: Fault,
   incoming: Incoming,
-  answer: RenderedBody,
+  rendered: RenderedBody,
   response: ServerResponse,
   closed: AbortSignal,
 ): Promise<void> {
@@ -44,13 +44,13 @@ export async function actOut(
       response.socket?.resetAndDestroy();
       return;
     case 'cut':
-      return cut(answer, response);
+      return cut(rendered, response);
     case 'half-closed':
-      return halfClose(answer, response);
+      return halfClose(rendered, response);
     case 'hang':
       return;
     case 'empty':
-      return sendText(response, 200, answer.contentType, '');
+      return sendText(response, 200, rendered.contentType, '');
     case 'captcha':
       return sendText(response, 200, HTML, CAPTCHA_PAGE);
     case 'consent':
@@ -58,20 +58,23 @@ export async function actOut(
     case 'bot-check':
       return sendText(response, 200, JSON_TYPE, botCheckText(incoming));
     case 'truncated':
-      return send(response, { ...asIs(answer), bytes: half(plain(answer)) });
+      return send(response, { ...uncompressed(rendered), bytes: half(uncompressedBytes(rendered)) });
     case 'wrong-charset':
-      return send(response, { ...asIs(answer), bytes: Buffer.from(plain(answer).toString(), 'utf16le') });
+      return send(response, {
+        ...uncompressed(rendered),
+        bytes: Buffer.from(uncompressedBytes(rendered).toString(), 'utf16le'),
+      });
     case 'not-json':
-      return sendText(response, 200, answer.contentType, 'Sorry, something went wrong.');
+      return sendText(response, 200, rendered.contentType, 'Sorry, something went wrong.');
     case 'slow-drip':
-      return drip(answer, response, closed);
+      return drip(rendered, response, closed);
     case 'huge':
-      return flood(answer, response);
+      return flood(rendered, response);
     case 'redirect':
       response.setHeader('Location', fault.location ?? '/fake-youtube/elsewhere');
       return sendText(response, 302, HTML, '');
     case 'hostile-captions':
-      return sendText(response, 200, answer.contentType, hostileCaptions(incoming.url.searchParams.get('fmt') ?? ''));
+      return sendText(response, 200, rendered.contentType, hostileCaptions(incoming.url.searchParams.get('fmt') ?? ''));
   }
 }
 
@@ -80,12 +83,12 @@ function botCheckText(incoming: Incoming): string {
   return JSON.stringify(incoming.kind === 'reel' ? { playerResponse: check } : check);
 }
 
-function plain(answer: RenderedBody): Buffer {
-  return answer.encoding === 'gzip' ? gunzipSync(answer.bytes) : answer.bytes;
+function uncompressedBytes(rendered: RenderedBody): Buffer {
+  return rendered.encoding === 'gzip' ? gunzipSync(rendered.bytes) : rendered.bytes;
 }
 
-function asIs(answer: RenderedBody): RenderedBody {
-  return { ...answer, encoding: 'identity' };
+function uncompressed(rendered: RenderedBody): RenderedBody {
+  return { ...rendered, encoding: 'identity' };
 }
 
 function half(bytes: Buffer): Buffer {
@@ -93,22 +96,22 @@ function half(bytes: Buffer): Buffer {
 }
 
 /** Announces the whole body, sends half of it, and breaks the connection. */
-function cut(answer: RenderedBody, response: ServerResponse): void {
-  const bytes = plain(answer);
-  response.writeHead(answer.status, { 'Content-Type': answer.contentType, 'Content-Length': bytes.length + 1 });
+function cut(rendered: RenderedBody, response: ServerResponse): void {
+  const bytes = uncompressedBytes(rendered);
+  response.writeHead(rendered.status, { 'Content-Type': rendered.contentType, 'Content-Length': bytes.length + 1 });
   response.write(half(bytes), () => response.socket?.resetAndDestroy());
 }
 
-/** Announces the whole body, sends half of it, and closes its own side in good order, as if that were all. */
-function halfClose(answer: RenderedBody, response: ServerResponse): void {
-  const bytes = plain(answer);
-  response.writeHead(answer.status, { 'Content-Type': answer.contentType, 'Content-Length': bytes.length + 1 });
+/** Announces the whole body, sends half of it, and closes its side of the connection cleanly. */
+function halfClose(rendered: RenderedBody, response: ServerResponse): void {
+  const bytes = uncompressedBytes(rendered);
+  response.writeHead(rendered.status, { 'Content-Type': rendered.contentType, 'Content-Length': bytes.length + 1 });
   response.write(half(bytes), () => response.socket?.end());
 }
 
-async function drip(answer: RenderedBody, response: ServerResponse, closed: AbortSignal): Promise<void> {
-  const bytes = plain(answer);
-  response.writeHead(answer.status, { 'Content-Type': answer.contentType, 'Content-Length': bytes.length });
+async function drip(rendered: RenderedBody, response: ServerResponse, closed: AbortSignal): Promise<void> {
+  const bytes = uncompressedBytes(rendered);
+  response.writeHead(rendered.status, { 'Content-Type': rendered.contentType, 'Content-Length': bytes.length });
   for (const byte of bytes) {
     response.write(Buffer.of(byte));
     await sleep(DRIP_MS, undefined, { signal: closed });
@@ -116,12 +119,12 @@ async function drip(answer: RenderedBody, response: ServerResponse, closed: Abor
   response.end();
 }
 
-/** A body without end, sent as fast as it is read. */
-function flood(answer: RenderedBody, response: ServerResponse): void {
-  response.writeHead(answer.status, { 'Content-Type': answer.contentType });
-  const pour = (): void => {
+/** An endless body, sent as fast as the client reads. */
+function flood(rendered: RenderedBody, response: ServerResponse): void {
+  response.writeHead(rendered.status, { 'Content-Type': rendered.contentType });
+  const fill = (): void => {
     while (!response.destroyed && response.write(HUGE_CHUNK));
   };
-  response.on('drain', pour);
-  pour();
+  response.on('drain', fill);
+  fill();
 }

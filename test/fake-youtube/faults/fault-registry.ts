@@ -2,7 +2,7 @@ import { seededRandom } from '../catalogue/random.js';
 import type { Incoming } from '../incoming-request.js';
 import { matches, type RequestMatch } from './match.js';
 
-/** Everything that can go wrong on purpose; README.md says what each looks like. */
+/** The faults that can be injected; README.md describes each. */
 export const FAULT_KINDS = [
   '429',
   '429-retry-after',
@@ -39,8 +39,8 @@ export interface Fault {
   retryAfterSeconds?: number;
 }
 
-/** Decides which requests are hit by which fault: the first that matches and whose dice say so. */
-export class FaultBook {
+/** Chooses the fault for a request: the first that matches it and that its rate selects. */
+export class FaultRegistry {
   private faults: { fault: Fault; hits: number }[] = [];
   private random: () => number;
 
@@ -48,19 +48,19 @@ export class FaultBook {
     this.random = seededRandom(seed);
   }
 
-  /** Replaces all faults, and starts counting and throwing dice anew. */
+  /** Replaces all faults, and restarts their counts and random numbers. */
   set(faults: readonly Fault[]): void {
     this.faults = faults.map((fault) => ({ fault, hits: 0 }));
     this.random = seededRandom(this.seed);
   }
 
-  /** From now on, and after the next `set` too, the dice fall as this seed says. */
+  /** Restarts the random numbers from this seed, now and after each `set`. */
   reseed(seed: number): void {
     this.seed = seed;
     this.random = seededRandom(seed);
   }
 
-  strike(incoming: Incoming): Fault | undefined {
+  choose(incoming: Incoming): Fault | undefined {
     for (const entry of this.faults) {
       const { match = {}, kind, rate = 1, times = Infinity } = entry.fault;
       if (entry.hits >= times || !matches(match, incoming) || !isPossible(kind, incoming)) continue;
@@ -72,7 +72,7 @@ export class FaultBook {
   }
 }
 
-/** Some faults are answers to one kind of request only. */
+/** Whether a fault applies to this kind of request. */
 function isPossible(kind: FaultKind, incoming: Incoming): boolean {
   if (kind === 'hostile-captions') return incoming.kind === 'timedtext';
   return kind !== 'bot-check' || incoming.kind === 'player' || incoming.kind === 'reel';

@@ -25,13 +25,13 @@ describe('a fault', () => {
     ['wrong-charset', { status: 200, json: null, text: expect.stringContaining('\0') }],
     ['not-json', { status: 200, json: null }],
     ['redirect', { status: 302 }],
-  ])('answers as its name says: %s', async (kind, reply) => {
+  ])('sends the response that its name describes: %s', async (kind, reply) => {
     fakeYoutube.setFaults({ kind });
     expect(await player()).toMatchObject(reply);
     expect(fakeYoutube.requests.list[0]?.fault).toBe(kind);
   });
 
-  it('says how long to wait, and where to go instead', async () => {
+  it('sends Retry-After with a 429 and Location with a redirect', async () => {
     fakeYoutube.setFaults(
       { kind: '429-retry-after', retryAfterSeconds: 3, times: 1 },
       { kind: 'redirect', location: '/x', times: 1 },
@@ -47,7 +47,7 @@ describe('a fault', () => {
     expect(fakeYoutube.requests.aborted).toBe(0);
   });
 
-  it('asks only player calls whether they are a robot', async () => {
+  it('sends the bot check for player requests only', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check' });
     const { json } = await player();
     expect(valueAt(json, 'playabilityStatus.reason')).toBe('Sign in to confirm you’re not a bot');
@@ -55,7 +55,7 @@ describe('a fault', () => {
     expect((await request(feedUrl())).text).toContain('<feed');
   });
 
-  it('answers with hostile captions in the format that is asked for, and only where captions are asked for', async () => {
+  it('sends hostile captions in the requested format, for caption requests only', async () => {
     fakeYoutube.setFaults({ kind: 'hostile-captions' });
     const [, url] = /"baseUrl":"[^"]*(\/api\/timedtext[^"]*?)(?:\\u0026fmt=|&fmt=|")/.exec((await player()).text) ?? [];
     const [legacy, json3] = await Promise.all(
@@ -65,7 +65,7 @@ describe('a fault', () => {
     expect(valueAt(json3?.json, 'events.0.segs.0.utf8')).toMatch(/^<i a= +$/);
   });
 
-  it.each<FaultKind>(['hang', 'slow-drip', 'huge'])('never comes to an end: %s', async (kind) => {
+  it.each<FaultKind>(['hang', 'slow-drip', 'huge'])('never ends the response: %s', async (kind) => {
     fakeYoutube.setFaults({ kind });
     const caller = new AbortController();
     const given = request(feedUrl(), { signal: caller.signal });
@@ -75,7 +75,7 @@ describe('a fault', () => {
     await fakeYoutube.requests.until(({ aborted }) => aborted === 1);
   });
 
-  it('pours more than anybody should read: huge', async () => {
+  it('sends more than a client should read: huge', async () => {
     fakeYoutube.setFaults({ kind: 'huge' });
     const caller = new AbortController();
     const response = await fetch(feedUrl(), { signal: caller.signal });
@@ -100,7 +100,7 @@ describe('a fault', () => {
     expect(statuses).toEqual([200, 500, 500, 200]);
   });
 
-  it('hits about as many as its rate says, the same ones each time', async () => {
+  it('applies to the share of requests given by its rate, and to the same ones for a seed', async () => {
     const hits = async (): Promise<number[]> => {
       fakeYoutube.setFaults({ kind: '429', match: { path: /^\/feeds/ }, rate: 0.3 });
       const hit = [];
@@ -113,7 +113,7 @@ describe('a fault', () => {
     expect(await hits()).toEqual(first);
   });
 
-  it('sends to the consent page whoever has no cookie', async () => {
+  it('sends requests without a cookie to the consent page', async () => {
     fakeYoutube.set({ consentRequired: true });
     expect((await request(feedUrl())).text).toContain('consent.youtube.com');
     expect((await request(feedUrl(), { headers: { Cookie: 'SOCS=CAE=' } })).text).toContain('<feed');
@@ -121,7 +121,7 @@ describe('a fault', () => {
 });
 
 describe('a hold', () => {
-  it('stops requests in flight until it is released', async () => {
+  it('holds requests in flight until it is released', async () => {
     const hold = fakeYoutube.hold({ kind: 'player' }, 2);
     let responses = 0;
     const both = ['tw-bread___', 'tw-tea_____'].map(async (videoId) => {
@@ -200,7 +200,7 @@ describe('the controls over HTTP', () => {
     '{"faults":{}}',
     '{"faults":[{"kind":"rain"}]}',
     '{"faults":[{"kind":"500","match":{"path":"("}}]}',
-  ])('refuse %j and say why', async (body) => {
+  ])('reject %j with the reason', async (body) => {
     const { status, json } = await change(body);
     expect(status).toBe(400);
     expect(valueAt(json, 'error')).toEqual(expect.stringMatching(/^[^\n]{10,}$/));
@@ -208,7 +208,7 @@ describe('the controls over HTTP', () => {
 });
 
 describe('the fake YouTube', () => {
-  it('takes its time over every answer', async () => {
+  it('delays every response by the latency', async () => {
     fakeYoutube.set({ latencyMs: 60 });
     const startedAtMs = performance.now();
     await player();

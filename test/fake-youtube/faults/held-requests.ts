@@ -1,11 +1,11 @@
 import type { Incoming } from '../incoming-request.js';
 import { matches, type RequestMatch } from './match.js';
 
-/** Requests stopped in flight, so that a test can look at that moment without sleeping. */
+/** Requests held in flight, so that a test can observe that moment without sleeping. */
 export interface Hold {
-  /** Resolves when the first request, or as many as were asked for, has arrived and waits. */
+  /** Resolves when `count` requests (by default one) have arrived and wait. */
   arrived: Promise<void>;
-  /** Lets those that wait, and all later ones, go on. */
+  /** Continues the waiting requests and stops holding later ones. */
   release(): void;
 }
 
@@ -20,7 +20,7 @@ interface OpenHold {
 export class Holds {
   private readonly open = new Set<OpenHold>();
 
-  /** Stops every request that matches until the hold is released. */
+  /** Holds every matching request until `release` is called. */
   hold(match: RequestMatch, count = 1): Hold {
     const arrived = signal();
     const released = signal();
@@ -38,7 +38,7 @@ export class Holds {
     return { arrived: arrived.promise, release: hold.release };
   }
 
-  /** Waits for the holds that match to be released, or for the connection to be gone. */
+  /** Waits until all matching holds are released or the connection is closed. */
   async pass(incoming: Incoming, closed: AbortSignal): Promise<void> {
     const deleted = new Promise<void>((resolve) => closed.addEventListener('abort', () => resolve(), { once: true }));
     for (const hold of [...this.open]) {

@@ -1,13 +1,13 @@
 import { type Incoming, REQUEST_KINDS, type RequestKind } from '../incoming-request.js';
 
 export const MATCHABLE_KINDS = [...REQUEST_KINDS, 'browse'] as const;
-/** A kind of request; `browse` stands for all four kinds of it. */
+/** A kind of request; `browse` matches all four kinds of browse requests. */
 export type MatchableKind = RequestKind | 'browse';
 
-/** Which requests are meant: those that fit everything given; all when nothing is. */
+/** Selects requests that match every given property; an empty match selects all. */
 export interface RequestMatch {
   kind?: MatchableKind | readonly MatchableKind[];
-  /** Tried on the path with its query; a string is the source of an expression. */
+  /** Matched against the path and query; a string is the source of a regular expression. */
   path?: RegExp | string;
   client?: string;
   videoId?: string;

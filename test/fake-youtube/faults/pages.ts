@@ -1,4 +1,4 @@
-/** What an address that asks too much gets to see, with any status. */
+/** The page for an IP address that sent too many requests, with any status. */
 export const CAPTCHA_PAGE = `<!DOCTYPE html>
 <html>
   <head><title>Fake YouTube</title></head>
@@ -12,7 +12,7 @@ export const CAPTCHA_PAGE = `<!DOCTYPE html>
 </html>
 `;
 
-/** What a visitor from the European Union without a consent cookie gets to see. */
+/** The page for a visitor from the European Union without a consent cookie. */
 export const CONSENT_PAGE = `<!DOCTYPE html>
 <html lang="en">
   <head><title>Before you continue</title></head>

@@ -5,7 +5,7 @@ import type { Settings } from '../settings.js';
 import { type Fault, FAULT_KINDS } from './fault-registry.js';
 import { MATCHABLE_KINDS, type RequestMatch } from './match.js';
 
-/** What somebody asked the fake YouTube to do cannot be understood; the message says why in one line. */
+/** The fake YouTube cannot read a command-line option or control request; the message gives the reason in one line. */
 export class UnreadableError extends Error {}
 
 /**
@@ -43,7 +43,7 @@ export function readFaultFlag(text: string): Fault {
   return {
     kind: oneOf('A fault', kind, FAULT_KINDS),
     ...(rate !== undefined && { rate: share(Number(rate)) }),
-    ...(requests !== undefined && { match: { kind: oneOf('What comes after @', requests, MATCHABLE_KINDS) } }),
+    ...(requests !== undefined && { match: { kind: oneOf('The request kind after @', requests, MATCHABLE_KINDS) } }),
   };
 }
 

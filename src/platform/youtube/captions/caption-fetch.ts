@@ -6,28 +6,28 @@ import type { InnertubeClient } from '../innertube/innertube-client.js';
 import type { InnertubeClientName } from '../innertube/request-templates.js';
 import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 
 export type CaptionText =
-  /** `[]` is a track without a word. */
+  /** `[]` is a track without text. */
   | { kind: 'text'; segments: Segment[] }
-  /** 200 without content, in each format: the platform wants a PO token for it, whatever the URL says. */
+  /** 200 without content in each format: the platform requires a PO token, although the URL does not state it. */
   | { kind: 'withheld' }
   | FailedResponse;
 
 /**
- * In the order in which they are asked for: a call for 100 videos of generated captions costs 1.8 times the CPU and 1.4
- * times the time with json3 first (docs/decisions/0021-caption-format-order.md). Each is the other's fallback.
+ * In the order in which they are requested: a call for 100 videos with generated captions takes 1.8 times the CPU and 1.4
+ * times the time with json3 first (docs/decisions/0021-caption-format-order.md). The second is the fallback.
  */
 const FORMATS: readonly { fmt: string | null; read: (body: string) => Segment[] }[] = [
   { fmt: null, read: readCaptionXml },
   { fmt: 'json3', read: readCaptionJson3 },
 ];
 
-/** Largest caption body that is read, in bytes after decompression. One of a ten-hour video has about 2 MB. */
+/** Maximum size of a caption body, in bytes after decompression. That of a ten-hour video has about 2 MB. */
 export const CAPTION_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Fetches the text of a track, through the exit that was given its URL: the URL is signed with the exit's address. */
+/** Fetches the text of a track through the egress that received its URL, which is signed with the egress's address. */
 export async function fetchCaption(
   client: InnertubeClient,
   clientName: InnertubeClientName,
@@ -38,24 +38,24 @@ export async function fetchCaption(
   const verdicts: CaptionText[] = [];
   for (const { fmt, read } of FORMATS) {
     const url = captionUrl(track.baseUrl, fmt, videoId);
-    if (!url) return { kind: 'unreadable', expected: "a caption URL of the platform's own for this video" };
+    if (!url) return { kind: 'unreadable', expected: 'a caption URL of the platform for this video' };
     const verdict = readText(await client.fetchText('captions', clientName, url, scope, CAPTION_BYTES_MAX), read);
     if (verdict.kind === 'text' && verdict.segments.length > 0) return verdict;
     verdicts.push(verdict);
-    // Another format helps where the body was the trouble; it does not where the request was.
+    // Another format helps when the body was unusable, not when the request failed.
     if (verdict.kind !== 'text' && verdict.kind !== 'withheld' && verdict.kind !== 'unreadable') break;
   }
   return worst(verdicts);
 }
 
-/** A track's URL in a format, or null when it is not one to be fetched for this video. */
+/** A track's URL in a format, or null when it must not be fetched for this video. */
 export function captionUrl(baseUrl: string, fmt: string | null, videoId: string): URL | null {
   if (!URL.canParse(baseUrl)) return null;
   const url = new URL(baseUrl);
   if (addressKind(url) !== 'allowed' || url.pathname !== '/api/timedtext') return null;
   const urlVideoId = url.searchParams.get('v');
   if (urlVideoId !== null && urlVideoId !== videoId) return null;
-  // ANDROID's URLs come with fmt=srv3 [recorded]: a second fmt would be ignored.
+  // ANDROID's URLs contain fmt=srv3 [recorded]; a second fmt parameter would be ignored.
   if (fmt === null) url.searchParams.delete('fmt');
   else url.searchParams.set('fmt', fmt);
   return url;
@@ -73,7 +73,7 @@ function readText(response: UpstreamResponse, read: (body: string) => Segment[])
   }
 }
 
-/** When no format brought words: a refusal of any kind outweighs trouble, and trouble outweighs silence. */
+/** The result when no format had text: a refusal takes precedence over a failure, and a failure over an empty track. */
 function worst(verdicts: readonly CaptionText[]): CaptionText {
   return (
     verdicts.find(({ kind }) => kind === 'blocked') ??

@@ -1,37 +1,35 @@
 import type { Segment } from '../../../domain/transcript.js';
-import { asArray, asNumber, at, isObject } from '../json-fields.js';
+import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
 import { readPlainCues } from './plain-cues.js';
 import { CUE_LENGTH_MAX, decodeEntities, plainText } from './plain-text.js';
-import { UnreadableError } from '../unreadable-error.js';
 import { attributeOf, nextTag, type XmlTag } from './xml-tags.js';
 
 /**
- * Longest caption document that is read, in UTF-16 code units, which are never more than the bytes of the body. The
- * captions of a ten-hour video have some 2 million.
+ * Maximum length of a caption document in UTF-16 code units, of which there are never more than bytes in the body. The
+ * captions of a ten-hour video have about 2 million.
  */
 export const CAPTION_LENGTH_MAX = 4 * 1024 * 1024;
 
-/** True for a body without content: how the platform refuses a caption URL that needs a token, never "no captions". */
+/** True for a body without content: the platform refuses a caption URL that requires a token; it never means "no captions". */
 export function isEmptyBody(text: string): boolean {
   return text.trim() === '';
 }
 
 /**
  * Reads a caption document in any of its XML forms: legacy (`<transcript><text start dur>`, seconds, entities escaped
- * twice) and srv3 or srv2 (`<timedtext>` with `<p t d>` or `<text t d>`, milliseconds). A cue without a duration has
- * the duration 0, as has one that names no number there; cues without text are left out, so that `[]` is a well-formed
- * document without a word.
+ * twice) and srv3 or srv2 (`<timedtext>` with `<p t d>` or `<text t d>`, milliseconds). A missing or invalid duration is 0.
+ * Cues without text are skipped, so `[]` is a well-formed document without text.
  *
- * @throws UnreadableError for a body that is empty, cut in the middle or something else
+ * @throws UnreadableError for a body that is empty, truncated or of another form
  */
 export function readCaptionXml(text: string): Segment[] {
-  refuseTooLong(text);
+  checkLength(text);
   return readPlainCues(text) ?? readCaptionDocument(text);
 }
 
-/** The same for any form and any layout, at twice the cost. @throws UnreadableError */
+/** Reads any XML form in any layout, at twice the cost of `readPlainCues`. @throws UnreadableError */
 export function readCaptionDocument(text: string): Segment[] {
-  refuseTooLong(text);
+  checkLength(text);
   const document = new CaptionDocument();
   let position = 0;
   for (let tag = nextTag(text, 0); tag !== null; tag = nextTag(text, position)) {
@@ -45,13 +43,13 @@ export function readCaptionDocument(text: string): Segment[] {
 
 /**
  * Reads a caption document in the json3 form. Events without `segs` are window definitions. An appended event
- * (`aAppend: 1`, the line break of a roll-up) has only white space and is left out like every other cue without text;
- * should one ever carry words, they are kept. An absent time is 0, the value that the format may leave out.
+ * (`aAppend: 1`, the line break of a roll-up) has only white space and is skipped like every other cue without text; one
+ * with text is included. A missing time is 0, which the format may omit.
  *
- * @throws UnreadableError for a body that is empty, cut in the middle or something else
+ * @throws UnreadableError for a body that is empty, truncated or of another form
  */
 export function readCaptionJson3(text: string): Segment[] {
-  refuseTooLong(text);
+  checkLength(text);
   const events = at(parseJson(text), 'events');
   if (!Array.isArray(events)) throw new UnreadableError('a list of caption events');
   const segments: Segment[] = [];
@@ -64,10 +62,10 @@ export function readCaptionJson3(text: string): Segment[] {
     if (start === null) throw new UnreadableError('a number in tStartMs');
     segments.push(segmentOf(words, start, asNumber(event['dDurationMs'])));
   }
-  return inOrder(segments);
+  return sortedByStart(segments);
 }
 
-function refuseTooLong(text: string): void {
+function checkLength(text: string): void {
   if (text.length > CAPTION_LENGTH_MAX) {
     throw new UnreadableError(`captions of at most ${CAPTION_LENGTH_MAX} characters`);
   }
@@ -89,18 +87,18 @@ function readWords(segs: unknown): string {
     if (part !== undefined && typeof part !== 'string') throw new UnreadableError('a string in utf8');
     words += part ?? '';
   }
-  return plainText(cueOf(words));
+  return plainText(checkCueLength(words));
 }
 
 /** @throws UnreadableError for a cue that is longer than any real one */
-function cueOf(words: string): string {
+function checkCueLength(words: string): string {
   if (words.length > CUE_LENGTH_MAX) throw new UnreadableError(`a cue of at most ${CUE_LENGTH_MAX} characters`);
   return words;
 }
 
 type Root = 'transcript' | 'timedtext';
 
-/** Takes the tags and texts of an XML caption document in their order and gathers its cues. */
+/** Receives the tags and texts of an XML caption document in order and collects its cues. */
 class CaptionDocument {
   private readonly cues: Segment[] = [];
   private root: Root | undefined;
@@ -130,7 +128,7 @@ class CaptionDocument {
 
   segments(): Segment[] {
     if (!this.ended) throw new UnreadableError('a whole caption document');
-    return inOrder(this.cues);
+    return sortedByStart(this.cues);
   }
 
   private open(tag: XmlTag): void {
@@ -154,7 +152,7 @@ class CaptionDocument {
   private close(cue: XmlTag): void {
     this.cue = undefined;
     const legacy = this.root === 'transcript';
-    const decoded = decodeEntities(cueOf(this.words));
+    const decoded = decodeEntities(checkCueLength(this.words));
     const words = plainText(legacy ? decodeEntities(decoded) : decoded);
     if (words === '') return;
     const unit = legacy ? 1000 : 1;
@@ -165,7 +163,7 @@ class CaptionDocument {
   }
 }
 
-/** Times are seconds, rounded to milliseconds, and never below 0. */
+/** A segment with times in seconds, rounded to milliseconds and at least 0. */
 function segmentOf(text: string, startMs: number, durationMs: number | null): Segment {
   return { text, start: seconds(startMs), duration: seconds(durationMs ?? 0) };
 }
@@ -174,7 +172,7 @@ function seconds(milliseconds: number): number {
   return Math.max(0, Math.round(milliseconds)) / 1000;
 }
 
-function inOrder(segments: Segment[]): Segment[] {
+function sortedByStart(segments: Segment[]): Segment[] {
   const sorted = segments.every((segment, index) => index === 0 || (segments[index - 1]?.start ?? 0) <= segment.start);
   return sorted ? segments : segments.sort((one, other) => one.start - other.start);
 }

@@ -13,10 +13,9 @@ const NINE = 0x39;
 const DOT = 0x2e;
 
 /**
- * Reads a legacy caption document in the very form in which the platform writes nearly all of them [recorded]: cues of
- * `<text start="…" dur="…">words</text>` and nothing between them. Taking the tags of such a document apart cost half
- * of the time that a cold call spends on a video. Null for everything else, which the reader for all XML forms then
- * reads, or refuses.
+ * Reads a legacy caption document in the layout that nearly all of them have [recorded]: cues of
+ * `<text start="…" dur="…">words</text>` with nothing in between. Parsing the tags of such a document took half of the time
+ * that an uncached call spends on a video. Null for any other layout, which `readCaptionDocument` reads or rejects.
  */
 export function readPlainCues(xml: string): Segment[] | null {
   HEAD.lastIndex = 0;
@@ -44,7 +43,7 @@ export function readPlainCues(xml: string): Segment[] | null {
   return xml.startsWith(END, position) && xml.slice(position + END.length).trim() === '' ? segments : null;
 }
 
-/** Where a decimal number ends; -1, where nothing is found, when there is none or one that is too long to be read so. */
+/** The end of the decimal number at a position; -1 when there is none or it is too long. */
 function numberEnd(xml: string, from: number): number {
   const wholeEnd = digitsEnd(xml, from);
   if (wholeEnd === -1 || xml.charCodeAt(wholeEnd) !== DOT) return wholeEnd;

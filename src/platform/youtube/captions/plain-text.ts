@@ -1,4 +1,4 @@
-/** Entities that the platform writes into captions, and the two that people write into theirs most. */
+/** Entities that the platform uses in captions, and the two that uploaders use most. */
 const KNOWN: ReadonlyMap<string, string> = new Map([
   ['&amp;', '&'],
   ['&#39;', "'"],
@@ -13,8 +13,8 @@ const ENTITY = /&(?:#\d{1,10}|#[xX][0-9a-fA-F]{1,8}|amp|lt|gt|quot|apos|nbsp);/g
 const HEX = /^&#x/i;
 
 /**
- * Decodes entities once. A number that is no code point becomes U+FFFD; halves of a surrogate pair, which some encoders
- * write one by one, join again; an unknown name stays as it is.
+ * Decodes entities once. An invalid code point becomes U+FFFD; the halves of a surrogate pair, which some encoders write as
+ * two entities, are joined; an unknown name is not changed.
  */
 export function decodeEntities(text: string): string {
   return text.includes('&') ? text.replace(ENTITY, decodeEntity) : text;
@@ -30,7 +30,7 @@ function character(codePoint: number): string {
   return codePoint > 0 && codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : '\ufffd';
 }
 
-/** Longest cue that is read, in UTF-16 code units before decoding; the captions of a ten-hour video have some 2 million. */
+/** Maximum length of a cue, in UTF-16 code units before decoding; all captions of a ten-hour video have about 2 million. */
 export const CUE_LENGTH_MAX = 256 * 1024;
 
 const LINE_BREAK = /<br\s{0,9}\/?>/gi;
@@ -39,9 +39,9 @@ const NEEDS_SPACES = /[\t\n\v\f\r\u00a0]| {2}/;
 const VISIBLE = /[^\s\u200b-\u200f\u2060\ufeff]/;
 
 /**
- * The words of a cue: markup removed, line breaks and runs of white space (not the ideographic space) made one space,
- * both ends trimmed. The formats of one track break and pad their lines differently; this makes them the same. Empty
- * for a cue in which nothing is visible, such as one that holds zero-width spaces only.
+ * The text of a cue: markup removed, line breaks and runs of white space (except the ideographic space) collapsed to one
+ * space, trimmed. The formats of a track break and pad lines differently; this makes them equal. Empty for a cue without
+ * visible characters, such as one of zero-width spaces only.
  */
 export function plainText(text: string): string {
   const bare = text.includes('<') ? withoutMarkup(text.replace(LINE_BREAK, ' ')) : text;
@@ -50,13 +50,12 @@ export function plainText(text: string): string {
 }
 
 /**
- * Removes the tags that captions are marked up with. Each `<` is looked at once and only as far as the next `<` or `>`,
- * so the time is linear in the length of the text, whatever an uploader wrote: a backtracking expression took minutes
- * for a megabyte of spaces in a tag.
+ * Removes markup tags. Each `<` is examined once and only up to the next `<` or `>`, so the time is linear in the length of
+ * any text: a backtracking expression took minutes for a megabyte of spaces in a tag.
  */
 function withoutMarkup(text: string): string {
-  let stored = '';
-  let storedTo = 0;
+  let result = '';
+  let copiedTo = 0;
   let end = -1;
   let open = text.indexOf('<');
   while (open !== -1) {
@@ -64,23 +63,23 @@ function withoutMarkup(text: string): string {
     if (end < open) end = text.indexOf('>', open + 1);
     if (end === -1) break;
     if ((nextOpen === -1 || end < nextOpen) && isMarkup(text, open + 1, end)) {
-      stored += text.slice(storedTo, open);
-      storedTo = end + 1;
+      result += text.slice(copiedTo, open);
+      copiedTo = end + 1;
     }
     open = nextOpen;
   }
-  return stored + text.slice(storedTo);
+  return result + text.slice(copiedTo);
 }
 
-// Only what captions are marked up with, so that "<3" and "<laughs>" stay.
+// Only the tags that captions use as markup: "<3" and "<laughs>" are text.
 const MARKUP_NAMES = new Set(['i', 'b', 'u', 's', 'em', 'strong', 'span', 'font', 'ruby', 'rt', 'rp']);
 const NAME = /[a-z]{1,6}/iy;
 const SPACE = /\s*/y;
 const ATTRIBUTE_NAME = /[\w-]+/y;
-/** What follows the name of WebVTT's class tag, `<c.yellow.bg_blue>`. */
+/** The classes after the name of WebVTT's class tag, `<c.yellow.bg_blue>`. */
 const CLASSES = /\.[\w.#-]+/y;
 
-/** Whether the text between a `<` and its `>`, in which neither occurs, is a tag of markup. */
+/** Whether the text between `<` and `>`, which contains neither, is a markup tag. */
 function isMarkup(text: string, from: number, to: number): boolean {
   const nameFrom = text.startsWith('/', from) ? from + 1 : from;
   const nameTo = endOf(NAME, text, nameFrom);
@@ -93,7 +92,7 @@ function isMarkup(text: string, from: number, to: number): boolean {
   return spaceTo > nameTo && attributeTo > spaceTo && text.startsWith('=', endOf(SPACE, text, attributeTo));
 }
 
-/** Where a match that begins at a position ends; the position itself when there is none. */
+/** The end of a match at a position; the position itself when there is none. */
 function endOf(expression: RegExp, text: string, from: number): number {
   expression.lastIndex = from;
   return expression.test(text) ? expression.lastIndex : from;

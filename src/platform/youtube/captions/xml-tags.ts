@@ -1,10 +1,10 @@
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 
-/** One tag of an XML text and where it stands; `other` is a comment, a declaration or a processing instruction. */
+/** A tag of an XML text with its position; `other` is a comment, a declaration or a processing instruction. */
 export interface XmlTag {
   kind: 'open' | 'close' | 'empty' | 'other';
   name: string;
-  /** Between the name and the end of the tag, not decoded. */
+  /** The text between the name and the end of the tag, not decoded. */
   attributes: string;
   start: number;
   end: number;
@@ -13,17 +13,17 @@ export interface XmlTag {
 const NAME = /[A-Za-z_][\w:.-]*/y;
 
 /**
- * Finds the next tag at or after a position; null when no `<` is left. The text between two tags is the caller's to
- * slice. A whole document is read in time linear in its length, as each call goes on where the last one ended.
+ * Finds the next tag at or after a position; null when there is no further `<`. The caller slices the text between tags.
+ * Reading a document takes time linear in its length, as each call continues at the end of the last tag.
  *
- * @throws UnreadableError for a tag that does not end, which is how a body cut in the middle looks
+ * @throws UnreadableError for a tag without an end, as in a truncated body
  */
 export function nextTag(xml: string, from: number): XmlTag | null {
   const start = xml.indexOf('<', from);
   if (start === -1) return null;
   if (xml.startsWith('<!--', start)) return other(start, endAfter(xml, '-->', start + 4));
   if (xml.startsWith('<?', start)) return other(start, endAfter(xml, '?>', start + 2));
-  // Text would be lost if this were passed over like the other declarations.
+  // Skipping it like the other declarations would lose text.
   if (xml.startsWith('<![CDATA[', start)) throw new UnreadableError('XML without CDATA sections');
   if (xml.startsWith('<!', start)) return other(start, endAfter(xml, '>', start + 2));
 

@@ -1,7 +1,7 @@
 import { UpstreamError } from '../../../domain/errors.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 
-/** Why a channel could not be read, for the log, and what that says about the egress. */
+/** The reason why a channel could not be read, for the log, and the verdict about the egress. */
 export class ChannelReadError extends Error {
   constructor(
     message: string,
@@ -10,11 +10,11 @@ export class ChannelReadError extends Error {
     cause?: unknown,
   ) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = 'ChannelTrouble';
+    this.name = 'ChannelReadError';
   }
 }
 
-/** The error of a call whose channel could not be read: the code, with the private cause for the log. */
+/** The public error for a channel that could not be read, with the private cause for the log. */
 export function upstreamError(
   response: FailedResponse | { kind: 'unparsable'; expected: string },
   subject: string,
@@ -26,7 +26,7 @@ export function upstreamError(
         new ChannelReadError(`${subject}: ${response.reason}`, 'refused', response.retryAfterSeconds),
       );
     case 'timeout':
-      return new UpstreamError('upstream_timeout', new ChannelReadError(`${subject}: no answer in time`, 'nothing'));
+      return new UpstreamError('upstream_timeout', new ChannelReadError(`${subject}: no response in time`, 'nothing'));
     case 'http-error':
       return new UpstreamError(
         'upstream_failure',

@@ -9,7 +9,7 @@ import {
   topicChannelPage,
 } from '../../../../test/pages/youtube-pages.js';
 import { readChannelPage, readResolvedUrl } from './channel-page.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 
 const handleOf = (fields: object) => {
   const page = readChannelPage(channelPage(fields));
@@ -47,7 +47,7 @@ describe('a channel page', () => {
     'This account has been terminated due to multiple or severe violations.',
     'This channel is not available.',
   ])('tells "%s" as gone', (text) => {
-    expect(readChannelPage(alertPage(text))).toEqual({ kind: 'gone' });
+    expect(readChannelPage(alertPage(text))).toEqual({ kind: 'terminated' });
   });
 
   it('does not take a passing trouble or a notice for a channel that is gone', () => {
@@ -87,7 +87,7 @@ describe('a channel page', () => {
           expect(error).toBeInstanceOf(UnreadableError);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 });

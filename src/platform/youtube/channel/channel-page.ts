@@ -1,30 +1,28 @@
 import type { Channel } from '../../../domain/transcript.js';
-import { asArray, asString, at, isObject, textOf } from '../json-fields.js';
-import { hasErrorAlert } from './page-alerts.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { asArray, asString, at, isObject, textOf, hasErrorAlert, UnreadableError } from '../response-parsing.js';
 
 export type ChannelPage =
   | { kind: 'channel'; channel: Channel }
-  /** The page hides all but (at times) the name; the uploads playlist reads well all the same. */
+  /** The page contains at most the name; the uploads playlist is readable. */
   | { kind: 'age-gated'; name: string | null }
-  /** Terminated or nonexistent. */
-  | { kind: 'gone' };
+  /** Terminated, or it never existed. */
+  | { kind: 'terminated' };
 
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 // "This channel was removed because it violated our Community Guidelines." (seen), "This channel does not exist.",
-// "This account has been terminated …", "This channel is not available." An alert such as "Something went wrong" is none.
+// "This account has been terminated …", "This channel is not available." An alert such as "Something went wrong" is not one of them.
 const REMOVED =
   /does(?:n't| not) exist|terminated|removed|suspended|deleted|closed|not available|isn't available|unavailable/;
 
 /**
- * Reads the answer to `browse` of a channel ID.
+ * Reads the response to `browse` of a channel ID.
  *
  * @throws UnreadableError
  */
 export function readChannelPage(page: unknown): ChannelPage {
   const metadata = at(page, 'metadata', 'channelMetadataRenderer');
   if (metadata !== undefined) return { kind: 'channel', channel: readChannel(metadata) };
-  if (hasErrorAlert(page, REMOVED)) return { kind: 'gone' };
+  if (hasErrorAlert(page, REMOVED)) return { kind: 'terminated' };
   const topic = topicChannel(page);
   if (topic) return { kind: 'channel', channel: topic };
   const gate = ageGate(page);
@@ -41,7 +39,7 @@ function readChannel(metadata: unknown): Channel {
   return { id, name, handle: urls.map(readHandle).find((handle) => handle !== null) ?? null };
 }
 
-/** The handle in `http://www.youtube.com/@name`, percent-decoded and NFC; null for an address without one. */
+/** The handle in `http://www.youtube.com/@name`, percent-decoded and NFC-normalized; null for a URL without one. */
 export function readHandle(url: unknown): string | null {
   const [, handle] = /^https?:\/\/(?:www\.)?youtube\.com\/(@[^/?#]{1,300})$/.exec(asString(url) ?? '') ?? [];
   if (handle === undefined) return null;
@@ -53,8 +51,8 @@ export function readHandle(url: unknown): string | null {
 }
 
 /**
- * The platform's own topic channels (Sports, Gaming, …) have no metadata: only the carousel in their header names them
- * (recorded in January 2026). They have no handle.
+ * The platform's topic channels (Sports, Gaming, …) have no metadata and no handle: only the carousel in their header
+ * contains their ID and name (recorded in January 2026).
  */
 function topicChannel(page: unknown): Channel | undefined {
   for (const item of asArray(at(page, 'header', 'carouselHeaderRenderer', 'contents'))) {
@@ -74,8 +72,8 @@ function ageGate(page: unknown): unknown {
 }
 
 /**
- * The channel ID in an answer (HTTP 200) of `resolve_url`, or null when the address leads to something else, such as a
- * video or a page of the platform itself.
+ * The channel ID in a response (HTTP 200) of `resolve_url`, or null when the URL is not a channel's, such as a video's or
+ * the platform's own page.
  *
  * @throws UnreadableError
  */

@@ -25,7 +25,7 @@ export class ChannelReader {
   async resolve(reference: NamedReference, scope: RequestScope): Promise<string> {
     const url = addressOf(reference);
     const channelId = this.valueOf(await requestChannelId(this.innertube, url, scope), url);
-    if (channelId === null) throw new ChannelNotFoundError(new Error(`${url} leads to something else`));
+    if (channelId === null) throw new ChannelNotFoundError(new Error(`${url} is not the URL of a channel`));
     return channelId;
   }
 
@@ -35,22 +35,22 @@ export class ChannelReader {
       case 'channel':
         return page.channel;
       case 'age-gated':
-        return this.behindGate(channelId, page.name, scope);
-      case 'gone':
+        return this.readAgeGated(channelId, page.name, scope);
+      case 'terminated':
         throw channelNotFound(channelId);
     }
   }
 
-  /** A channel without an uploads playlist has no uploads or does not exist: its page says which. */
+  /** Without an uploads playlist the channel has no uploads or does not exist; its page distinguishes the two. */
   async listUploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsList> {
     const list = await this.uploads.list(channelId, count, scope);
     if (list !== null) return list;
-    if ((await this.page(channelId, scope)).kind === 'gone') throw channelNotFound(channelId);
+    if ((await this.page(channelId, scope)).kind === 'terminated') throw channelNotFound(channelId);
     return { uploads: [], complete: true };
   }
 
-  /** The gate hides the handle, and at times the name; the list of uploads has both beside each video. */
-  private async behindGate(channelId: string, name: string | null, scope: RequestScope): Promise<Channel> {
+  /** The age gate hides the handle and sometimes the name; the list of uploads contains both with each video. */
+  private async readAgeGated(channelId: string, name: string | null, scope: RequestScope): Promise<Channel> {
     const owner = await requestPlaylistOwner(this.innertube, channelId, scope);
     return { id: channelId, name: name ?? owner?.name ?? owner?.handle ?? '', handle: owner?.handle ?? null };
   }
@@ -61,8 +61,8 @@ export class ChannelReader {
 
   private valueOf<T>(response: ParsedResponse<T>, subject: string): T {
     if (response.kind === 'parsed') return response.value;
-    // Recorded: 404 for an unknown handle, 400 for an ID that cannot be one, both as JSON. A page that says so is that of
-    // a gateway, or of another server than the one that knows.
+    // Recorded: 404 for an unknown handle and 400 for an invalid ID, both as JSON. An HTML page with these statuses comes from
+    // a gateway or another server.
     if (
       response.kind === 'http-error' &&
       response.media === 'json' &&
@@ -79,7 +79,7 @@ function channelNotFound(channelId: string): ChannelNotFoundError {
   return new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
 }
 
-/** The address as the platform writes it; names of any script are percent-encoded. */
+/** The channel's URL in the platform's form; names are percent-encoded. */
 export function addressOf(reference: NamedReference): string {
   switch (reference.kind) {
     case 'handle':

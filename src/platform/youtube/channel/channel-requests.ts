@@ -12,7 +12,7 @@ import { CHANNEL_FIELDS, UPLOADS_FIELDS } from '../innertube/field-masks.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { readUploadsPage, type UploadsPage } from './uploads-page.js';
 
-/** Requests the ID of the channel that a URL leads to; null when it leads elsewhere. 404 when it leads nowhere. */
+/** Requests the channel ID of a URL: null for a URL that is not a channel's, HTTP 404 for an unknown one. */
 export function requestChannelId(
   innertube: InnertubeClient,
   url: string,
@@ -25,7 +25,7 @@ export function requestChannelId(
   return innertube.query(call, readResolvedUrl, scope);
 }
 
-/** Requests the channel's own page. */
+/** Requests the channel's page. */
 export function requestChannelPage(
   innertube: InnertubeClient,
   channelId: string,
@@ -35,7 +35,7 @@ export function requestChannelPage(
   return innertube.query(call, readChannelPage, scope);
 }
 
-/** A list of a channel's uploads, as the metrics name it: all of them, or the Shorts. */
+/** A list of a channel's uploads, and its metric label: all uploads, or the Shorts. */
 export type ListKind = 'uploads' | 'shorts';
 
 /**
@@ -53,7 +53,7 @@ export function requestPlaylistPage(
   return innertube.query(browse(kind, payload, UPLOADS_FIELDS), readUploadsPage, scope);
 }
 
-/** Requests the owner that the uploads playlist names; null when it names none. Without a mask, as none selects the owner. */
+/** Requests the owner named by the uploads playlist; null when it names none. Without a field mask, because none selects the owner. */
 export async function requestPlaylistOwner(
   innertube: InnertubeClient,
   channelId: string,
@@ -64,7 +64,7 @@ export async function requestPlaylistOwner(
   return owner.kind === 'parsed' ? owner.value : null;
 }
 
-/** Requests the channel's feed, which has the exact dates of the newest 15 uploads. */
+/** Requests the channel's feed, which contains the exact dates of the newest 15 uploads. */
 export async function requestFeed(
   innertube: InnertubeClient,
   channelId: string,

@@ -1,14 +1,14 @@
-/**
- * Readers of values that the platform shows as English text (requests pin `hl=en`). What is not understood for certain
- * is null, never guessed.
+/*
+ * Readers of values that the platform displays as English text (requests set `hl=en`). An ambiguous value is null, never
+ * guessed.
  */
 
 const VIEWS = /^(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\d{1,3})?([kmb])? views?$/i;
 const TIMES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
 
 /**
- * Reads "1,234 views", "106k views", "1.2M views", "1 view" and "No views". A shortened count is as exact as it is shown.
- * Null for another grouping of digits ("1,23,456 views"), for viewers of a live stream and for all else.
+ * Reads "1,234 views", "106k views", "1.2M views", "1 view" and "No views". An abbreviated count has the displayed
+ * precision. Null for another grouping of digits ("1,23,456 views"), for viewers of a live stream and for other texts.
  */
 export function readViewCount(text: string): number | null {
   if (/^no views$/i.test(text)) return 0;
@@ -25,19 +25,19 @@ export function readDurationSeconds(text: string): number | null {
   return Number(hours ?? 0) * 3600 + Number(minutes) * 60 + Number(seconds);
 }
 
-/** True for the text that tells when something was published: "4 months ago", "Streamed 1 year ago". */
+/** True for a publish date: "4 months ago", "Streamed 1 year ago". */
 export function isPublishedText(text: string): boolean {
   return /^(?:(?:Streamed|Premiered|Updated) )?\d{1,4} [a-z]{3,10} ago$/i.test(text) || /^Premiered /.test(text);
 }
 
-/** True for the text of something that is announced: "Premieres 6/1/26, 8:00 PM", "Scheduled for …". */
+/** True for an announcement: "Premieres 6/1/26, 8:00 PM", "Scheduled for …". */
 export function isAnnouncementText(text: string): boolean {
   return /^(?:Premieres |Scheduled for |Upcoming$|Premiere$)/i.test(text);
 }
 
 /**
- * Turns an ISO 8601 time with its offset into UTC, to the second: `2015-01-27T21:14:36-08:00` is
- * `2015-01-28T05:14:36Z`. Null for a date without a time or an offset, which would be no exact time.
+ * Converts an ISO 8601 time with an offset to UTC, to the second: `2015-01-27T21:14:36-08:00` becomes
+ * `2015-01-28T05:14:36Z`. Null for a date without a time or an offset, which is not exact.
  */
 export function readInstant(text: string): string | null {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/.test(text)) return null;

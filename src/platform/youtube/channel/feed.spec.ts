@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readFeedDates } from './feed.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 
 const entry = (videoId: string, published: string) => `
  <entry>
@@ -83,7 +83,7 @@ describe('the feed', () => {
           expect(error).toBeInstanceOf(UnreadableError);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });

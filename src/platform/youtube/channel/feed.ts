@@ -1,14 +1,14 @@
 import { readInstant } from './displayed-values.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 import { nextTag } from '../captions/xml-tags.js';
 
 const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 
 /**
- * Reads a channel's Atom feed: when each of its videos (the newest 15) was published, as video ID -> ISO 8601 in UTC.
- * An entry without a readable ID or time is left out.
+ * Reads a channel's Atom feed: the publish date of each of its videos (the newest 15) as video ID -> ISO 8601 in UTC.
+ * An entry without a readable ID or time is skipped.
  *
- * @throws UnreadableError for a body that is no feed or is cut in the middle
+ * @throws UnreadableError for a body that is not a feed or is truncated
  */
 export function readFeedDates(xml: string): Map<string, string> {
   const dates = new Map<string, string>();

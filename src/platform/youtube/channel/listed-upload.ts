@@ -1,26 +1,26 @@
 import type { Upload, VideoFailureCode, VideoKind } from '../../../domain/transcript.js';
-import { asArray, asCount, asString, at, textOf } from '../json-fields.js';
+import { asArray, asCount, asString, at, textOf } from '../response-parsing.js';
 import { isAnnouncementText, isPublishedText, readDurationSeconds, readViewCount } from './displayed-values.js';
 
 const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 
-/** What an item shows, gathered from whichever of the shapes it has. */
+/** The values of an item, in a form independent of its shape. */
 interface ShownItem {
   videoId: unknown;
   title: string | null;
-  /** Texts of the line below the title: views, date, and in some lists the channel's name. */
+  /** Texts below the title: views, date, and in some lists the channel's name. */
   texts: readonly (string | null)[];
-  /** Styles and labels of all badges, on the thumbnail too. */
+  /** Styles and labels of all badges, including those on the thumbnail. */
   badges: readonly unknown[];
   durationSeconds: number | null;
   thumbnails: readonly unknown[];
-  /** What the item's type alone tells. */
+  /** The kind implied by the item's type. */
   kind: VideoKind | null;
 }
 
 /**
  * Reads one item of a playlist in any of the shapes seen or reported: `playlistVideoRenderer` (until May 2026),
- * `lockupViewModel` (since June 2026), and the two of Shorts lists. Null for an item that names no video.
+ * `lockupViewModel` (since June 2026), and the two shapes of Shorts lists. Null for an item without a video ID.
  */
 export function readListedUpload(item: unknown): Upload | null {
   const shown = readItem(at(item, 'richItemRenderer', 'content') ?? item);
@@ -135,7 +135,7 @@ function kindOf({ badges, texts }: ShownItem): VideoKind | null {
   return badges.some((badge) => SHORT.has(badge)) ? 'short' : null;
 }
 
-/** Only what the list tells for certain; an item that is merely not playable here may have a text all the same. */
+/** Only failures that the list states unambiguously; an item that is not playable here may still have captions. */
 function failureOf({ badges, title }: ShownItem, kind: VideoKind | null): VideoFailureCode | null {
   if (title === '[Private video]') return 'video_private';
   if (title === '[Deleted video]') return 'video_unavailable';

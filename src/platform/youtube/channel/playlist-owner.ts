@@ -1,23 +1,23 @@
 import { readHandle } from './channel-page.js';
-import { asArray, asCount, asString, at } from '../json-fields.js';
+import { asArray, asCount, asString, at } from '../response-parsing.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { listItems } from './uploads-page.js';
 
-/** Whose list it is. Both are null for a list that does not say so. */
+/** The owner of a playlist; both are null when the page does not name it. */
 export interface PlaylistOwner {
   name: string | null;
   handle: string | null;
 }
 
 interface Link {
-  /** Read of the owner's link only: cutting the text of every link out of a long line would be quadratic. */
+  /** Evaluated for the owner's link only: slicing the text of every link out of a long line would be quadratic. */
   text: () => string | null;
   endpoint: unknown;
 }
 
 /**
- * Reads whose uploads a page lists: from its header, or from the line beside each video. Only a link to the very channel
- * counts, as a video that several channels made names others too. Never throws.
+ * Reads the owner of the listed uploads from the page's header, or from the byline of each video. Only a link to this
+ * channel counts, because a collaboration names other channels too. Never throws.
  */
 export function readPlaylistOwner(page: unknown, channelId: string): PlaylistOwner {
   const links = [
@@ -40,7 +40,7 @@ function linksInRuns(text: unknown): Link[] {
   }));
 }
 
-/** The form of links in the newer entries, known from the source of maintained clients. */
+/** The form of links in the newer entries, according to the source of maintained clients. */
 function linksInLockup(lockup: unknown): Link[] {
   const metadata = at(lockup, 'metadata', 'lockupMetadataViewModel', 'metadata', 'contentMetadataViewModel');
   const parts = asArray(at(metadata, 'metadataRows')).flatMap((row) => asArray(at(row, 'metadataParts')));

@@ -14,7 +14,7 @@ import {
   shortsLockup,
 } from '../../../../test/pages/youtube-pages.js';
 import type { Upload } from '../../../domain/transcript.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 import { readUploadsPage, type UploadsPage } from './uploads-page.js';
 
 const A = 'aaaaaaaaaaa';
@@ -179,11 +179,11 @@ describe('a page of uploads', () => {
   it('gives valid uploads, no playlist or an UnreadableError for any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (page) => expectValidOrUnreadable(page)),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), (items) => expectValidOrUnreadable(oldPage(items))),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -192,7 +192,7 @@ describe('a page of uploads', () => {
     for (const page of [oldPage(items), playlistPage(items), continuedPage(items)]) {
       fc.assert(
         fc.property(mutationsOf(page), (mutated) => expectValidOrUnreadable(mutated)),
-        { numRuns: 1000 },
+        { numRuns: 300 },
       );
     }
   });

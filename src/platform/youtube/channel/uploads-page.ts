@@ -1,17 +1,24 @@
 import type { Upload } from '../../../domain/transcript.js';
-import { asArray, asString, at, isObject, textOf } from '../json-fields.js';
+import {
+  asArray,
+  asString,
+  at,
+  isObject,
+  textOf,
+  alertsOf,
+  hasErrorAlert,
+  UnreadableError,
+} from '../response-parsing.js';
 import { readListedUpload } from './listed-upload.js';
-import { alertsOf, hasErrorAlert } from './page-alerts.js';
-import { UnreadableError } from '../unreadable-error.js';
 
 /**
  * One page of an uploads playlist, newest first, without duplicates within the page. `publishedAt` of each upload is
- * null (the feed has it) and `kind` is null unless the list tells it. `unreadableItems` counts entries of the list
- * that named no video; `shape` is the form of its entries (`new` since June 2026).
+ * null (the feed contains it) and `kind` is null unless the list states it. `unreadableItems` counts entries without a
+ * video ID; `shape` is the form of the entries (`new` since June 2026).
  */
 export type UploadsPage =
   | { kind: 'page'; uploads: Upload[]; continuation: string | null; unreadableItems: number; shape: PlaylistShape }
-  /** The platform says that there is no such playlist: the channel has no uploads, or there is no such channel. */
+  /** The playlist does not exist: the channel has no uploads, or does not exist. */
   | { kind: 'no-playlist' };
 
 export type PlaylistShape = 'old' | 'new' | 'none';
@@ -19,8 +26,8 @@ export type PlaylistShape = 'old' | 'new' | 'none';
 /**
  * Reads a first page or a continuation page of a playlist (`UU…`, `UUSH…`).
  *
- * @throws UnreadableError for a page without a list, whose entries all are unreadable, or that is empty without saying
- *   why: none of them is an empty channel
+ * @throws UnreadableError for a page without a list, whose entries are all unreadable, or that is empty without stating
+ *   so: none of these is an empty channel
  */
 export function readUploadsPage(page: unknown): UploadsPage {
   const continued = continuedItems(page);
@@ -31,11 +38,11 @@ export function readUploadsPage(page: unknown): UploadsPage {
     throw new UnreadableError('a list of uploads');
   }
   const read = readItems(items);
-  if (read.uploads.length === 0 && !saysEmpty(page, items)) throw new UnreadableError('uploads in the list');
+  if (read.uploads.length === 0 && !isDeclaredEmpty(page, items)) throw new UnreadableError('uploads in the list');
   return read;
 }
 
-/** The entries of a first page or of a continuation page; none when it has no list. */
+/** The entries of a first page or of a continuation page; empty when it has no list. */
 export function listItems(page: unknown): readonly unknown[] {
   return continuedItems(page) ?? firstItems(page) ?? [];
 }
@@ -43,23 +50,23 @@ export function listItems(page: unknown): readonly unknown[] {
 // "The playlist does not exist.", "This playlist type is unviewable." (both seen), "This playlist is private."
 const NO_PLAYLIST = /does(?:n't| not) exist|unviewable|is private|not available|unavailable/;
 
-/** The items of a continuation page; null when the page is none. */
+/** The items of a continuation page; null for any other page. */
 function continuedItems(page: unknown): readonly unknown[] | null {
   let lists: (readonly unknown[])[] | null = null;
   for (const action of asArray(at(page, 'onResponseReceivedActions'))) {
     const append = at(action, 'appendContinuationItemsAction');
     const reload = at(action, 'reloadContinuationItemsCommand');
-    // The header is reloaded by a command of its own.
+    // A separate command reloads the header.
     if (at(reload, 'slot') === 'RELOAD_CONTINUATION_SLOT_HEADER') continue;
     const found = at(append, 'continuationItems') ?? at(reload, 'continuationItems');
     if (Array.isArray(found)) (lists ??= []).push(found as readonly unknown[]);
-    // A last page can come without items; an action of neither kind says nothing about the list.
+    // The last page can have no items; an action of another kind does not concern the list.
     else if (isObject(append) && found === undefined) lists ??= [];
   }
   return lists?.flat() ?? null;
 }
 
-/** The items of a first page: those of its first section, as the ones after it hold recommendations. */
+/** The items of the first section of a first page; later sections contain recommendations. */
 function firstItems(page: unknown): readonly unknown[] | null {
   for (const tab of asArray(at(page, 'contents', 'twoColumnBrowseResultsRenderer', 'tabs'))) {
     const content = at(tab, 'tabRenderer', 'content');
@@ -114,8 +121,8 @@ function isNotice(item: unknown): boolean {
   );
 }
 
-/** Whether the page itself says that it has nothing to list: a message, a count of none, or a notice of hidden videos. */
-function saysEmpty(page: unknown, items: readonly unknown[]): boolean {
+/** Whether the page states that the list is empty: a message, a count of zero, or a notice about hidden videos. */
+function isDeclaredEmpty(page: unknown, items: readonly unknown[]): boolean {
   const header = at(page, 'header', 'playlistHeaderRenderer', 'numVideosText');
   const texts = [
     textOf(header),

@@ -28,7 +28,7 @@ export class CircuitBreaker {
   private probing = false;
 
   /**
-   * @param now milliseconds of a clock that only goes forward
+   * @param now milliseconds of a monotonic clock
    * @param onChange called when it opens (with the pause in milliseconds) and when it closes (with null)
    */
   constructor(

@@ -14,16 +14,16 @@ export function classifyResponse(status: number, headers: Headers, body: string,
   return status >= 200 && status < 300 ? { kind: 'ok', media, body } : { kind: 'http-error', status, media };
 }
 
-/** Seconds until a retry is welcome, from either form of `Retry-After` (RFC 9110, 10.2.3); null when it says neither. */
+/** Seconds from either form of `Retry-After` (RFC 9110, 10.2.3); null for any other value. */
 export function readRetryAfter(value: string, nowMs: number): number | null {
   if (/^\d{1,9}$/.test(value)) return Number(value);
-  // Date.parse takes almost anything for a date; an HTTP date begins with the name of a day.
+  // Date.parse accepts almost any text; an HTTP date starts with the name of a day.
   if (!/^[A-Z][a-z]{2,8}, /.test(value)) return null;
   const atMs = Date.parse(value);
   return Number.isNaN(atMs) ? null : Math.max(0, Math.ceil((atMs - nowMs) / 1000));
 }
 
-/** What a body is. Its beginning takes precedence over its content type, because a refusal page can come with any. */
+/** The type of a body. Its start takes precedence over its content type, because a refusal page can have any. */
 function mediaOf(contentType: string, body: string): Media {
   const beginning = body.slice(0, 256).trimStart().toLowerCase();
   if (beginning === '' && body.trim() === '') return 'empty';
@@ -38,18 +38,18 @@ function header(headers: Headers, name: string): string {
   return (Array.isArray(value) ? (value[0] ?? '') : (value ?? '')).trim();
 }
 
-/** What an HTML response is, where JSON, XML or a caption text was expected. */
+/** The kind of an HTML page received instead of JSON, XML or a caption text. */
 export type HtmlKind = 'captcha' | 'consent' | 'other';
 
-/** Both pages were seen to be below 10,000 characters; a larger body is a page of another kind. */
-const LOOKED_AT_LENGTH_MAX = 262_144;
+/** Both refusal pages had fewer than 10,000 characters when seen; markers beyond this length are not searched. */
+const SEARCHED_LENGTH_MAX = 262_144;
 
 /**
  * Recognizes the platform's refusal pages by their markers (seen in 2025 and 2026): the form of the consent page, and the
  * captcha of the page that comes with 429, or the one of its older form. Never throws.
  */
 export function readHtmlKind(body: string): HtmlKind {
-  const head = body.slice(0, LOOKED_AT_LENGTH_MAX);
+  const head = body.slice(0, SEARCHED_LENGTH_MAX);
   if (/\bclass\s{0,9}=\s{0,9}["']g-recaptcha["']/.test(head)) return 'captcha';
   if (/\baction\s{0,9}=\s{0,9}["']https:\/\/consent\.(?:youtube|google)\.com\//.test(head)) return 'consent';
   return /\baction\s{0,9}=\s{0,9}["']\/(?:das_captcha|sorry\/)/.test(head) ? 'captcha' : 'other';

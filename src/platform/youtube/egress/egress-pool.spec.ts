@@ -1,11 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { BLOCKS_TO_OPEN } from './circuit-breaker.js';
 import { type Egress, EgressPool, type EgressUse } from './egress-pool.js';
 
 function pool(count: number) {
   const clock = { nowMs: 0 };
   const events: unknown[][] = [];
+  const registry = new Registry();
   const egresses = new EgressPool({
+    registry,
     proxyUrls: Array.from({ length: count }, (_, index) => `http://user:secret@127.0.0.1:${index + 1}`),
     ...{ connectionsMax: 2, connectTimeoutMs: 1_000, now: () => clock.nowMs },
     onBreaker: (...change) => events.push(change),
@@ -13,39 +16,54 @@ function pool(count: number) {
   });
   const take = (excluded: Egress[] = [], use: EgressUse = 'video') => egresses.take(use, new Set(excluded))?.egress;
   const names = (times: number) => Array.from({ length: times }, () => take()?.name ?? null);
-  return { egresses, clock, events, take, names };
+  /** The series of a gauge whose value is 1. */
+  const active = async (name: string) =>
+    ((await registry.getSingleMetric(name)?.get())?.values ?? [])
+      .filter(({ value }) => value === 1)
+      .map(({ labels }) => Object.values(labels).join(' '));
+  const counted = async () => (await registry.getSingleMetric('ct_upstream_exit_findings_total')?.get())?.values ?? [];
+  return { egresses, clock, events, take, names, active, counted };
 }
 
-describe('Exits', () => {
-  it('gives each exit its turn', () => {
+describe('the egress pool', () => {
+  it('rotates through the egresses', () => {
     expect(pool(3).names(4)).toEqual(['proxy-1', 'proxy-2', 'proxy-3', 'proxy-1']);
   });
 
-  it('without proxies there is the direct way', () => {
-    expect(new EgressPool({ proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 }).take('video')?.egress.name).toBe(
-      'direct',
-    );
+  it('has one direct egress without proxies', () => {
+    const options = { proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1, registry: new Registry() };
+    expect(new EgressPool(options).take('video')?.egress.name).toBe('direct');
   });
 
-  it('tells how each exit stands: which rests, which is shut and for what', () => {
-    const { egresses, clock, take } = pool(2);
+  it('exports which egresses cool down, and whose breaker is open for which use', async () => {
+    const { egresses, clock, take, active } = pool(2);
+    const state = async () => [await active('ct_upstream_exit_resting'), await active('ct_upstream_breaker_open')];
     const first = take();
-    if (!first) throw new Error('no exit');
-    const fresh = (name: string) => ({ name, coolingDown: false, blocked: { channel: false, video: false } });
-    expect(egresses.state()).toEqual([fresh('proxy-1'), fresh('proxy-2')]);
+    if (!first) throw new Error('no egress');
+    expect(await state()).toEqual([[], []]);
     egresses.cooldown(first, 20);
-    expect(egresses.state()).toEqual([{ ...fresh('proxy-1'), coolingDown: true }, fresh('proxy-2')]);
+    expect(await state()).toEqual([['proxy-1'], []]);
     clock.nowMs = 20_000;
     for (let channel = 0; channel < 2 * BLOCKS_TO_OPEN; channel += 1)
       egresses.take('channel')?.admission.blocked(`channel ${channel}`);
-    const blocked = { channel: true, video: false };
-    expect(egresses.state()).toEqual(['proxy-1', 'proxy-2'].map((name) => ({ ...fresh(name), blocked })));
+    expect(await state()).toEqual([[], ['proxy-1 channel', 'proxy-2 channel']]);
   });
 
-  it('passes over one that rests until it has rested, and names no password', () => {
+  it('exports every verdict of every egress from the start, and counts them', async () => {
+    const { egresses, take, counted } = pool(2);
+    expect(await counted()).toHaveLength(2 * 2 * 5);
+    const first = take();
+    if (!first) throw new Error('no egress');
+    egresses.recordVerdict(first, 'video', 'withheld');
+    expect((await counted()).filter(({ value }) => value > 0)).toEqual([
+      { labels: { exit: 'proxy-1', use: 'video', finding: 'withheld' }, value: 1 },
+    ]);
+  });
+
+  it('skips an egress that cools down, and reports no password', () => {
     const { egresses, clock, events, take, names } = pool(2);
     const first = take();
-    if (!first) throw new Error('no exit');
+    if (!first) throw new Error('no egress');
     egresses.cooldown(first, 20);
     expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
     clock.nowMs = 20_000;
@@ -54,34 +72,34 @@ describe('Exits', () => {
     expect(JSON.stringify(events)).not.toContain('secret');
   });
 
-  it('uses one that rests when all of them do, the one that has rested longest first', () => {
+  it('uses the egress whose cooldown ends first when all of them cool down', () => {
     const { egresses, take, names } = pool(2);
     const [first, second] = [take(), take()];
-    if (!first || !second) throw new Error('no exits');
+    if (!first || !second) throw new Error('no egresses');
     egresses.cooldown(first, 50);
     egresses.cooldown(second, 20);
     expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
   });
 
-  it('a second try of the same work goes to another exit that does not rest, or nowhere', () => {
+  it('gives a second attempt another egress that does not cool down, or none', () => {
     const { egresses, take } = pool(2);
     const [first, second] = [take(), take()];
-    if (!first || !second) throw new Error('no exits');
+    if (!first || !second) throw new Error('no egresses');
     expect(take([first])?.name).toBe('proxy-2');
     egresses.cooldown(second, 50);
     expect(take([first])).toBeUndefined();
   });
 
-  it('a single exit never rests', () => {
+  it('never cools down a single egress', () => {
     const { egresses, take, events } = pool(1);
     const only = take();
-    if (!only) throw new Error('no exit');
+    if (!only) throw new Error('no egress');
     egresses.cooldown(only, 50);
     expect(take()).toBe(only);
     expect(events).toEqual([]);
   });
 
-  it('an exit that is shut for videos is still open for channels, and the others are not shut', () => {
+  it('keeps an egress that is blocked for videos available for channels', () => {
     const { egresses, take } = pool(1);
     for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);
     expect(take()).toBeUndefined();

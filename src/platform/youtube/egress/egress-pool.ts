@@ -1,9 +1,19 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
-import type { EgressState } from '../../upstream-traffic.js';
 import { type Admission, CircuitBreaker } from './circuit-breaker.js';
 
 /** What an egress is used for. The platform may refuse one use and not the other, so each has a breaker of its own. */
-export type EgressUse = 'channel' | 'video';
+export type EgressUse = (typeof EGRESS_USES)[number];
+const EGRESS_USES = ['channel', 'video'] as const;
+
+/**
+ * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: no response arrived through it.
+ * Both lead to another egress. `withheld`: the caption texts were empty, which means a block when it happens for one video
+ * after another and concerns the video otherwise; so it counts towards the breaker, and the attempt is final. `nothing`:
+ * no sign of either.
+ */
+export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
+const ATTEMPT_VERDICTS = ['answered', 'refused', 'withheld', 'unreached', 'nothing'] as const;
 
 /** How long an egress is skipped after a refusal while others are available, unless the platform sends `Retry-After`. */
 const COOLDOWN_MS = 60_000;
@@ -31,20 +41,21 @@ export interface EgressPoolOptions {
   /** Called when a breaker opens (with the pause in milliseconds) or closes (with null). */
   onBreaker?: (egress: string, use: EgressUse, openForMs: number | null) => void;
   onCooldown?: (egress: string, restMs: number) => void;
-  /** Called with the verdict of each attempt. */
-  onVerdict?: (egress: string, use: EgressUse, verdict: string) => void;
+  registry: Registry;
 }
 
-/** The egresses, in turn. One that was refused cools down while others take over. */
+/** The egresses, in rotation. One that was refused cools down while others are used. */
 export class EgressPool {
   private readonly egresses: readonly ManagedEgress[];
   private readonly now: () => number;
   private turn = 0;
+  private readonly verdicts: Counter<'exit' | 'use' | 'finding'>;
 
   constructor(private readonly options: EgressPoolOptions) {
     this.now = options.now ?? (() => performance.now());
     const proxies: readonly (string | null)[] = options.proxyUrls.length > 0 ? options.proxyUrls : [null];
     this.egresses = proxies.map((proxyUrl, index) => this.manage(proxyUrl, index));
+    this.verdicts = this.registerMetrics(options.registry);
   }
 
   get count(): number {
@@ -84,24 +95,50 @@ export class EgressPool {
     if (!coolingDown) this.options.onCooldown?.(egress.name, restMs);
   }
 
-  /** Reports the verdict of an attempt. */
-  recordVerdict(egress: Egress, use: EgressUse, verdict: string): void {
-    this.options.onVerdict?.(egress.name, use, verdict);
-  }
-
-  /** The current state of each egress. */
-  state(): EgressState[] {
-    const nowMs = this.now();
-    return this.egresses.map(({ name, coolingDownUntilMs, breakers: { channel, video } }) => ({
-      name,
-      coolingDown: coolingDownUntilMs > nowMs,
-      blocked: { channel: channel.open, video: video.open },
-    }));
+  /** Counts the verdict of an attempt. */
+  recordVerdict(egress: Egress, use: EgressUse, verdict: AttemptVerdict): void {
+    this.verdicts.inc({ exit: egress.name, use, finding: verdict });
   }
 
   /** Closes every connection, in use or not. */
   async close(): Promise<void> {
     await Promise.all(this.egresses.map((egress) => egress.dispatcher.destroy()));
+  }
+
+  private registerMetrics(registry: Registry): Counter<'exit' | 'use' | 'finding'> {
+    const { egresses, now } = this;
+    const registers = [registry];
+    new Gauge({
+      name: 'ct_upstream_exit_resting',
+      help: '1 while an egress cools down and is skipped.',
+      labelNames: ['exit'],
+      registers,
+      collect() {
+        for (const { name, coolingDownUntilMs } of egresses)
+          this.set({ exit: name }, Number(coolingDownUntilMs > now()));
+      },
+    });
+    new Gauge({
+      name: 'ct_upstream_breaker_open',
+      help: '1 while the breaker of an egress is open because the platform refuses it.',
+      labelNames: ['exit', 'use'],
+      registers,
+      collect() {
+        for (const { name, breakers } of egresses)
+          for (const use of EGRESS_USES) this.set({ exit: name, use }, Number(breakers[use].open));
+      },
+    });
+    const verdicts = new Counter({
+      name: 'ct_upstream_exit_findings_total',
+      help: 'Verdicts of attempts (one per channel or video and egress) about their egress.',
+      labelNames: ['exit', 'use', 'finding'],
+      registers,
+    });
+    // A series that starts with its first increment hides that increment from rate().
+    for (const { name } of egresses)
+      for (const use of EGRESS_USES)
+        for (const finding of ATTEMPT_VERDICTS) verdicts.inc({ exit: name, use, finding }, 0);
+    return verdicts;
   }
 
   private manage(proxyUrl: string | null, index: number): ManagedEgress {

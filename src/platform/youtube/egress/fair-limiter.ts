@@ -3,24 +3,24 @@ interface Waiting {
 }
 
 /**
- * Limits how many tasks run at a time. A free slot goes to the key with the fewest running tasks, equal keys take turns, and
- * the tasks of one key keep their order: a call for two videos that arrives after calls for hundreds waits for one running
+ * Limits how many tasks run at a time. A free slot goes to the key with the fewest running tasks, equal keys alternate, and
+ * the tasks of one key run in order: a call for two videos that arrives after calls for hundreds waits for one running
  * task, not for the hundreds.
  */
 export class FairLimiter {
   private runningCount = 0;
-  // A Map keeps its order of insertion: the first key is the next in turn, and moves to the end afterwards.
+  // In order of insertion: the first key is the next to run, and moves to the end afterwards.
   private readonly waitingByKey = new Map<object, Waiting[]>();
   private readonly runningByKey = new Map<object, number>();
 
   constructor(private readonly concurrencyMax: number) {}
 
-  /** How many tasks run at the moment. */
+  /** The number of running tasks. */
   get running(): number {
     return this.runningCount;
   }
 
-  /** How many tasks wait at the moment. */
+  /** The number of waiting tasks. */
   get queued(): number {
     let queued = 0;
     for (const waiting of this.waitingByKey.values()) queued += waiting.length;
@@ -28,11 +28,11 @@ export class FairLimiter {
   }
 
   /**
-   * Runs a task when its turn comes, and passes its slot on however the task ends. Rejects with the signal's reason when
-   * it is aborted while waiting; a running task has to observe the signal itself.
+   * Runs a task when a slot is free, and releases the slot however the task ends. Rejects with the signal's reason when it
+   * is aborted while waiting; a running task must observe the signal itself.
    */
   async run<T>(fairnessKey: object, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
-    await this.turn(fairnessKey, signal);
+    await this.acquire(fairnessKey, signal);
     try {
       return await task();
     } finally {
@@ -41,7 +41,7 @@ export class FairLimiter {
     }
   }
 
-  private turn(fairnessKey: object, signal: AbortSignal): Promise<void> {
+  private acquire(fairnessKey: object, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     // Taken synchronously, so that no two tasks take the same slot.
     if (this.runningCount < this.concurrencyMax) {
@@ -95,9 +95,9 @@ export class FairLimiter {
     return next;
   }
 
-  private remove(fairnessKey: object, leaving: Waiting): void {
+  private remove(fairnessKey: object, aborted: Waiting): void {
     const waiting = this.waitingByKey.get(fairnessKey);
-    const position = waiting?.indexOf(leaving) ?? -1;
+    const position = waiting?.indexOf(aborted) ?? -1;
     if (!waiting || position < 0) return;
     waiting.splice(position, 1);
     if (waiting.length === 0) this.waitingByKey.delete(fairnessKey);

@@ -10,37 +10,37 @@ export const BODY_BYTES_MAX = 16 * 1024 * 1024;
 const CONSENT_COOKIE = 'SOCS=CAE=';
 
 interface Decoder {
-  /** Off the main thread. */
-  beside: (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
-  atOnce: (body: Buffer, options: { maxOutputLength: number }) => Buffer;
+  /** On a thread of the pool. */
+  async: (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+  sync: (body: Buffer, options: { maxOutputLength: number }) => Buffer;
 }
 
-const GZIP: Decoder = { beside: promisify(gunzip), atOnce: gunzipSync };
+const GZIP: Decoder = { async: promisify(gunzip), sync: gunzipSync };
 const DECODERS: Readonly<Record<string, Decoder>> = {
   gzip: GZIP,
   'x-gzip': GZIP,
-  deflate: { beside: promisify(inflate), atOnce: inflateSync },
-  br: { beside: promisify(brotliDecompress), atOnce: brotliDecompressSync },
+  deflate: { async: promisify(inflate), sync: inflateSync },
+  br: { async: promisify(brotliDecompress), sync: brotliDecompressSync },
 };
 
 /**
  * Bodies up to this size, compressed and decompressed, are decompressed synchronously: at most about 2 ms, less than the
  * overhead of the asynchronous call. A long transcript or a page of a list is larger.
  */
-const AT_ONCE_PACKED_MAX = 64 * 1024;
-const AT_ONCE_BYTES_MAX = 512 * 1024;
+const SYNC_COMPRESSED_BYTES_MAX = 64 * 1024;
+const SYNC_BYTES_MAX = 512 * 1024;
 
 export interface OutgoingRequest {
   /** An address of the platform, also when `YOUTUBE_BASE_URL` receives the request. */
   url: URL;
   headers: Readonly<Record<string, string>>;
-  /** A POST when it is there, else a GET. */
+  /** A request with a body is a POST, else a GET. */
   body?: string;
   /** Largest response body, in bytes after decompression; `BODY_BYTES_MAX` by default. */
   bodyBytesMax?: number;
 }
 
-/** A response as it came, its body decoded; not judged yet. */
+/** A response with a decoded body, not classified yet. */
 export interface RawResponse {
   kind: 'raw';
   status: number;
@@ -52,7 +52,7 @@ export interface RawResponse {
 export class UnreadableBodyError extends Error {}
 
 /**
- * Puts one request on the wire and reads its response under a size limit.
+ * Sends one request and reads its response under a size limit.
  *
  * @param options `bodyBytesMax` applies to requests that set none of their own
  * @throws UnreadableBodyError, or undici's error for a connection that failed
@@ -94,18 +94,18 @@ async function decompress(body: Buffer, encoding: string | string[] | undefined,
   const name = (Array.isArray(encoding) ? encoding.join() : (encoding ?? '')).trim().toLowerCase();
   if (name === '' || name === 'identity' || body.length === 0) return body;
   const decode = Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined;
-  if (!decode) throw new UnreadableBodyError('a content encoding that was asked for');
+  if (!decode) throw new UnreadableBodyError('an accepted content encoding');
   try {
-    return unpackedAtOnce(decode, body, bytesMax) ?? (await decode.beside(body, { maxOutputLength: bytesMax }));
+    return decompressSync(decode, body, bytesMax) ?? (await decode.async(body, { maxOutputLength: bytesMax }));
   } catch (error) {
     throw new UnreadableBodyError(`a whole body of at most ${bytesMax} bytes`, { cause: error });
   }
 }
 
-function unpackedAtOnce(decode: Decoder, body: Buffer, bytesMax: number): Buffer | undefined {
-  if (body.length > AT_ONCE_PACKED_MAX) return undefined;
+function decompressSync(decode: Decoder, body: Buffer, bytesMax: number): Buffer | undefined {
+  if (body.length > SYNC_COMPRESSED_BYTES_MAX) return undefined;
   try {
-    return decode.atOnce(body, { maxOutputLength: Math.min(bytesMax, AT_ONCE_BYTES_MAX) });
+    return decode.sync(body, { maxOutputLength: Math.min(bytesMax, SYNC_BYTES_MAX) });
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;

@@ -1,10 +1,10 @@
 /** The origin of every request that the adapter composes itself. */
 export const YOUTUBE_ORIGIN = 'https://www.youtube.com';
 
-/** Hosts that a URL given by the platform may lead to. Nothing else is ever contacted. */
+/** Hosts that a URL from the platform may have. No other host is ever contacted. */
 const ALLOWED_HOSTS: ReadonlySet<string> = new Set(['www.youtube.com', 'youtube.com', 'm.youtube.com']);
 
-/** Where the platform redirects suspected bots, and clients without a consent cookie. */
+/** Hosts that suspected bots are redirected to; clients without a consent cookie are redirected to CONSENT_HOST. */
 const CAPTCHA_HOSTS: ReadonlySet<string> = new Set([
   'www.google.com',
   'google.com',
@@ -15,7 +15,7 @@ const CONSENT_HOST = /^consent\.(?:[a-z]+\.)?(?:youtube|google)\.[a-z.]{2,6}$/;
 
 export type AddressKind = 'allowed' | 'captcha' | 'consent' | 'foreign';
 
-/** What a URL that came from the platform leads to. Only `allowed` may be fetched. */
+/** Classifies a URL from the platform. Only `allowed` may be fetched. */
 export function addressKind(url: URL): AddressKind {
   if (url.protocol !== 'https:' || url.port !== '' || url.username !== '' || url.password !== '') return 'foreign';
   if (ALLOWED_HOSTS.has(url.hostname)) return 'allowed';
@@ -32,7 +32,7 @@ export function contactedUrl(url: URL, baseUrl: URL | null): URL {
   return new URL(`${baseUrl.pathname.replace(/(?<!\/)\/+$/, '')}${url.pathname}${url.search}`, baseUrl.origin);
 }
 
-/** Where a redirect leads, in the platform's own addresses; null when the response is no redirect. */
+/** The target of a redirect as a URL of the platform; null when the response is not a redirect. */
 export function redirectTarget(
   response: { status: number; headers: Readonly<Record<string, string | string[] | undefined>> },
   from: URL,
@@ -42,7 +42,7 @@ export function redirectTarget(
   if (![301, 302, 303, 307, 308].includes(response.status) || typeof location !== 'string') return null;
   if (!URL.canParse(location, from.href)) return new URL('invalid:');
   const target = new URL(location, from.href);
-  // A gateway may name itself in redirects that it passes on; no other host can be meant.
+  // A gateway may rewrite redirects to its own address; they mean the platform.
   if (baseUrl && target.origin === baseUrl.origin) {
     const prefix = baseUrl.pathname.replace(/(?<!\/)\/+$/, '');
     const path = target.pathname.startsWith(`${prefix}/`) ? target.pathname.slice(prefix.length) : target.pathname;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AttemptVerdict, withProxyFailover } from './proxy-failover.js';
-import { EgressPool } from './egress-pool.js';
+import { Registry } from 'prom-client';
+import { type AttemptVerdict, EgressPool } from './egress-pool.js';
+import { withProxyFailover } from './proxy-failover.js';
 
 /** Works through a pool whose exits find this, by name; says where it went and what came of it. */
 async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdicts.length)) {
@@ -17,7 +18,7 @@ const context = () => ({ signal: new AbortController().signal, deadlineAtMs: Inf
 
 function pool(count: number): EgressPool {
   const proxyUrls = Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}`);
-  return new EgressPool({ proxyUrls, connectionsMax: 1, connectTimeoutMs: 1_000 });
+  return new EgressPool({ proxyUrls, connectionsMax: 1, connectTimeoutMs: 1_000, registry: new Registry() });
 }
 
 describe('throughExits', () => {

@@ -1,17 +1,9 @@
 import type { ReadingContext } from '../../video-platform.js';
 import type { Admission } from './circuit-breaker.js';
-import type { Egress, EgressPool, EgressUse } from './egress-pool.js';
+import type { AttemptVerdict, Egress, EgressPool, EgressUse } from './egress-pool.js';
 
 /** How many egresses one channel or video is attempted through. */
 const EGRESSES_PER_TASK_MAX = 3;
-
-/**
- * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: nothing came back through it. Both
- * lead to another egress. `withheld`: caption texts came empty, which means a block when it happens to one video after
- * another and concerns the video otherwise; so it is counted, and the attempt is final. `nothing`: no sign of either.
- */
-export const ATTEMPT_VERDICTS = ['answered', 'refused', 'withheld', 'unreached', 'nothing'] as const;
-export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
 
 /** The result of one attempt through one egress. */
 export interface Attempt<T> {

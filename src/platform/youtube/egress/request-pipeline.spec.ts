@@ -59,8 +59,8 @@ function sendTo(
   { signal, body }: { signal: AbortSignal; body?: string },
   rest: Partial<PipelineOptions> = {},
 ) {
-  const events = { request: () => undefined };
-  const defaults = { limiter, baseUrl: new URL(origin), timeoutMs: 5_000, bodyBytesMax: 16 * 1024 * 1024, events };
+  const metrics = { request: () => undefined };
+  const defaults = { limiter, baseUrl: new URL(origin), timeoutMs: 5_000, bodyBytesMax: 16 * 1024 * 1024, metrics };
   const context = { signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
   const scope = { egress: { name: 'direct', dispatcher: agent }, context, budget: new RetryBudget(0) };
   const outgoing = { url, headers: { 'x-test': '1' }, ...(body === undefined ? {} : { body }) };

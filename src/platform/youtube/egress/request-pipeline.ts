@@ -1,5 +1,5 @@
 import type { ReadingContext } from '../../video-platform.js';
-import type { UpstreamEvents } from '../upstream-events.js';
+import type { CompletedRequest } from '../upstream-metrics.js';
 import type { Admission } from './circuit-breaker.js';
 import { classifyResponse } from './classify-response.js';
 import type { Egress } from './egress-pool.js';
@@ -11,7 +11,7 @@ import { outcomeOf, parseJson, type JsonResponse, type UpstreamResponse } from '
 
 const REDIRECTS_MAX = 3;
 
-/** On whose behalf and through which egress requests are sent, and the retries that they share. */
+/** The call that requests belong to, the egress that they use, and the retries that they share. */
 export interface RequestScope {
   readonly egress: Egress;
   readonly admission: Pick<Admission, 'probe' | 'isObsolete'>;
@@ -28,7 +28,7 @@ export interface PendingRequest {
   readonly expects: 'json' | 'text';
   readonly outgoing: OutgoingRequest;
   readonly scope: Pick<RequestScope, 'egress' | 'context' | 'budget'>;
-  /** Whether the egress was found to be blocked while the request waited for its turn. */
+  /** Whether the egress was blocked while the request was queued. */
   readonly isObsolete: () => boolean;
 }
 
@@ -36,18 +36,18 @@ export interface PipelineOptions {
   readonly limiter: FairLimiter;
   /** Receives every request instead of the platform; null for the platform itself. */
   readonly baseUrl: URL | null;
-  /** For one exchange, from the turn of the request to the last byte of the body. */
+  /** For one exchange, from leaving the queue to the last byte of the body. */
   readonly timeoutMs: number;
   readonly bodyBytesMax: number;
-  readonly events: Pick<UpstreamEvents, 'request'>;
+  readonly metrics: { request(request: CompletedRequest): void };
 }
 
 /** A request inside the pipeline. */
 interface Attempt extends PendingRequest {
   readonly options: PipelineOptions;
-  /** Ends the exchange: aborted when the caller leaves and when the time is up. */
+  /** Ends the exchange: aborted when the caller disconnects and at the timeout. */
   readonly signal: AbortSignal;
-  /** `startedAtMs` is set when the turn comes, in milliseconds of `performance.now()`. */
+  /** `startedAtMs` is set when the request leaves the queue, in milliseconds of `performance.now()`. */
   readonly timing: { startedAtMs?: number };
 }
 
@@ -55,14 +55,14 @@ type Result = RawResponse | UpstreamResponse | JsonResponse;
 type Next = (attempt: Attempt) => Promise<Result>;
 type Step = (attempt: Attempt, next: Next) => Promise<Result>;
 
-/** What every request passes, outermost first; its response passes them in the opposite order. */
+/** The steps of every request, in order; its response passes them in reverse order. */
 const STEPS: readonly Step[] = [
   retryTransientFailures,
   recordOutcome,
   parseExpectedJson,
   classify,
   followRedirects,
-  waitForTurn,
+  waitInQueue,
   dropObsolete,
   limitDuration,
   send,
@@ -110,20 +110,20 @@ function retryTransientFailures(attempt: Attempt, next: Next): Promise<Result> {
   return withRetries(async () => classified(await next({ ...attempt, timing: {} })), budget, context);
 }
 
-/** Counts the request when it has ended. Its duration starts with its turn: waiting for it says nothing of the platform. */
+/** Counts the completed request. Its duration excludes the time in the queue, which is not caused by the platform. */
 async function recordOutcome(attempt: Attempt, next: Next): Promise<Result> {
   const { kind, client, scope, timing, options } = attempt;
   const record = (outcome: string): void => {
     const nowMs = performance.now();
     const seconds = (nowMs - (timing.startedAtMs ?? nowMs)) / 1000;
-    options.events.request({ kind, client, egress: scope.egress.name, outcome, seconds });
+    options.metrics.request({ kind, client, egress: scope.egress.name, outcome, seconds });
   };
   try {
     const result = await next(attempt);
     record(outcomeOf(classified(result)));
     return result;
   } catch (error) {
-    // The caller left. A request that was never sent is not counted.
+    // The caller disconnected. A request that was never sent is not counted.
     if (timing.startedAtMs !== undefined) record('aborted');
     throw error;
   }
@@ -139,24 +139,24 @@ async function classify(attempt: Attempt, next: Next): Promise<Result> {
   return result.kind === 'raw' ? classifyResponse(result.status, result.headers, result.body) : result;
 }
 
-/** Sends nothing to a host that is not the platform's, whoever named it. */
+/** Follows redirects within the platform's hosts; sends nothing to any other host. */
 async function followRedirects(attempt: Attempt, next: Next): Promise<Result> {
   let current = attempt;
   for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
     const { url } = current.outgoing;
-    if (addressKind(url) !== 'allowed') return { kind: 'unreadable', expected: "a URL of the platform's own" };
+    if (addressKind(url) !== 'allowed') return { kind: 'unreadable', expected: 'a URL of the platform' };
     const result = await next(current);
     const target = result.kind === 'raw' ? redirectTarget(result, url, attempt.options.baseUrl) : null;
     if (!target) return result;
     const kind = addressKind(target);
     if (kind === 'captcha' || kind === 'consent') return { kind: 'blocked', reason: kind, retryAfterSeconds: null };
-    if (kind === 'foreign') return { kind: 'unreadable', expected: "a redirect within the platform's own hosts" };
+    if (kind === 'foreign') return { kind: 'unreadable', expected: "a redirect within the platform's hosts" };
     current = { ...current, outgoing: { ...current.outgoing, url: target } };
   }
   return { kind: 'unreadable', expected: `at most ${REDIRECTS_MAX} redirects` };
 }
 
-function waitForTurn(attempt: Attempt, next: Next): Promise<Result> {
+function waitInQueue(attempt: Attempt, next: Next): Promise<Result> {
   const { fairnessKey, signal } = attempt.scope.context;
   return attempt.options.limiter.run(fairnessKey, signal, () => {
     attempt.timing.startedAtMs ??= performance.now();

@@ -18,7 +18,7 @@ export class RetryBudget {
   }
 }
 
-/** What a retry takes from the outside world, so that a test needs neither chance nor time. */
+/** Randomness and time, which tests replace. */
 export interface RetryEnvironment {
   /** From 0 to 1. */
   random(): number;
@@ -41,9 +41,8 @@ export const REAL_RETRY_ENVIRONMENT: RetryEnvironment = {
 };
 
 /**
- * Repeats a request while its failure may pass by itself: a 5xx, a broken connection, a timeout, a truncated response, or
- * a 429 with `Retry-After`. What is final is returned at once, and so is everything when the
- * wait would end after the deadline.
+ * Repeats a request after a transient failure: a 5xx, a broken connection, a timeout, a truncated response, or a 429 with
+ * `Retry-After`. Any other response is returned immediately, and so is a failure whose retry would start after the deadline.
  */
 export async function withRetries<A extends UpstreamResponse | JsonResponse>(
   attempt: () => Promise<A>,
@@ -60,7 +59,7 @@ export async function withRetries<A extends UpstreamResponse | JsonResponse>(
   }
 }
 
-/** Milliseconds to wait before the next try, or null when there is no point in one. */
+/** Milliseconds to wait before the next attempt, or null for a response that is not retried. */
 function waitBefore(response: UpstreamResponse | JsonResponse, jitterMs: number): number | null {
   switch (response.kind) {
     case 'ok':
@@ -70,7 +69,7 @@ function waitBefore(response: UpstreamResponse | JsonResponse, jitterMs: number)
       if (response.reason === 'empty-body') return jitterMs;
       // A 429 without `Retry-After` gets no further requests.
       if (response.reason !== 'too-many-requests' || response.retryAfterSeconds === null) return null;
-      // The jitter spreads requests that were all given the same second.
+      // The jitter spreads requests that received the same `Retry-After`.
       return response.retryAfterSeconds * 1000 + jitterMs;
     case 'http-error':
       return response.status >= 500 || response.status === 408 ? jitterMs : null;

@@ -1,15 +1,15 @@
-import { at } from '../json-fields.js';
+import { at } from '../response-parsing.js';
 
-/** Why the platform refuses the caller rather than the thing asked for. */
+/** Why the platform refuses the caller rather than the requested resource. */
 export type BlockReason =
   | 'too-many-requests'
   | 'captcha'
   | 'consent'
   | 'empty-body'
-  /** Not sent: the egress turned out to be blocked while the request waited for its turn. */
+  /** Not sent: the egress was blocked while the request was queued. */
   | 'exit-shut';
 
-/** Why a request brought no response that can be read. */
+/** Why a request has no readable response. */
 export type FailedResponse =
   | { kind: 'blocked'; reason: BlockReason; retryAfterSeconds: number | null }
   /** Another status than 2xx. */
@@ -29,16 +29,16 @@ export type JsonResponse =
   | {
       kind: 'json';
       value: unknown;
-      /** It has a field that no mask selects and every complete response has, so a mask that was sent was ignored. */
+      /** It has a field that every complete response has and no mask selects: a mask in the request was ignored. */
       whole: boolean;
     }
   | FailedResponse;
 
-/** One word for logs and metrics. It never contains anything that the platform sent. */
+/** The outcome as a label for logs and metrics; it never contains text from the platform. */
 export function outcomeOf(response: UpstreamResponse | JsonResponse): string {
   switch (response.kind) {
     case 'ok':
-      // How a caption URL refuses, so it has a word of its own.
+      // A caption URL refuses with an empty body, so it has its own label.
       return response.media === 'empty' ? 'empty' : 'ok';
     case 'json':
       return 'ok';

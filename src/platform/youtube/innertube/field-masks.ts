@@ -1,10 +1,10 @@
 /*
- * `$fields` masks, a partial response for each kind of request: every field that the parsers read, in the notation of
- * Google's APIs (`a/b` and `a(b,c)`, arrays not named). A field that the platform does not know makes it refuse the whole
- * mask, so only names that were recorded, or that maintained clients read, are listed here.
+ * `$fields` masks for partial responses: the fields that the parsers read, in the notation of Google's APIs (`a/b` and
+ * `a(b,c)`, arrays not named). The platform rejects a mask with an unknown field, so only names that were recorded, or that
+ * maintained clients read, are listed.
  */
 
-/** Only top-level fields, as recorded for other clients: without streams and ads the rest is small. */
+/** Top-level fields only, as recorded for other clients: without streams and ads the rest is small. */
 export const PLAYER_FIELDS = 'playabilityStatus,videoDetails,captions';
 
 /** Streams are most of an ANDROID response. */
@@ -16,7 +16,7 @@ export const MICROFORMAT_FIELDS =
 
 const TABS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
 
-/** Only the gate is taken from `contents`, as an age-gated channel has nothing else. */
+/** Of `contents` only the age gate, as an age-gated channel has nothing else. */
 export const CHANNEL_FIELDS =
   'alerts,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
   'header/carouselHeaderRenderer/contents/topicChannelDetailsRenderer' +
@@ -40,8 +40,8 @@ const ITEM =
   'continuationItemViewModel/continuationCommand';
 
 /**
- * A first page in both shapes. What is rare is taken whole, as the mask travels in the request's address: grids, which
- * lists of Shorts have, and continuation pages, which only a list with unreadable or repeated entries needs.
+ * A first page in both shapes. Rare parts are selected as a whole, because the mask is part of the URL: grids, which lists
+ * of Shorts have, and continuation pages, which only a list with unreadable or repeated entries needs.
  */
 export const UPLOADS_FIELDS =
   'alerts,onResponseReceivedActions,header/playlistHeaderRenderer/numVideosText,' +
@@ -49,25 +49,24 @@ export const UPLOADS_FIELDS =
   `playlistVideoListRenderer/contents(${ITEM})))`;
 
 /**
- * How a response to a masked request looks. `proof`: the mask lets the important part through. `ignored`: the complete
- * response came all the same. `doubtful`: the mask may have cut away what is missing. `failed`: nothing to judge.
+ * The verdict about a response to a masked request. `proof`: it contains the important part. `ignored`: it is complete
+ * despite the mask. `doubtful`: the mask may have removed what is missing. `failed`: there is nothing to judge.
  */
 export type MaskVerdict = 'proof' | 'fine' | 'ignored' | 'doubtful' | 'failed';
 
 /**
- * Decides which kinds of request are sent with a mask. `$fields` is recorded for WEB and ANDROID and unproved for the other
- * clients, so a doubtful response is checked once without the mask. A client that returns more without it, or ignores it,
- * gets requests without a mask from then on.
+ * Decides which kinds of request use a mask. `$fields` was recorded for WEB and ANDROID only, so a doubtful response is
+ * checked once without the mask. If the client returns more without the mask, or ignores it, later requests have none.
  */
 export class FieldMaskSupport {
   private readonly unsupported = new Set<string>();
   private readonly proved = new Set<string>();
 
-  /** @param onUnsupported called once for each key whose client does not honour a mask */
+  /** @param onUnsupported called once for each key whose client does not support masks */
   constructor(private readonly onUnsupported: (key: string) => void = () => undefined) {}
 
   /**
-   * @param key the client and the kind of request, which the verdict applies to
+   * @param key the client and the kind of request that the verdict applies to
    * @param query sends the request, with or without the mask
    */
   async query<R>(
@@ -86,7 +85,7 @@ export class FieldMaskSupport {
     return complete;
   }
 
-  /** Whether a mask was seen to let the important part through. */
+  /** Whether a masked response has contained the important part. */
   isProved(key: string): boolean {
     return this.proved.has(key);
   }

@@ -5,9 +5,8 @@ import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.j
 import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, JsonResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
-import { at, asString } from '../json-fields.js';
-import { UnreadableError } from '../unreadable-error.js';
-import { UpstreamEvents } from '../upstream-events.js';
+import { at, asString, UnreadableError } from '../response-parsing.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
 import { FieldMaskSupport, type MaskVerdict } from './field-masks.js';
 import { type InnertubeClientName, type InnertubeRequestTemplates, loadRequestTemplates } from './request-templates.js';
 import { VisitorDataCache } from './visitor-data-cache.js';
@@ -28,11 +27,11 @@ export interface InnertubeCall {
   fields: string | null;
 }
 
-/** A response with what was read from it. `unparsable`: JSON came, and it is not what `parse` expects. */
+/** A parsed response. `unparsable`: it is JSON, but not in the form that `parse` expects. */
 export type ParsedResponse<T> =
   { kind: 'parsed'; value: T } | { kind: 'unparsable'; expected: string } | FailedResponse;
 
-/** Speaks InnerTube: composes requests, sends them through the pipeline, and asks for partial responses where they work. */
+/** Composes InnerTube requests, sends them through the pipeline, and requests partial responses where they are supported. */
 @Injectable()
 export class InnertubeClient implements OnApplicationShutdown {
   private readonly fieldMasks = new FieldMaskSupport((key) => report('warn', 'youtube_fields_not_honoured', { key }));
@@ -42,7 +41,7 @@ export class InnertubeClient implements OnApplicationShutdown {
 
   constructor(
     private readonly pipeline: RequestPipeline,
-    private readonly events: UpstreamEvents,
+    private readonly metrics: UpstreamMetrics,
   ) {}
 
   onApplicationShutdown(): void {
@@ -50,11 +49,11 @@ export class InnertubeClient implements OnApplicationShutdown {
   }
 
   /**
-   * Sends a call and parses its JSON, with the call's mask where the client honours it. Rejects only when the scope's
-   * signal is aborted.
+   * Sends a call and parses its JSON, with the call's mask where the client supports it. Rejects only when the scope's signal
+   * is aborted.
    *
-   * @param parse throws `UnreadableError` for what it does not expect
-   * @param verdictOf says whether a parsed masked response proves the mask or raises a doubt about it
+   * @param parse throws `UnreadableError` for an unexpected response
+   * @param verdictOf whether a parsed masked response proves the mask or is doubtful
    */
   async query<T>(
     call: InnertubeCall,
@@ -71,7 +70,7 @@ export class InnertubeClient implements OnApplicationShutdown {
     const { parsed } = await this.fieldMasks.query(key, query, ({ parsed, complete }, masked) => {
       if (masked && complete) return 'ignored';
       if (parsed.kind === 'parsed') return verdictOf(parsed.value, this.fieldMasks.isProved(key));
-      // A mask that is not understood is answered with 400; one that cuts too much gives a response that cannot be read.
+      // An unsupported mask is rejected with 400; one that removes too much makes the response unparsable.
       const mayBeTheMask = parsed.kind === 'unparsable' || (parsed.kind === 'http-error' && parsed.status === 400);
       return mayBeTheMask ? 'doubtful' : 'failed';
     });
@@ -79,8 +78,8 @@ export class InnertubeClient implements OnApplicationShutdown {
   }
 
   /**
-   * Fetches a text that a response pointed to, as the client that received the response. Rejects only when the scope's
-   * signal is aborted.
+   * Fetches a text from a URL in a response, as the client that received the response. Rejects only when the scope's signal
+   * is aborted.
    *
    * @param bodyBytesMax the largest text that is read, in bytes
    */
@@ -93,7 +92,7 @@ export class InnertubeClient implements OnApplicationShutdown {
   ): Promise<UpstreamResponse> {
     const templates = await loadRequestTemplates();
     const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': templates.userAgent(client) };
-    // Sent even when the egress was blocked meanwhile: a caller that was issued this URL is not refused.
+    // Never obsolete: the platform issued this URL to the egress, so it does not refuse it.
     const outgoing = { url, headers, ...(bodyBytesMax !== undefined && { bodyBytesMax }) };
     return this.pipeline.text({ kind, client, scope, outgoing, isObsolete: () => false });
   }
@@ -111,7 +110,7 @@ export class InnertubeClient implements OnApplicationShutdown {
     const isObsolete = () => scope.admission.isObsolete();
     const response = await this.pipeline.json({ kind, client, scope, outgoing, isObsolete });
     if (fields !== null && response.kind === 'json')
-      this.events.count('fields', client, response.whole ? 'ignored' : 'honoured');
+      this.metrics.notice('fields', client, response.whole ? 'ignored' : 'honoured');
     return response;
   }
 
@@ -149,7 +148,7 @@ function parseWith<T>(parse: (response: unknown) => T, response: JsonResponse): 
   return response.kind === 'json' ? parsed(() => parse(response.value)) : response;
 }
 
-/** The result of a parser that throws `UnreadableError` for what it does not expect. */
+/** The result of a parser that throws `UnreadableError` for an unexpected response. */
 export function parsed<T>(parse: () => T): ParsedResponse<T> {
   try {
     return { kind: 'parsed', value: parse() };

@@ -1,12 +1,12 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { UnreadableError } from '../response-parsing.js';
 import type { OutgoingRequest } from '../egress/http-transport.js';
 
 /** WEB reads channels and playlists; the others read captions. */
 export type InnertubeClientName = YoutubeClient | 'WEB';
 
-/** What all requests of one client have in common. */
+/** The common part of all requests of one client. */
 interface ClientTemplate {
   headers: Readonly<Record<string, string>>;
   context: Readonly<Record<string, unknown>>;
@@ -29,13 +29,13 @@ export interface InnertubeRequestTemplates {
   ): OutgoingRequest;
   /** The user agent with which a client fetches the URLs in its responses. */
   userAgent(client: InnertubeClientName): string;
-  /** Visitor data as a client generates it before the platform has issued any. */
+  /** Generates visitor data as a client does before the platform has issued any. */
   localVisitorData(): string;
 }
 
 let loading: Promise<InnertubeRequestTemplates> | null = null;
 
-/** Loads youtubei.js on first use: its import costs 0.3 to 0.7 s and 43 MB, which the commands of the CLI need not pay. */
+/** Loads youtubei.js on first use: its import takes 0.3 to 0.7 s and 43 MB, which the CLI commands avoid. */
 export function loadRequestTemplates(): Promise<InnertubeRequestTemplates> {
   loading ??= load().catch((error: unknown) => {
     loading = null;
@@ -45,10 +45,10 @@ export function loadRequestTemplates(): Promise<InnertubeRequestTemplates> {
 }
 
 /*
- * youtubei.js knows the clients' versions, contexts and headers, and its `execute()` puts them together; sending is left
- * to this folder. Its own sending takes no AbortSignal, hides the status of a refusal, clones the context for each call
- * and parses each body twice. So each client's request is composed by `execute()` once, caught in the `fetch` that it is
- * given, and only payload and visitor data change from then on (youtubei.js 18.1.0, HTTPClient.js and Actions.js).
+ * youtubei.js knows the clients' versions, contexts and headers, and its `execute()` composes them, but this adapter sends
+ * the requests: youtubei.js accepts no AbortSignal, hides the status of a refusal, clones the context for each call and
+ * parses each body twice. So `execute()` composes each client's request once, a custom `fetch` captures it, and later
+ * requests replace only payload and visitor data (youtubei.js 18.1.0, HTTPClient.js and Actions.js).
  */
 async function load(): Promise<InnertubeRequestTemplates> {
   const { Innertube, ProtoUtils, Utils } = await import('youtubei.js');

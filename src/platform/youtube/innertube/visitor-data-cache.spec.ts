@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { EgressPool } from '../egress/egress-pool.js';
 import { VisitorDataCache } from './visitor-data-cache.js';
 
@@ -6,6 +7,7 @@ const NEVER = new AbortController().signal;
 
 function egresses(count: number) {
   const pool = new EgressPool({
+    registry: new Registry(),
     proxyUrls: Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}`),
     ...{ connectionsMax: 1, connectTimeoutMs: 1_000 },
   });

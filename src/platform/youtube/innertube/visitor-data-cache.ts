@@ -22,11 +22,11 @@ export class VisitorDataCache {
   private readonly cached = new WeakMap<Egress, Map<InnertubeClientName, CachedVisitorData>>();
 
   /**
-   * @param ask requests visitor data from the platform; null when it issued none. May reject.
+   * @param requestIssued requests visitor data from the platform; null when it issued none. May reject.
    * @param local generates visitor data
    */
   constructor(
-    private readonly ask: (egress: Egress, client: InnertubeClientName) => Promise<string | null>,
+    private readonly requestIssued: (egress: Egress, client: InnertubeClientName) => Promise<string | null>,
     private readonly local: () => string,
     private readonly now: () => number = () => performance.now(),
   ) {}
@@ -43,7 +43,7 @@ export class VisitorDataCache {
     return unlessAborted(cached.value, signal);
   }
 
-  /** The platform took the client for a bot: the next caller requests new data. */
+  /** Marks data that the platform rejected with a bot check: the next caller requests new data. */
   invalidate(egress: Egress, client: InnertubeClientName): void {
     const cached = this.cached.get(egress)?.get(client);
     if (cached) cached.invalidated = true;
@@ -61,8 +61,8 @@ export class VisitorDataCache {
       issued: true,
       invalidated: false,
     };
-    const asked = async (): Promise<string | null> => this.ask(egress, client);
-    cached.value = asked()
+    const request = async (): Promise<string | null> => this.requestIssued(egress, client);
+    cached.value = request()
       .catch(() => null)
       .then((issued) => {
         cached.issued = issued !== null;

@@ -1,6 +1,6 @@
 import type { VideoFailureCode } from '../../../domain/transcript.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
-import type { AttemptVerdict } from '../egress/proxy-failover.js';
+import type { AttemptVerdict } from '../egress/egress-pool.js';
 import type { PlayerReading } from './player-response.js';
 
 /** Why one client returned no text although another may. */

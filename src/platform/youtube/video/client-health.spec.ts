@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import type { YoutubeClient } from '../../../config/environment.js';
 import { ClientHealth } from './client-health.js';
 import { EgressPool } from '../egress/egress-pool.js';
@@ -12,6 +13,7 @@ function clientHealth() {
     () => clock.nowMs,
   );
   const egresses = new EgressPool({
+    registry: new Registry(),
     proxyUrls: ['http://a.invalid', 'http://b.invalid'],
     connectionsMax: 1,
     connectTimeoutMs: 1,

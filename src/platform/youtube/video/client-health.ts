@@ -10,13 +10,13 @@ export interface ClientCandidate {
 
 /**
  * Tracks for each egress which clients were refused for five videos in a row (a bot check, a PO token). Such a client moves
- * to the end of the fallback order, so that it does not cost a request for every video; after a pause one video tries it
- * first again. It uses a circuit breaker's rule, but blocks nothing: the last candidates are still tried.
+ * to the end of the fallback order, so that it does not cost a request per video; after a pause one video tries it first
+ * again. It follows the rule of a circuit breaker, but blocks nothing: the last candidates are still tried.
  */
 export class ClientHealth {
   private readonly breakers = new WeakMap<Egress, Map<YoutubeClient, CircuitBreaker>>();
 
-  /** @param onCooldown called when a client moves to the end (with the pause in milliseconds) and when it is back (with null) */
+  /** @param onCooldown called when a client moves to the end (with the pause in milliseconds) and back (with null) */
   constructor(
     private readonly clients: readonly YoutubeClient[],
     private readonly onCooldown: (egress: Egress, client: YoutubeClient, restMs: number | null) => void = () =>
@@ -25,8 +25,8 @@ export class ClientHealth {
   ) {}
 
   /**
-   * The clients in the order in which one video tries them. The result of each candidate must be reported; a client is
-   * admitted only when its turn comes.
+   * The clients in the order in which a video tries them. The caller must report the result of each candidate. A client is
+   * admitted only when the generator reaches it.
    */
   *candidates(egress: Egress): Generator<ClientCandidate, void, undefined> {
     const breakers = this.clients.map((client) => ({ client, breaker: this.breaker(egress, client) }));
@@ -44,8 +44,8 @@ export class ClientHealth {
     this.breakers.set(egress, byClient);
     const known = byClient.get(client);
     if (known) return known;
-    const made = new CircuitBreaker(this.now, (restMs) => this.onCooldown(egress, client, restMs));
-    byClient.set(client, made);
-    return made;
+    const created = new CircuitBreaker(this.now, (restMs) => this.onCooldown(egress, client, restMs));
+    byClient.set(client, created);
+    return created;
   }
 }

@@ -1,5 +1,4 @@
-import { asArray, asNumber, asString, at, textOf } from '../json-fields.js';
-import { plainWords } from '../channel/page-alerts.js';
+import { asArray, asNumber, asString, at, textOf, plainWords } from '../response-parsing.js';
 
 /** Why a player response with a status other than OK has no captions. */
 export type PlayabilityProblem =
@@ -15,16 +14,16 @@ const REFUSED_CALLER =
 const PRIVATE = /\bis (?:a )?private\b|\bprivate video\b/;
 const AGE = /inappropriate for some users|confirm your age|age.restricted|mature audiences/;
 // "This video is available to this channel's members on level: …" (seen), "Join this channel to get access to
-// members-only content …". Members of Music Premium are no members of a channel.
+// members-only content …". Music Premium members are not members of a channel.
 const MEMBERS = /channel's members|members.only|join this channel/;
 const ANNOUNCED = /\b(?:live event|live stream|premiere) will begin|\bpremieres in\b|\bwill begin (?:in|shortly)/;
 const REMOVED = /removed by|has been removed|been terminated|no longer available|recording is not available/;
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
-/** Reads the playability of a status other than OK: its fields first, then its text, which requests pin to English. */
+/** Reads the playability of a status other than OK: its fields first, then its text, which is English (`hl=en`). */
 export function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayabilityProblem {
   const reason = asString(at(playability, 'reason')) ?? textOf(at(playability, 'reason')) ?? '';
-  const words = plainWords(saidBy(playability, reason));
+  const words = plainWords(textsOf(playability, reason));
 
   if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) !== null) return { kind: 'age-restricted' };
   if (status === 'AGE_VERIFICATION_REQUIRED' || status === 'AGE_CHECK_REQUIRED') return { kind: 'age-restricted' };
@@ -36,7 +35,7 @@ export function readPlayabilityProblem(status: string, playability: unknown, vid
   if (status === 'LIVE_STREAM_OFFLINE') return offlineStream(words, video);
   if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return { kind: 'upcoming' };
   if (at(video, 'isLive') === true) return { kind: 'live' };
-  // Without video details the caller is asked to sign in (recorded); with them it is an unknown reason.
+  // Without video details the platform requires this caller to sign in (recorded); with them the reason is unknown.
   if (status === 'LOGIN_REQUIRED' && video === undefined) return { kind: 'bot-check' };
   if (FAILED.test(words)) return { kind: 'unknown-status', status, reason };
   if (status === 'ERROR') return { kind: 'unavailable' };
@@ -44,14 +43,14 @@ export function readPlayabilityProblem(status: string, playability: unknown, vid
   return { kind: 'unknown-status', status, reason };
 }
 
-/** A stream that has ended is offline until its recording is available, and gets its captions after that. */
+/** A stream that has ended is offline until its recording is available, which gets its captions later. */
 function offlineStream(words: string, video: unknown): PlayabilityProblem {
   const ended = /\bhas ended\b|\bprocessing\b/.test(words);
   return { kind: ended || at(video, 'isLive') === true ? 'live' : 'upcoming' };
 }
 
 /** All texts of the playability. */
-function saidBy(playability: unknown, reason: string): string {
+function textsOf(playability: unknown, reason: string): string {
   const screen = at(playability, 'errorScreen', 'playerErrorMessageRenderer');
   const messages = asArray(at(playability, 'messages')).map(asString);
   const texts = [reason, ...messages, textOf(at(screen, 'reason')), textOf(at(screen, 'subreason'))];

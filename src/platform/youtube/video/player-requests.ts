@@ -15,7 +15,7 @@ const playerPayload = (videoId: string) => ({ videoId, contentCheckOk: true, rac
 
 const PLAYER: PlayerEndpoint = { path: 'player', fields: PLAYER_FIELDS, payload: playerPayload, read: readPlayer };
 
-/** ANDROID is recorded through the reel (January to June 2026), the others through the player. */
+/** ANDROID was recorded with the reel endpoint (January to June 2026), the others with the player endpoint. */
 const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
   VISIONOS: PLAYER,
   ANDROID_VR: PLAYER,
@@ -40,8 +40,8 @@ export function requestPlayer(
 }
 
 /**
- * A mask that a client supports only in part could cut the captions away, so that the video seems to have none. Until
- * tracks have come through it, a response without tracks is doubtful.
+ * A mask that a client supports only in part could remove the captions, so that the video seems to have none. Until a
+ * masked response has contained tracks, one without tracks is doubtful.
  */
 function judgeMask({ kind }: PlayerReading, maskProved: boolean): MaskVerdict {
   if (kind === 'tracks') return 'proof';

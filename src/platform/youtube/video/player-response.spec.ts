@@ -3,9 +3,8 @@ import fc from 'fast-check';
 import { mutationsOf } from '../../../../test/pages/page-mutations.js';
 import { captionTrack, microformatResponse, playerResponse, VIDEO_ID } from '../../../../test/pages/youtube-pages.js';
 import { NO_DETAILS } from '../../../domain/transcript.js';
-import { at } from '../json-fields.js';
-import { readMicroformat, readPlayer, readReel, type PlayerReading } from './player-response.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { at, UnreadableError } from '../response-parsing.js';
+import { mergeDetails, readMicroformat, readPlayer, readReel, type PlayerReading } from './player-response.js';
 
 const read = (response: unknown) => readPlayer(response, VIDEO_ID);
 const refused = (playability: object, video: object | null = {}) => {
@@ -330,7 +329,7 @@ describe('any player response', () => {
           }
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 600 },
     );
   });
 
@@ -347,7 +346,30 @@ describe('any player response', () => {
         const list = at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks');
         if (kind === 'no-captions') expect(list ?? []).toEqual([]);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
+  });
+});
+
+describe('mergeDetails', () => {
+  const track = { languageCode: 'en', name: 'English', generated: false };
+
+  it('keeps known values where the new response has none', () => {
+    const known = { ...NO_DETAILS, durationSeconds: 5, viewCount: 0, captionTracks: [track] };
+    expect(mergeDetails(known, NO_DETAILS)).toEqual(known);
+    expect(mergeDetails(known, { publishedAt: '2026-01-01T00:00:00.000Z' })).toEqual({
+      ...known,
+      publishedAt: '2026-01-01T00:00:00.000Z',
+    });
+  });
+
+  it('does not replace the tracks of one client by the empty list of another', () => {
+    expect(mergeDetails({ ...NO_DETAILS, captionTracks: [track] }, { captionTracks: [] }).captionTracks).toEqual([
+      track,
+    ]);
+    expect(mergeDetails(NO_DETAILS, { captionTracks: [] }).captionTracks).toEqual([]);
+    expect(mergeDetails({ ...NO_DETAILS, captionTracks: [] }, { captionTracks: [track] }).captionTracks).toEqual([
+      track,
+    ]);
   });
 });

@@ -1,36 +1,35 @@
 import { NO_DETAILS, type VideoDetails, type VideoKind } from '../../../domain/transcript.js';
-import { asCount, asString, at, isObject } from '../json-fields.js';
+import { asCount, asString, at, isObject, UnreadableError } from '../response-parsing.js';
 import { readPlayabilityProblem, type PlayabilityProblem } from './playability.js';
 import { readTracks, type PlayerTrack, type TrackDefaults } from './player-tracks.js';
 import { readInstant } from '../channel/displayed-values.js';
-import { UnreadableError } from '../unreadable-error.js';
 
-/** What a player response says about a video. Everything but `tracks` is a reason for having no text. */
+/** The content of a player response. Every kind but `tracks` is a reason for having no text. */
 export type PlayerReading =
   /** `tracks` is never empty; `details.captionTracks` lists the same. */
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
-  /** Playable and without captions: a fact about the video, not a refusal. */
+  /** Playable without captions: a fact about the video, not a refusal. */
   | { kind: 'no-captions'; details: VideoDetails }
-  /** The caller is refused, not the video: back off, change the exit. */
+  /** The platform refuses the caller, not the video: back off or change the egress. */
   | { kind: 'bot-check' }
-  /** The answer is about another video, which is how some refusals look: try the next client, tell it as a block. */
+  /** The response is about another video, as some refusals are: try the next client, report a block. */
   | { kind: 'other-video' }
   | {
       kind: 'age-restricted' | 'private' | 'members-only' | 'unavailable' | 'live' | 'upcoming';
       details: VideoDetails;
     }
   /**
-   * Not playable on this client, while another one may do: also what needs Premium or a purchase or is blocked in this
-   * country. No field tells these apart, and none of them is a membership of the channel; when no client plays the
-   * video it is one that is not available.
+   * Not playable on this client, but possibly on another. Includes videos that require Premium or a purchase or are blocked
+   * in this country: no field distinguishes these, and none of them is a channel membership. When no client plays the
+   * video, it is unavailable.
    */
   | { kind: 'unplayable'; reason: string; details: VideoDetails }
   | { kind: 'unknown-status'; status: string; reason: string; details: VideoDetails };
 
 /**
- * Reads an answer of `/youtubei/v1/player`.
+ * Reads a response of `/youtubei/v1/player`.
  *
- * @param videoId the video that was asked for
+ * @param videoId the requested video
  * @throws UnreadableError
  */
 export function readPlayer(response: unknown, videoId: string): PlayerReading {
@@ -42,7 +41,7 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   if (succeeded !== null && succeeded !== videoId) return { kind: 'other-video' };
 
   if (status !== 'OK') return withDetails(readPlayabilityProblem(status, playability, video), video);
-  // Without them the answer is cut, and absent captions would mean nothing.
+  // Without them the response is incomplete, and missing captions would mean nothing.
   if (succeeded === null) throw new UnreadableError('the details of a video');
   if (isUpcoming(video, playability)) return withDetails({ kind: 'upcoming' }, video);
   if (at(video, 'isLive') === true) return withDetails({ kind: 'live' }, video);
@@ -50,10 +49,10 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
 }
 
 /**
- * Reads an answer of `/youtubei/v1/reel/reel_item_watch`. An empty object is how it says that a video is gone (seen
- * June 2026).
+ * Reads a response of `/youtubei/v1/reel/reel_item_watch`. It is an empty object for a video that is unavailable (seen June
+ * 2026).
  *
- * @param videoId the video that was asked for
+ * @param videoId the requested video
  * @throws UnreadableError
  */
 export function readReel(response: unknown, videoId: string): PlayerReading {
@@ -98,7 +97,7 @@ function withDetails(refusal: PlayabilityProblem, video: unknown): PlayerReading
   }
 }
 
-/** A length of 0 is that of a stream without an end. */
+/** A running stream has the length 0. */
 function readDetails(video: unknown): VideoDetails {
   const seconds = asCount(at(video, 'lengthSeconds'));
   return {
@@ -109,7 +108,7 @@ function readDetails(video: unknown): VideoDetails {
   };
 }
 
-/** What only the WEB client's player response has. */
+/** Fields of the WEB client's player response only. */
 export interface Microformat {
   /** Exact, ISO 8601 in UTC. */
   publishedAt: string | null;
@@ -117,17 +116,17 @@ export interface Microformat {
 }
 
 /**
- * Reads the microformat of a WEB `/youtubei/v1/player` answer, whatever its playability.
+ * Reads the microformat of a WEB `/youtubei/v1/player` response of any playability.
  *
- * @param videoId the video that was asked for
- * @throws UnreadableError when there is none, or it is that of another video
+ * @param videoId the requested video
+ * @throws UnreadableError when it is missing or belongs to another video
  */
 export function readMicroformat(response: unknown, videoId: string): Microformat {
   const microformat = at(response, 'microformat', 'playerMicroformatRenderer');
   if (!isObject(microformat)) throw new UnreadableError('a microformat');
   const video = at(response, 'videoDetails');
   const succeeded = asString(at(video, 'videoId')) ?? asString(at(microformat, 'externalVideoId'));
-  if (succeeded !== null && succeeded !== videoId) throw new UnreadableError('the microformat of the video asked for');
+  if (succeeded !== null && succeeded !== videoId) throw new UnreadableError('the microformat of the requested video');
   const times = [at(microformat, 'publishDate'), at(microformat, 'uploadDate')];
   const publishedAt = times.map((time) => readInstant(asString(time) ?? '')).find((time) => time !== null) ?? null;
   return { publishedAt, kind: readKind(video, microformat) };
@@ -139,4 +138,24 @@ function readKind(video: unknown, microformat: unknown): VideoKind | null {
   const eligible = at(microformat, 'isShortsEligible');
   if (typeof eligible !== 'boolean') return null;
   return eligible ? 'short' : 'video';
+}
+
+/** Merges the details of two responses about one video; the newer value takes precedence. */
+export function mergeDetails(known: VideoDetails, parsed: Partial<VideoDetails>): VideoDetails {
+  return {
+    publishedAt: parsed.publishedAt ?? known.publishedAt,
+    durationSeconds: parsed.durationSeconds ?? known.durationSeconds,
+    viewCount: parsed.viewCount ?? known.viewCount,
+    kind: parsed.kind ?? known.kind,
+    captionTracks: fuller(parsed.captionTracks ?? null, known.captionTracks),
+  };
+}
+
+/** An empty list from one client does not replace the tracks that another one returned. */
+function fuller(
+  parsed: VideoDetails['captionTracks'],
+  known: VideoDetails['captionTracks'],
+): VideoDetails['captionTracks'] {
+  if (parsed === null || (parsed.length === 0 && known !== null)) return known;
+  return parsed;
 }

@@ -1,30 +1,28 @@
 import type { CaptionTrack } from '../../../domain/transcript.js';
-import { asArray, asCount, asString, at, isObject, textOf } from '../json-fields.js';
-import { UnreadableError } from '../unreadable-error.js';
+import { asArray, asCount, asString, at, isObject, textOf, UnreadableError } from '../response-parsing.js';
 
-/** A caption track and where its text is. */
+/** A caption track and the URL of its text. */
 export interface PlayerTrack {
-  /** Signed, absolute, and not yet checked: fetch it only after its host is found on the allow-list. */
+  /** Signed, absolute and unchecked: check its host against the allow-list before fetching it. */
   baseUrl: string;
-  /** The URL needs a PO token (`exp=xpe` or `xpv`): without one it answers with an empty body. */
+  /** The URL requires a PO token (`exp=xpe` or `xpv`): without one the response is empty. */
   needsToken: boolean;
   track: CaptionTrack;
 }
 
-/** What the platform says about the language of the video itself. */
+/** The video's original language according to the platform. */
 export interface TrackDefaults {
-  /** The track that the platform would show with the video's own audio. */
+  /** The track that the platform shows by default with the original audio. */
   defaultTrack: PlayerTrack | null;
-  /** Language of the original audio, e.g. `en`, where the audio tracks tell it. */
+  /** Language of the original audio, e.g. `en`, if the audio tracks state it. */
   audioLanguage: string | null;
 }
 
 /**
- * Reads the caption tracks of a player response's `captions`; none when it says that there are none. A single track
- * that cannot be read is left out.
+ * Reads the caption tracks of a player response's `captions`; empty when it lists none. An unreadable track is skipped.
  *
- * @throws UnreadableError when there are tracks and none can be read, or the list has another shape: neither may be
- *   told as a video without captions
+ * @throws UnreadableError when none of the tracks can be read, or the list has another shape: neither may be reported as a
+ *   video without captions
  */
 export function readTracks(captions: unknown): { tracks: PlayerTrack[]; defaults: TrackDefaults } {
   const list = at(captions, 'playerCaptionsTracklistRenderer');

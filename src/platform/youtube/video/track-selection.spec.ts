@@ -104,7 +104,7 @@ describe('with languages', () => {
         }
         if (languages.length === 0 && tracks.length > 0) expect(chosen).toHaveLength(1);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 });

@@ -3,7 +3,7 @@ import type { PlayerTrack, TrackDefaults } from './player-tracks.js';
 export type TrackSelection =
   /** In the order of the requested languages, never empty; each language code and each track at most once. */
   | { chosen: PlayerTrack[] }
-  /** `available`: every language code that the video has, each once, in the platform's order. */
+  /** `available`: the video's distinct language codes, in the platform's order. */
   | { none: 'language_unavailable'; available: string[] };
 
 /**
@@ -31,15 +31,15 @@ export function selectTracks(
 }
 
 /**
- * The original language is that of the original audio track or, as most videos have one audio track without a name,
- * the one that speech recognition heard; else it is taken to be that of the platform's default track.
+ * The original language is that of the original audio track, or (most videos have one unnamed audio track) the language of
+ * speech recognition, or that of the platform's default track.
  */
 function chooseOriginal(tracks: readonly PlayerTrack[], defaults: TrackDefaults): PlayerTrack | undefined {
-  const heard = new Set(tracks.filter(({ track }) => track.generated).map(({ track }) => track.languageCode));
+  const recognized = new Set(tracks.filter(({ track }) => track.generated).map(({ track }) => track.languageCode));
   const hints = [
     defaults.audioLanguage,
     // Dubbed audio tracks are recognized too: several languages identify none as the original.
-    heard.size === 1 ? [...heard][0] : undefined,
+    recognized.size === 1 ? [...recognized][0] : undefined,
     defaults.defaultTrack?.track.languageCode,
   ];
   for (const hint of hints) {
@@ -49,7 +49,7 @@ function chooseOriginal(tracks: readonly PlayerTrack[], defaults: TrackDefaults)
   return tracks.find(({ track }) => !track.generated) ?? tracks[0];
 }
 
-/** A track of the language in any of its variants: manual ones first, and among them the very variant. */
+/** A track in any variant of the language: manual tracks first, and among them the exact variant. */
 function chooseRelated(
   tracks: readonly PlayerTrack[],
   defaults: TrackDefaults,
@@ -62,7 +62,7 @@ function chooseRelated(
   return best(exact.length > 0 ? exact : candidates, defaults);
 }
 
-/** All tracks of a language code lead to the same one, so that no code is chosen twice. */
+/** Chooses one track per language code, so that no code is chosen twice. */
 function chooseLanguage(
   tracks: readonly PlayerTrack[],
   defaults: TrackDefaults,

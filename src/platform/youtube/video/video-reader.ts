@@ -24,19 +24,18 @@ import type { Attempt } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { requestPlayer } from './player-requests.js';
-import type { PlayerReading } from './player-response.js';
+import { type PlayerReading, mergeDetails } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
 import { selectTracks } from './track-selection.js';
-import { UpstreamEvents } from '../upstream-events.js';
-import { mergeDetails } from './video-details.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
 
-/** What one attempt over the clients has found so far. */
+/** The state of one attempt over the clients. */
 interface Pass {
   readonly videoId: string;
   readonly languages: readonly string[];
   readonly scope: RequestScope;
   readonly evidence: Evidence[];
-  /** Texts by track: what one client returned is not fetched again from the next. */
+  /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts: Map<string, readonly Segment[]>;
   details: VideoDetails;
   succeeded: boolean;
@@ -49,7 +48,7 @@ export class VideoReader {
   constructor(
     private readonly innertube: InnertubeClient,
     private readonly clientHealth: ClientHealth,
-    private readonly events: UpstreamEvents,
+    private readonly metrics: UpstreamMetrics,
   ) {}
 
   /** Rejects only when the scope's signal is aborted. */
@@ -71,7 +70,7 @@ export class VideoReader {
   private async tryCandidate({ client, admission }: ClientCandidate, pass: Pass): Promise<VideoOutcome | null> {
     const before = pass.evidence.length;
     try {
-      // Read afresh for each client: the deadline moves when a later caller joins.
+      // Checked for each client, because the deadline changes when a later caller joins.
       if (performance.now() >= pass.scope.context.deadlineAtMs) {
         pass.evidence.push('timeout');
         return null;
@@ -96,7 +95,7 @@ export class VideoReader {
   }
 
   private async follow(client: YoutubeClient, reading: PlayerReading, pass: Pass): Promise<VideoOutcome | null> {
-    this.events.count('playability', client, reading.kind);
+    this.metrics.notice('playability', client, reading.kind);
     if ('details' in reading) {
       pass.details = mergeDetails(pass.details, reading.details);
       pass.succeeded = true;
@@ -119,9 +118,9 @@ export class VideoReader {
   ): Promise<VideoOutcome | null> {
     const selection = selectTracks(reading.tracks, reading.defaults, pass.languages);
     if ('none' in selection) {
-      // An earlier client has listed what this one does not: what is withheld there is not missing.
+      // An earlier client listed the tracks: their text is withheld, not missing.
       if (hasSeenTracks(pass.evidence)) return null;
-      const message = `This video has no captions in the languages asked for; it has ${selection.available.join(', ')}.`;
+      const message = `This video has no captions in the requested languages. Available: ${selection.available.join(', ')}.`;
       return failure(pass, selection.none, message);
     }
     const missing = selection.chosen.filter((chosen) => !pass.texts.has(trackKey(chosen)));
@@ -134,7 +133,7 @@ export class VideoReader {
     const transcript = new Map(texts.filter(([, segments]) => segments.length > 0));
     return transcript.size > 0
       ? { ok: true, details: pass.details, transcript }
-      : failure(pass, 'transcript_unavailable', 'The captions of this video have no words.');
+      : failure(pass, 'transcript_unavailable', 'The captions of this video contain no text.');
   }
 
   private async fetchTrack(client: YoutubeClient, chosen: PlayerTrack, pass: Pass): Promise<void> {
@@ -158,7 +157,7 @@ export class VideoReader {
     const code = concludeFailure(evidence);
     // When several languages were requested, a withheld one does not hide that others are available.
     const readable = [...texts].filter(([, segments]) => segments.length > 0).map(([key]) => key.split('\n', 1)[0]);
-    const message = `${VIDEO_FAILURES[code].message} Not all of the languages asked for can be read; ask for ${readable.join(', ')} alone.`;
+    const message = `${VIDEO_FAILURES[code].message} Not all requested languages are available at the moment. Request ${readable.join(', ')} only.`;
     const result = readable.length > 0 ? failure(pass, code, message) : failure(pass, code);
     return { result, verdict: verdictOf(evidence, succeeded), retryAfterSeconds };
   }
@@ -168,7 +167,7 @@ export class VideoReader {
   }
 }
 
-/** The same track has another URL on each client; its language and kind are what it is known by. */
+/** Identifies a track across clients, whose URLs for it differ. */
 function trackKey({ track }: PlayerTrack): string {
   return `${track.languageCode}\n${track.generated}\n${track.name}`;
 }

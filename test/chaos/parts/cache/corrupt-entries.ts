@@ -1,8 +1,8 @@
 import { RESP_TYPES, createClient } from '@redis/client';
-import type { Chance } from '../../harness/random.js';
+import type { RandomSource } from '../../harness/random.js';
 import type { EntrySigner } from './entry-signer.js';
 
-/** A connection whose values come as the bytes that they are. */
+/** A connection that returns values as raw bytes. */
 export async function connectBytes(url: string) {
   const client = createClient({ url });
   client.on('error', () => undefined);
@@ -12,17 +12,17 @@ export async function connectBytes(url: string) {
 
 export type Bytes = Awaited<ReturnType<typeof connectBytes>>;
 
-/** What an entry tells, by its key: `text` and `deflated` are the transcripts themselves. */
+/** The kind of an entry, by its key: `text` and `deflated` are the transcripts. */
 export type Kind = 'id' | 'channel' | 'uploads' | 'known' | 'text' | 'deflated';
 
 export interface Entry {
   key: string;
   kind: Kind;
-  /** As it is stored, signature included. */
+  /** As stored, including the signature. */
   value: Buffer;
 }
 
-/** What a poison did: whether the entry is still a string that the service has to look at and find unreadable. */
+/** The effect of a corruption: whether the entry is still a string, which the service reads and must reject. */
 export interface Poisoned {
   key: string;
   kind: Kind;
@@ -31,7 +31,7 @@ export interface Poisoned {
 
 export interface Poison {
   name: string;
-  /** Which entries it is put into. */
+  /** The entries that it applies to. */
   fits: (entry: Entry) => boolean;
   apply(this: void, at: Place): Promise<Poisoned[]>;
 }
@@ -39,9 +39,9 @@ export interface Poison {
 interface Place {
   bytes: Bytes;
   entry: Entry;
-  /** Which it may be exchanged with. */
+  /** The entries that it may be exchanged with. */
   others: readonly Entry[];
-  chance: Chance;
+  random: RandomSource;
   /** With the secret of the service. */
   signer: EntrySigner;
   /** With another one. */
@@ -51,34 +51,34 @@ interface Place {
 const isText = ({ kind }: Entry): boolean => kind === 'text' || kind === 'deflated';
 const any = (): boolean => true;
 
-/** Every way of the poison list, put into one entry each time. */
+/** Every kind of corruption, each applied to one entry. */
 export const POISONS: readonly Poison[] = [
-  replacing('cut at any byte', any, ({ value }, chance) => value.subarray(0, chance.below(value.length))),
+  replacing('cut at any byte', any, ({ value }, random) => value.subarray(0, random.below(value.length))),
   replacing('empty', any, () => Buffer.alloc(0)),
-  replacing('bytes added', isText, ({ value }, chance) => Buffer.concat([value, chance.bytes(1 + chance.below(9))])),
-  replacing('a byte changed', isText, ({ value }, chance) => {
+  replacing('bytes added', isText, ({ value }, random) => Buffer.concat([value, random.bytes(1 + random.below(9))])),
+  replacing('a byte changed', isText, ({ value }, random) => {
     const copy = Buffer.from(value);
-    const at = chance.below(copy.length);
-    copy[at] = (copy[at] ?? 0) ^ (1 + chance.below(255));
+    const at = random.below(copy.length);
+    copy[at] = (copy[at] ?? 0) ^ (1 + random.below(255));
     return copy;
   }),
-  replacing('random bytes of its length', any, ({ value }, chance) => chance.bytes(Math.min(value.length, 5_000))),
-  // Forgeries: what the service stored, or would, without the secret of the service.
+  replacing('random bytes of its length', any, ({ value }, random) => random.bytes(Math.min(value.length, 5_000))),
+  // Forgeries: values of the service, or like them, signed without its secret.
   replacing('its value without the signature', any, (entry, _chance, { signer }) => signer.open(entry)),
   replacing('its value signed with another secret', any, (entry, _chance, { signer, forger }) =>
     forger.seal(entry, signer.open(entry)),
   ),
-  replacing('cut within its signature', any, ({ value }, chance) => value.subarray(1 + chance.below(15))),
-  // Genuinely signed, as by a fault of another version: what is read behind the signature.
-  signed('other JSON', any, (_value, chance) => Buffer.from(chance.pick(OTHER_JSON))),
+  replacing('cut within its signature', any, ({ value }, random) => value.subarray(1 + random.below(15))),
+  // Correctly signed but malformed, as by a bug of another version.
+  signed('other JSON', any, (_value, random) => Buffer.from(random.pick(OTHER_JSON))),
   signed('a field of another type', (entry) => !isText(entry), corrupted),
-  signed('its value cut', any, (value, chance) => value.subarray(0, chance.below(value.length))),
+  signed('its value cut', any, (value, random) => value.subarray(0, random.below(value.length))),
   signed("Keyv's envelope", any, (value) => Buffer.from(JSON.stringify({ value: value.toString(), expires: 4e12 }))),
   signed('base64', any, (value) => Buffer.from(`:base64:${value.toString('base64')}`)),
   signed(
     'another form of it',
     (entry) => !isText(entry),
-    (_value, chance) => Buffer.from(chance.pick(OLDER_FORMS)),
+    (_value, random) => Buffer.from(random.pick(OLDER_FORMS)),
   ),
   { name: 'a Redis list, hash, set or stream', fits: any, apply: otherType },
   {
@@ -131,48 +131,48 @@ const OLDER_FORMS = [
 function replacing(
   name: string,
   fits: Poison['fits'],
-  change: (entry: Entry, chance: Chance, place: Place) => Buffer,
+  change: (entry: Entry, random: RandomSource, place: Place) => Buffer,
 ): Poison {
   return {
     name,
     fits,
     apply: async (place) => {
-      const { bytes, entry, chance } = place;
+      const { bytes, entry, random } = place;
       const { key, kind } = entry;
-      await bytes.set(key, change(entry, chance, place), { expiration: 'KEEPTTL' });
+      await bytes.set(key, change(entry, random, place), { expiration: 'KEEPTTL' });
       return [{ key, kind, unreadable: true }];
     },
   };
 }
 
 /** Changes the value and signs it with the secret of the service. */
-function signed(name: string, fits: Poison['fits'], change: (value: Buffer, chance: Chance) => Buffer): Poison {
-  return replacing(`${name}, signed`, fits, (entry, chance, { signer }) =>
-    signer.seal(entry, change(signer.open(entry), chance)),
+function signed(name: string, fits: Poison['fits'], change: (value: Buffer, random: RandomSource) => Buffer): Poison {
+  return replacing(`${name}, signed`, fits, (entry, random, { signer }) =>
+    signer.seal(entry, change(signer.open(entry), random)),
   );
 }
 
-/** Takes a field of the entry away, or puts one of another type into its place. */
-function corrupted(stored: Buffer, chance: Chance): Buffer {
+/** Removes a field of the entry, or replaces it by one of another type. */
+function corrupted(stored: Buffer, random: RandomSource): Buffer {
   const { key, value } = JSON.parse(stored.toString()) as { key: string; value: unknown };
   const write = (corruptedValue: unknown): Buffer => Buffer.from(JSON.stringify({ key, value: corruptedValue }));
   if (typeof value !== 'object' || value === null) return write([value]);
   const required: [string, unknown][] = Object.entries(value).filter(([name]) => name !== 'message');
-  const [name, field] = chance.pick(required);
+  const [name, field] = random.pick(required);
   const wrong = typeof field === 'string' ? 1 : typeof field === 'object' ? 'text' : [field];
-  return write({ ...value, [name]: chance.often(0.5) ? wrong : undefined });
+  return write({ ...value, [name]: random.often(0.5) ? wrong : undefined });
 }
 
-async function otherType({ bytes, entry: { key, kind }, chance }: Place): Promise<Poisoned[]> {
+async function otherType({ bytes, entry: { key, kind }, random }: Place): Promise<Poisoned[]> {
   await bytes.del(key);
-  await chance.pick([
+  await random.pick([
     () => bytes.rPush(key, ['a', 'b']),
     () => bytes.hSet(key, { value: 'a' }),
     () => bytes.sAdd(key, 'a'),
     () => bytes.zAdd(key, { score: 1, value: 'a' }),
     () => bytes.xAdd(key, '*', { value: 'a' }),
   ])();
-  // Redis gives nothing out of it, which is a miss like any other.
+  // Redis returns nothing for it, which is a regular cache miss.
   return [{ key, kind, unreadable: false }];
 }
 

@@ -1,5 +1,4 @@
-import { ValueSigner } from '../../../../src/cache/value-signer.js';
-import { cacheSecret } from '../../../../src/cache/cache-secret.js';
+import { cacheSecret, ValueSigner } from '../../../../src/cache/cache-signatures.js';
 import { Environment } from '../../../../src/config/environment.js';
 import type { Entry } from './corrupt-entries.js';
 
@@ -14,7 +13,7 @@ export class EntrySigner {
     return new EntrySigner(new ValueSigner(await cacheSecret(environment)));
   }
 
-  /** The value of an entry; of one that is not genuine nothing. */
+  /** The value of an entry; undefined when its signature is invalid. */
   open(entry: Entry): Buffer {
     const signed = this.signer.verify(entry.key, entry.value) ?? Buffer.alloc(EXPIRY_BYTES);
     return hasExpiry(entry) ? signed.subarray(EXPIRY_BYTES) : signed;

@@ -3,19 +3,19 @@ import pg from 'pg';
 import type { Database } from '../../harness/database.js';
 import { until } from '../../harness/until.js';
 
-/** Something that can be done to a database, and undone. */
+/** A fault of a database that can be started and ended. */
 export interface DatabaseFault {
   name: string;
-  /** Whether a call that still needs the database cannot succeed while it lasts; else it may. */
+  /** Whether it fails every call that still needs the database; otherwise a call may succeed. */
   isOutage: boolean;
-  /** How long it lasts at least, in milliseconds. */
+  /** Minimum duration in milliseconds. */
   lastsMs: number;
   strike(): Promise<void>;
   heal(): Promise<void>;
 }
 
 const LASTS_MS = 1_000;
-/** Longer than the driver waits for an answer. */
+/** Longer than the driver waits for a response. */
 const LASTS_LONG_MS = 6_500;
 
 const IN_LINE_MS = 300;
@@ -24,7 +24,7 @@ const SERVICE = "application_name = 'channel-transcripts'";
 const READ_WRITE = '-c default_transaction_read_only=off';
 
 /**
- * Everything that is done to the database of a service.
+ * All faults of a service's database.
  *
  * @param url of the service's own database
  * @param organizationId whose row is locked
@@ -33,7 +33,7 @@ export function databaseFaults(database: Database, url: string, organizationId: 
   const { adminUrl } = database;
   const name = new URL(url).pathname.slice(1);
   const holder = new RowHolder(url, organizationId);
-  const others = new Crowd(adminUrl);
+  const others = new ConnectionHogs(adminUrl);
   const nothing = (): Promise<void> => Promise.resolve();
   // By its database: a session that PgBouncer opened ahead of its use has no application name yet.
   const terminate = (): Promise<unknown> =>
@@ -123,7 +123,7 @@ class RowHolder {
     private readonly organizationId: string,
   ) {}
 
-  /** Resolves when it has the row, or waits in line for it behind the call. */
+  /** Resolves when it has locked the row or is queued for the lock behind the call. */
   async lock(): Promise<void> {
     const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
     client.on('error', () => undefined);
@@ -134,15 +134,15 @@ class RowHolder {
     await Promise.race([locked.catch(() => undefined), sleep(IN_LINE_MS)]);
   }
 
-  /** Also when it has not got the row yet. */
+  /** Works also while it is queued. */
   release(): Promise<void> {
     this.client?.connection.stream.destroy();
     return Promise.resolve();
   }
 }
 
-/** Others who take every connection that there is. */
-class Crowd {
+/** Other clients that take every available connection. */
+class ConnectionHogs {
   private clients: pg.Client[] = [];
 
   constructor(private readonly url: string) {}

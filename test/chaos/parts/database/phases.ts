@@ -3,26 +3,26 @@ import type { FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import type { Database } from '../../harness/database.js';
 import { until } from '../../harness/until.js';
 
-/** A moment of a call. */
+/** A point in the processing of a call. */
 export interface Phase {
   name: string;
   /** Whether the call can still be refused. */
   refusable: boolean;
-  /** Lets the call that is made next stand at this moment. */
+  /** Stops the next call at this point. */
   prepare(): Promise<Stand>;
 }
 
-/** A call that is held where it is to be looked at. */
+/** A call stopped at a point of its processing. */
 export interface Stand {
-  /** Resolves when the call stands there. */
+  /** Resolves when the call has reached the point. */
   arrived(): Promise<void>;
-  /** Lets it go on. */
+  /** Resumes it. */
   release(): Promise<void>;
 }
 
 const NOWHERE: Stand = { arrived: () => Promise.resolve(), release: () => Promise.resolve() };
 
-/** The moments of a call at which its database is looked for, and those between. */
+/** The points of a call that need the database, and those in between. */
 export function phasesOf(database: Database, url: string, fakeYoutube: FakeYoutube, organizationId: string): Phase[] {
   const locked = (statement: string) => (): Promise<Stand> => lock(database, url, statement);
   const organization = `SELECT 1 FROM organizations WHERE id = '${organizationId}' FOR UPDATE`;
@@ -47,15 +47,15 @@ export function phasesOf(database: Database, url: string, fakeYoutube: FakeYoutu
       refusable: false,
       prepare: () => {
         const hold = fakeYoutube.hold({ kind: 'timedtext' });
-        let held: Stand | undefined;
+        let stand: Stand | undefined;
         return Promise.resolve({
           arrived: async () => {
             await hold.arrived;
-            held = await lock(database, url, organization);
+            stand = await lock(database, url, organization);
             hold.release();
-            await held.arrived();
+            await stand.arrived();
           },
-          release: async () => held?.release(),
+          release: async () => stand?.release(),
         });
       },
     },
@@ -63,7 +63,7 @@ export function phasesOf(database: Database, url: string, fakeYoutube: FakeYoutu
   ];
 }
 
-/** Holds a lock that a statement of the service then waits for. */
+/** Takes a lock that a statement of the service then waits for. */
 async function lock(database: Database, url: string, statement: string): Promise<Stand> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
   client.on('error', () => undefined);
@@ -79,7 +79,7 @@ async function lock(database: Database, url: string, statement: string): Promise
         );
         return waiting.length > 0;
       }),
-    // Without a word: the server may be gone, or stand still.
+    // Errors are ignored: the server may be unavailable or suspended.
     release: () => {
       client.connection.stream.destroy();
       return Promise.resolve();

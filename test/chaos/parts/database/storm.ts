@@ -9,26 +9,26 @@ const CALLERS = 6;
 const PAUSE_MS = 120;
 const FREEZE_MS = 400;
 type Blow = 'cut one' | 'cut all' | 'freeze' | 'restart';
-/** In turn, the one that calls are sure to notice first; when a blow comes and whom it hits is chance. */
+/** Applied in turn, the one that calls are sure to notice first; timing and target are random. */
 const BLOWS: readonly Blow[] = ['restart', 'freeze', ...times<Blow>('cut all', 3), ...times<Blow>('cut one', 12)];
 const SERVICE = "FROM pg_stat_activity WHERE application_name = 'channel-transcripts'";
 
-/** What became of calls while the database was struck again and again. */
+/** The results of calls under repeated faults of the database. */
 export interface StormEnd {
   calls: number;
   refused: number;
   blows: number;
   fetched: number;
-  /** Texts that the platform was asked for. */
+  /** Transcripts requested from the platform. */
   requested: number;
-  /** Counts that were reserved for them. */
+  /** Transcripts reserved. */
   reserved: number;
   wrong: string[];
 }
 
 /**
- * Many calls at a time while connections are cut at random, which is in the middle of any transaction, and the database
- * now and then stands still or is restarted.
+ * Many concurrent calls while connections are terminated at random points of transactions, and the database
+ * is occasionally suspended or restarted.
  *
  * @param videos of each call
  */

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { closed } from '../../../closed-schema.js';
+import { closed } from '../../../openapi/closed-schema.js';
 
 export interface Schema {
   $ref?: string;
@@ -31,10 +31,10 @@ export interface Route {
   operation: Operation;
 }
 
-/** Here a parameter takes slashes too. */
+/** A route whose parameter may contain slashes. */
 export const TRANSCRIPTS = '/channels/{id}/transcripts';
 
-/** The OpenAPI document of a running service, to ask by and to hold answers against. */
+/** The OpenAPI document of a running service, to generate requests from and to validate responses against. */
 export class ApiDocument {
   readonly routes: readonly Route[];
   private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -52,7 +52,7 @@ export class ApiDocument {
     );
   }
 
-  /** The routes that a path leads to, whatever the method: none in any spelling but the documented one. */
+  /** The routes that match a path, for any method; only the documented spelling matches. */
   routesAt(path: string): readonly Route[] {
     if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return [];
     return this.routes.filter(({ pattern }) => pattern.test(path));
@@ -63,7 +63,7 @@ export class ApiDocument {
     return name === undefined ? schema : (this.json.components.schemas[name] ?? {});
   }
 
-  /** Why a value does not fit the schema; undefined when it does. */
+  /** The schema violation of a value; undefined when it is valid. */
   mismatch(schema: Schema, value: unknown): string | undefined {
     const text = JSON.stringify(closed(schema)).replaceAll('"#/components', '"openapi#/components');
     let validate = this.validators.get(text);

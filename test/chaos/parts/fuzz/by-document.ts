@@ -1,4 +1,4 @@
-import type { Chance } from '../../harness/random.js';
+import type { RandomSource } from '../../harness/random.js';
 import { TRANSCRIPTS, type ApiDocument, type Operation, type Schema } from './api-document.js';
 import { channelId, hostileId } from './targets.js';
 import type { Draft } from './fuzz-request.js';
@@ -95,77 +95,77 @@ const CONTENT_TYPES: readonly string[] = [
   'application/merge-patch+json',
 ];
 
-/** What the admin routes have made so far, to be asked for and destroyed. */
+/** Objects that the admin routes have created, to be requested and deleted. */
 export interface Known {
   organizations: string[];
   keys: string[];
 }
 
-/** Requests for what the document describes: as it says, and a little beside it. */
+/** Requests generated from the OpenAPI document, valid and slightly invalid. */
 export class ByDocument {
   constructor(
     private readonly document: ApiDocument,
-    private readonly chance: Chance,
+    private readonly random: RandomSource,
     private readonly canary: string,
     private readonly known: Known,
   ) {}
 
   draft(): Draft {
-    const { chance } = this;
+    const { random } = this;
     const transcripts = this.document.routes.filter(({ path }) => path === TRANSCRIPTS);
-    const route = chance.pick(chance.often(0.4) ? transcripts : this.document.routes);
+    const route = random.pick(random.often(0.4) ? transcripts : this.document.routes);
     const path = route.path.replace(/\{[^}]+\}/g, () => this.pathValue(route.path));
     const query = this.query(route.operation);
     const draft: Draft = { method: route.method, target: query === '' ? path : `${path}?${query}`, headers: [] };
-    return route.operation.requestBody || chance.often(0.03) ? this.withBody(draft, route.operation) : draft;
+    return route.operation.requestBody || random.often(0.03) ? this.withBody(draft, route.operation) : draft;
   }
 
   private pathValue(path: string): string {
-    const { chance, known } = this;
-    if (path === TRANSCRIPTS) return chance.often(0.9) ? channelId(chance) : hostileId(chance, this.canary);
+    const { random, known } = this;
+    if (path === TRANSCRIPTS) return random.often(0.9) ? channelId(random) : hostileId(random, this.canary);
     const ids = path.includes('/keys/{id}') ? known.keys : known.organizations;
-    if (chance.often(0.8) && ids.length > 0) return chance.pick(ids);
-    return chance.often(0.5) ? 'org_000000000000000000000000' : hostileId(chance, this.canary).replaceAll('/', '%2F');
+    if (random.often(0.8) && ids.length > 0) return random.pick(ids);
+    return random.often(0.5) ? 'org_000000000000000000000000' : hostileId(random, this.canary).replaceAll('/', '%2F');
   }
 
   private query({ parameters = [] }: Operation): string {
-    const { chance } = this;
+    const { random } = this;
     const pairs: string[] = [];
     for (const { name, in: place, schema, example } of parameters) {
-      if (place !== 'query' || chance.often(0.4)) continue;
-      const valid = name === 'limit' ? 1 + chance.below(4) : (example ?? this.valid(schema));
-      const value = chance.often(0.8) ? valid : chance.pick(NASTY_TEXTS);
-      pairs.push(`${name}=${chance.often(0.97) ? encode(value) : chance.pick(['%zz', '%ff', '%00', '+', '%25'])}`);
-      if (chance.often(0.03)) pairs.push(`${name}=${encode(value)}`);
+      if (place !== 'query' || random.often(0.4)) continue;
+      const valid = name === 'limit' ? 1 + random.below(4) : (example ?? this.valid(schema));
+      const value = random.often(0.8) ? valid : random.pick(NASTY_TEXTS);
+      pairs.push(`${name}=${random.often(0.97) ? encode(value) : random.pick(['%zz', '%ff', '%00', '+', '%25'])}`);
+      if (random.often(0.03)) pairs.push(`${name}=${encode(value)}`);
     }
-    if (chance.often(0.06)) pairs.push(`${chance.pick(NASTY_NAMES)}=${encode(chance.pick(NASTY_TEXTS))}`);
+    if (random.often(0.06)) pairs.push(`${random.pick(NASTY_NAMES)}=${encode(random.pick(NASTY_TEXTS))}`);
     return pairs.join('&').replaceAll(' ', '+');
   }
 
   private withBody(draft: Draft, { requestBody }: Operation): Draft {
-    const { chance } = this;
+    const { random } = this;
     const schema = this.document.resolved(requestBody?.content['application/json']?.schema ?? {});
     const value = this.valid(schema);
     const body = this.body(value);
-    const type = chance.often(0.93) ? 'application/json' : chance.pick(CONTENT_TYPES);
+    const type = random.often(0.93) ? 'application/json' : random.pick(CONTENT_TYPES);
     const headers: Draft['headers'] = [['Content-Type', type]];
-    if (chance.often(0.04)) headers.push(['Content-Encoding', chance.pick(['gzip', 'br', 'identity', 'x'])]);
+    if (random.often(0.04)) headers.push(['Content-Encoding', random.pick(['gzip', 'br', 'identity', 'x'])]);
     headers.push(['Content-Length', String(body.length)]);
     return { ...draft, headers, body };
   }
 
   private body(valid: unknown): Buffer {
-    const { chance } = this;
+    const { random } = this;
     const text = JSON.stringify(valid);
     const draw: [number, () => string | Buffer][] = [
       [12, () => text],
       [4, () => JSON.stringify(this.corrupted(valid))],
-      [1, () => text.slice(0, chance.below(text.length))],
-      [1, () => JSON.stringify(chance.pick(NASTY_VALUES))],
+      [1, () => text.slice(0, random.below(text.length))],
+      [1, () => JSON.stringify(random.pick(NASTY_VALUES))],
       [
         1,
         () =>
-          chance.pick([
+          random.pick([
             '',
             ' ',
             '\ufeff{}',
@@ -179,50 +179,50 @@ export class ByDocument {
       [1, () => '{"a":'.repeat(3_000)],
       [2, () => this.nested(valid)],
       [1, () => `{"name":"${'x'.repeat(17_000)}"}`],
-      [1, () => chance.bytes(1 + chance.below(60))],
+      [1, () => random.bytes(1 + random.below(60))],
       [1, () => Buffer.from(text, 'utf16le')],
     ];
-    return Buffer.from(chance.weighted(draw)());
+    return Buffer.from(random.weighted(draw)());
   }
 
-  /** Well-formed, and so deep that a recursion over it would exhaust the stack. */
+  /** Well-formed JSON, nested so deeply that recursion would exhaust the stack. */
   private nested(valid: unknown): string {
-    const { chance } = this;
-    const [open, close] = chance.pick([
+    const { random } = this;
+    const [open, close] = random.pick([
       ['[', ']'],
       ['{"a":', '}'],
     ] as const);
-    const levels = chance.pick([31, 33, 200, Math.floor(15_000 / (open.length + close.length))]);
+    const levels = random.pick([31, 33, 200, Math.floor(15_000 / (open.length + close.length))]);
     const names = ['other', ...Object.keys(typeof valid === 'object' && valid !== null ? valid : {})];
-    return `{${JSON.stringify(chance.pick(names))}:${open.repeat(levels)}1${close.repeat(levels)}}`;
+    return `{${JSON.stringify(random.pick(names))}:${open.repeat(levels)}1${close.repeat(levels)}}`;
   }
 
   private corrupted(valid: unknown): unknown {
-    const { chance } = this;
-    if (typeof valid !== 'object' || valid === null) return chance.pick(NASTY_VALUES);
+    const { random } = this;
+    if (typeof valid !== 'object' || valid === null) return random.pick(NASTY_VALUES);
     const entries = Object.entries(valid).flatMap(([name, value]): [string, unknown][] =>
-      chance.often(0.3) ? [] : [[name, chance.often(0.5) ? value : chance.pick(NASTY_VALUES)]],
+      random.often(0.3) ? [] : [[name, random.often(0.5) ? value : random.pick(NASTY_VALUES)]],
     );
-    if (chance.often(0.3)) entries.push([chance.pick(NASTY_NAMES), chance.pick(NASTY_VALUES)]);
+    if (random.often(0.3)) entries.push([random.pick(NASTY_NAMES), random.pick(NASTY_VALUES)]);
     return Object.fromEntries(entries);
   }
 
   private valid(given: Schema): unknown {
-    const { chance } = this;
+    const { random } = this;
     const schema = this.document.resolved(given);
-    if (schema.enum) return chance.pick(schema.enum);
+    if (schema.enum) return random.pick(schema.enum);
     if (schema.properties) {
       const properties = Object.entries(schema.properties).filter(
-        ([name]) => schema.required?.includes(name) === true || chance.often(0.5),
+        ([name]) => schema.required?.includes(name) === true || random.often(0.5),
       );
       return Object.fromEntries(properties.map(([name, property]) => [name, this.valid(property)]));
     }
-    if (schema.example !== undefined && chance.often(0.6)) return schema.example;
+    if (schema.example !== undefined && random.often(0.6)) return schema.example;
     const { minimum = 0, maximum = 1_000_000 } = schema;
     if (schema.type === 'integer' || schema.type === 'number') {
-      return chance.pick([minimum, Math.min(maximum, minimum + 1 + chance.below(20)), maximum]);
+      return random.pick([minimum, Math.min(maximum, minimum + 1 + random.below(20)), maximum]);
     }
-    return schema.type === 'boolean' ? chance.often(0.5) : chance.text(1 + chance.below(12));
+    return schema.type === 'boolean' ? random.often(0.5) : random.text(1 + random.below(12));
   }
 }
 

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net';
 
-/** A listener on the loopback whose address stands in hostile requests; whoever connects has followed one of them. */
+/** A listener on the loopback interface whose URL is part of hostile requests; a connection shows that one was followed. */
 export class Canary {
   contacts = 0;
 

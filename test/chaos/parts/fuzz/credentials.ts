@@ -4,14 +4,14 @@ import type { Database } from '../../harness/database.js';
 
 export const METRICS_TOKEN = 'chaos-tests-metrics-token-9876543210';
 
-/** What can be behind a gate; all else is open to everybody. */
+/** The protected parts of the API; everything else is public. */
 export type Area = 'channels' | 'usage' | 'admin' | 'metrics';
 
-/** What a request says of who sends it. */
+/** The credentials of a request. */
 export interface Credential {
   name: string;
   headers: readonly (readonly [name: string, value: string])[];
-  /** Where it may be answered with what it asks for. */
+  /** The parts of the API that it gives access to. */
   opens: readonly Area[];
 }
 
@@ -19,15 +19,15 @@ export interface Credentials {
   all: readonly Credential[];
   pro: Credential;
   admin: Credential;
-  /** Of a customer who never waits for an answer. */
+  /** Belongs to a client that never waits for a response. */
   disconnecting: Credential;
-  /** Who may be charged. */
+  /** The organization that may be charged. */
   customers: Readonly<Record<'pro' | 'free' | 'exhausted' | 'leaver', Customer>>;
-  /** Nothing of these may ever come back. */
+  /** Secrets that must never appear in a response. */
   secrets: readonly string[];
 }
 
-/** Makes organizations and keys of every kind. */
+/** Creates organizations and keys of every kind. */
 export async function makeCredentials(service: Service, database: Database, url: string): Promise<Credentials> {
   const pro = await service.customer('pro');
   const free = await service.customer('free');
@@ -77,7 +77,7 @@ export async function makeCredentials(service: Service, database: Database, url:
     other('scheme alone', ['Authorization', 'Bearer']),
     other('as a cookie', ['Cookie', `key=${pro.key}`]),
     other('as X-API-Key', ['X-API-Key', pro.key]),
-    // Which of them would count differs from one server to another, so that they open nothing.
+    // Servers differ in which of several headers applies, so several give no access.
     other('several headers', ['Authorization', `Bearer ${pro.key}`], ['Authorization', `Bearer ${free.key}`]),
     other('one header twice', ['Authorization', `Bearer ${pro.key}`], ['authorization', `Bearer ${pro.key}`]),
     other('several, the first wrong', ['Authorization', `Bearer ${unknown}`], ['Authorization', `Bearer ${pro.key}`]),

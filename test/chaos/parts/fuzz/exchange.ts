@@ -4,21 +4,21 @@ import type { FuzzRequest } from './fuzz-request.js';
 
 /** The service has this long to close a connection whose client has closed its own side. */
 const CLOSE_MS_MAX = 5_000;
-/** So long waits a client whose request is not whole. */
+/** How long a client with an incomplete request waits. */
 const IDLE_MS = 3_000;
 
-/** What came of the bytes that were sent over a connection of their own. */
+/** The result of the bytes sent over a connection. */
 export interface Exchange {
   responses: readonly RawResponse[];
-  /** Why what came back is not HTTP. */
+  /** Why the response is not HTTP. */
   fault: string | undefined;
-  /** What the service did not do in its time. */
+  /** What the service failed to do in time. */
   hanging: 'no answer' | 'not closed' | undefined;
-  /** Until the last answer that was due, or the end. */
+  /** Time until the last required response, or the end. */
   ms: number;
 }
 
-/** Sends a shot over a raw connection, reads what comes back, and sees the connection closed. */
+/** Sends the bytes over a raw connection, parses the responses, and waits for the connection to close. */
 export function exchange(port: number, fuzzRequest: FuzzRequest, responseMsMax: number): Promise<Exchange> {
   const reader = new ResponseReader(fuzzRequest.methods);
   const startedAtMs = performance.now();
@@ -54,14 +54,14 @@ export function exchange(port: number, fuzzRequest: FuzzRequest, responseMsMax: 
       )
         disconnect();
     });
-    // A service that refuses what it reads may reset the connection while it is still written to.
+    // A service that refuses a request may reset the connection while the client still writes.
     socket.on('error', () => undefined);
     socket.once('end', disconnect);
     socket.once('close', () => end(undefined));
     socket.write(fuzzRequest.bytes, () => {
       if (fuzzRequest.disconnects === 'at once') socket.destroy();
     });
-    // Node takes a client who closes his side for one who has left, so that he must not do it before an answer can come.
+    // Node treats a half-closed client as disconnected, so the client must not close its side before the response.
     if (fuzzRequest.disconnects === 'when silent') setTimeout(disconnect, IDLE_MS).unref();
   });
 }

@@ -1,24 +1,24 @@
 import type { Credential } from './credentials.js';
 
-/** What is sent over one connection. */
+/** The bytes sent over one connection. */
 export interface FuzzRequest {
-  /** For the table. */
+  /** Its row in the report. */
   kind: string;
   bytes: Buffer;
-  /** Of the requests in it, in their order. */
+  /** The methods of its requests, in order. */
   methods: readonly string[];
-  /** The addresses asked for, where the bytes say it plainly. */
+  /** The request targets, when they are unambiguous. */
   targets?: readonly string[];
   credential?: Credential;
-  /** Whether the bytes are whole requests, so that there is exactly one answer to each. */
+  /** Whether the bytes are complete requests, so that each has exactly one response. */
   whole: boolean;
-  /** How many answers have to come. */
+  /** The number of required responses. */
   responsesMin: number;
-  /** The client closes its side when nothing comes for a while, or goes away without waiting. */
+  /** Whether the client closes its side after a while without data, or disconnects without waiting. */
   disconnects?: 'when silent' | 'at once';
 }
 
-/** One request, not yet written down. */
+/** A request before serialization. */
 export interface Draft {
   method: string;
   target: string;
@@ -26,12 +26,12 @@ export interface Draft {
   body?: Buffer;
 }
 
-/** The bytes of a request, as its headers have it: nothing is added, not even a length. */
+/** Serializes a request with exactly its headers; not even a length is added. */
 export function written({ method, target, headers, body }: Draft): Buffer {
   const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   return Buffer.concat([
     Buffer.from(`${method} ${target} HTTP/1.1\r\n`),
-    // A header is bytes; what is above 255 has no place in it.
+    // Headers are bytes; characters above 255 cannot be sent.
     Buffer.from(`${head}\r\n`, 'latin1'),
     body ?? Buffer.alloc(0),
   ]);

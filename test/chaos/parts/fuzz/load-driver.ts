@@ -1,4 +1,4 @@
-import type { Chance } from '../../harness/random.js';
+import type { RandomSource } from '../../harness/random.js';
 import type { ApiDocument } from './api-document.js';
 import { ByDocument, type Known } from './by-document.js';
 import type { Credential, Credentials } from './credentials.js';
@@ -9,33 +9,33 @@ import { channelId, hostileTarget } from './targets.js';
 
 const IN_A_ROW = ['/usage', '/health/live', '/nowhere', '/channels/@tidewater/transcripts?limit=1'];
 
-/** Draws one shot after the other. */
+/** Generates one random request after the other. */
 export class LoadDriver {
   private readonly byDocument: ByDocument;
 
   constructor(
     document: ApiDocument,
-    private readonly chance: Chance,
+    private readonly random: RandomSource,
     private readonly host: string,
     private readonly canary: string,
     private readonly credentials: Credentials,
     known: Known,
   ) {
-    this.byDocument = new ByDocument(document, chance, canary, known);
+    this.byDocument = new ByDocument(document, random, canary, known);
   }
 
   next(): FuzzRequest {
-    const { chance } = this;
+    const { random } = this;
     const draw: [number, () => FuzzRequest][] = [
       [40, () => this.fuzzRequest('by the document', this.byDocument.draft())],
       [22, () => this.fuzzRequest('hostile addresses', { method: 'GET', target: this.hostile(), headers: [] })],
       [16, () => this.withOddHeaders()],
       [8, () => this.withAnyMethod()],
-      [10, () => malformed(chance, this.host, this.authorization())],
+      [10, () => malformed(random, this.host, this.authorization())],
       [2, () => this.several()],
       [2, () => this.remaining()],
     ];
-    return chance.weighted(draw)();
+    return random.weighted(draw)();
   }
 
   private fuzzRequest(kind: string, draft: Draft, credential = this.credential(draft.target)): FuzzRequest {
@@ -44,8 +44,8 @@ export class LoadDriver {
     const added: Draft['headers'] = [
       ...(own.has('host') ? [] : [['Host', this.host] as [string, string]]),
       ...credential.headers.map(([name, value]): [string, string] => [name, value]),
-      // Whoever keeps failing to authenticate is refused by address, so that most come from an address of their own.
-      ...(own.has('x-forwarded-for') || this.chance.often(0.1)
+      // Repeated authentication failures are limited by address, so most requests use their own address.
+      ...(own.has('x-forwarded-for') || this.random.often(0.1)
         ? []
         : [['X-Forwarded-For', this.address()] as [string, string]]),
     ];
@@ -54,33 +54,33 @@ export class LoadDriver {
   }
 
   private withOddHeaders(): FuzzRequest {
-    const { chance } = this;
-    const draft: Draft = chance.often(0.5)
+    const { random } = this;
+    const draft: Draft = random.often(0.5)
       ? this.byDocument.draft()
       : {
           method: 'GET',
-          target: chance.pick(['/usage', '/docs', '/docs/swagger-ui.css', '/health/live', '/metrics', '/docs-json']),
+          target: random.pick(['/usage', '/docs', '/docs/swagger-ui.css', '/health/live', '/metrics', '/docs-json']),
           headers: [],
         };
-    const odd = oddHeaders(chance, this.canary, this.credentials.secrets);
+    const odd = oddHeaders(random, this.canary, this.credentials.secrets);
     return this.fuzzRequest('odd headers', { ...draft, headers: [...draft.headers, ...odd] });
   }
 
   private withAnyMethod(): FuzzRequest {
-    const { chance } = this;
-    const { method, known } = anyMethod(chance);
-    const target = chance.often(0.5)
+    const { random } = this;
+    const { method, known } = anyMethod(random);
+    const target = random.often(0.5)
       ? this.hostile()
-      : chance.pick([`/channels/${channelId(chance)}/transcripts?limit=1`, '/usage', '/', '*']);
+      : random.pick([`/channels/${channelId(random)}/transcripts?limit=1`, '/usage', '/', '*']);
     const fuzzRequest = this.fuzzRequest('methods', { method, target, headers: [] });
     return known ? fuzzRequest : { ...fuzzRequest, targets: [], whole: false, disconnects: 'when silent' };
   }
 
-  /** Requests in a row, without waiting for the answers. */
+  /** Pipelined requests. */
   private several(): FuzzRequest {
     const credential = this.credential('/usage');
-    const fuzzRequests = Array.from({ length: 2 + this.chance.below(6) }, () =>
-      this.fuzzRequest('', { method: 'GET', target: this.chance.pick(IN_A_ROW), headers: [] }, credential),
+    const fuzzRequests = Array.from({ length: 2 + this.random.below(6) }, () =>
+      this.fuzzRequest('', { method: 'GET', target: this.random.pick(IN_A_ROW), headers: [] }, credential),
     );
     return {
       kind: 'in a row',
@@ -93,33 +93,33 @@ export class LoadDriver {
     };
   }
 
-  /** A caller who does not wait. */
+  /** A client that disconnects without waiting. */
   private remaining(): FuzzRequest {
-    const target = `/channels/${channelId(this.chance)}/transcripts?limit=3`;
-    const shot = this.fuzzRequest(
+    const target = `/channels/${channelId(this.random)}/transcripts?limit=3`;
+    const request = this.fuzzRequest(
       'left at once',
       { method: 'GET', target, headers: [] },
       this.credentials.disconnecting,
     );
-    return { ...shot, responsesMin: 0, disconnects: 'at once' };
+    return { ...request, responsesMin: 0, disconnects: 'at once' };
   }
 
-  /** Keys of every kind, and mostly the one that gets somewhere. */
+  /** Keys of every kind, mostly the valid one. */
   private credential(target: string): Credential {
-    const { chance, credentials } = this;
-    if (chance.often(0.4)) return chance.pick(credentials.all);
+    const { random, credentials } = this;
+    if (random.often(0.4)) return random.pick(credentials.all);
     return /^\/admin/i.test(target) ? credentials.admin : credentials.pro;
   }
 
   private authorization(): string {
-    return this.chance.pick([this.credentials.pro, this.credentials.admin]).headers[0]?.[1] ?? '';
+    return this.random.pick([this.credentials.pro, this.credentials.admin]).headers[0]?.[1] ?? '';
   }
 
   private hostile(): string {
-    return hostileTarget(this.chance, this.canary, this.credentials.secrets);
+    return hostileTarget(this.random, this.canary, this.credentials.secrets);
   }
 
   private address(): string {
-    return `10.${this.chance.below(256)}.${this.chance.below(256)}.${this.chance.below(256)}`;
+    return `10.${this.random.below(256)}.${this.random.below(256)}.${this.random.below(256)}`;
   }
 }

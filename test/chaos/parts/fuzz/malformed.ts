@@ -1,7 +1,7 @@
-import type { Chance } from '../../harness/random.js';
+import type { RandomSource } from '../../harness/random.js';
 import type { FuzzRequest } from './fuzz-request.js';
 
-/** Comes back as a request id only when bytes of a body or of a refused request were taken for a request. */
+/** A request id that is returned only when bytes of a body or of a refused request were parsed as a request. */
 export const SMUGGLED = 'smuggled-request';
 
 const METHODS = (
@@ -25,27 +25,27 @@ const NO_METHODS = [
   'describe',
 ];
 
-/** A method of every kind, and whether the parser of Node knows it. */
-export function anyMethod(chance: Chance): { method: string; known: boolean } {
-  return chance.often(0.8)
-    ? { method: chance.pick(METHODS), known: true }
-    : { method: chance.pick(NO_METHODS), known: false };
+/** Methods, and whether Node's parser knows them. */
+export function anyMethod(random: RandomSource): { method: string; known: boolean } {
+  return random.often(0.8)
+    ? { method: random.pick(METHODS), known: true }
+    : { method: random.pick(NO_METHODS), known: false };
 }
 
-/** Bytes whose beginning and end two programs could see differently, or that are no HTTP at all. */
-export function malformed(chance: Chance, host: string, authorization: string): FuzzRequest {
-  return chance.often(0.6) ? framing(chance, host, authorization) : garbage(chance, host);
+/** Requests whose boundaries two servers could parse differently, and bytes that are not HTTP. */
+export function malformed(random: RandomSource, host: string, authorization: string): FuzzRequest {
+  return random.often(0.6) ? framing(random, host, authorization) : garbage(random, host);
 }
 
-function framing(chance: Chance, host: string, authorization: string): FuzzRequest {
+function framing(random: RandomSource, host: string, authorization: string): FuzzRequest {
   const smuggled = `GET /usage HTTP/1.1\r\nHost: ${host}\r\nX-Request-Id: ${SMUGGLED}\r\n\r\n`;
-  const target = chance.pick(['/usage', '/health/live', '/admin/organizations', '/channels/@tidewater/transcripts']);
-  const method = chance.pick(['GET', 'POST', 'PATCH']);
+  const target = random.pick(['/usage', '/health/live', '/admin/organizations', '/channels/@tidewater/transcripts']);
+  const method = random.pick(['GET', 'POST', 'PATCH']);
   const head = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: ${authorization}\r\n`;
   const chunk = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`;
   const length = `Content-Length: ${smuggled.length}\r\n`;
   const chunked = 'Transfer-Encoding: chunked\r\n';
-  const text = chance.pick([
+  const text = random.pick([
     `${head}${length}\r\n${smuggled}`,
     `${head}${chunked}\r\n${chunk}`,
     `${head}${chunked}${length}\r\n${chunk}`,
@@ -70,9 +70,9 @@ function framing(chance: Chance, host: string, authorization: string): FuzzReque
   return { kind: 'framing', bytes: Buffer.from(text, 'latin1'), ...unread(method) };
 }
 
-function garbage(chance: Chance, host: string): FuzzRequest {
+function garbage(random: RandomSource, host: string): FuzzRequest {
   const get = 'GET /usage HTTP/1.1';
-  const text = chance.pick([
+  const text = random.pick([
     'GARBAGE\r\n\r\n',
     '\r\n\r\n\r\nGET\r\n\r\n',
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
@@ -99,16 +99,16 @@ function garbage(chance: Chance, host: string): FuzzRequest {
     `${get}\r\nHost: ${host}\r\nHost: ${host}\r\n\r\n`,
     `${get}\r\nHost: ${host}\r\nX-Cut: of`,
     'GET /usa',
-    latin1Line(chance),
+    latin1Line(random),
   ]);
   return { kind: 'garbage', bytes: Buffer.from(text, 'latin1'), ...unread('GET') };
 }
 
-function latin1Line(chance: Chance): string {
-  return `${chance.bytes(1 + chance.below(200)).toString('latin1')}\r\n\r\n`;
+function latin1Line(random: RandomSource): string {
+  return `${random.bytes(1 + random.below(200)).toString('latin1')}\r\n\r\n`;
 }
 
-/** Where the request ends, and how many there are, is what the service has to find out. */
+/** The service has to determine where the requests end and how many there are. */
 function unread(method: string): Pick<FuzzRequest, 'methods' | 'whole' | 'responsesMin' | 'disconnects'> {
   return { methods: [method], whole: false, responsesMin: 1, disconnects: 'when silent' };
 }

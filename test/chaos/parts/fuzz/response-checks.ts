@@ -4,14 +4,14 @@ import type { Area } from './credentials.js';
 import { SMUGGLED } from './malformed.js';
 import type { FuzzRequest } from './fuzz-request.js';
 
-/** What Node or the way to the routes may say anywhere, in the envelope; the document does not repeat it for each route. */
+/** Errors that Node or the middleware may return on every route; the document does not repeat them for each. */
 const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
 
 interface Requested {
   method: string | undefined;
-  /** Undefined when the bytes do not say it plainly. */
+  /** Undefined when it is ambiguous. */
   path: string | undefined;
   fuzzRequest: FuzzRequest;
 }
@@ -19,10 +19,10 @@ interface Requested {
 export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'gate' | 'smuggled';
 export type Findings = Record<Rule, string[]>;
 
-/** Holds answers against the document and against what is promised of every answer. */
+/** Checks responses against the document and against the guarantees for every response. */
 export class ResponseCheck {
   readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], gate: [], smuggled: [] };
-  /** Transcripts that whole answers said were fetched, by the name of the credential. */
+  /** Fetched transcripts according to complete responses, by the name of the credential. */
   readonly fetched = new Map<string, number>();
   checked = 0;
 
@@ -31,11 +31,11 @@ export class ResponseCheck {
     private readonly secrets: readonly string[],
   ) {}
 
-  /** @param index of the answer on its connection */
-  check(shot: FuzzRequest, response: RawResponse, index: number): void {
+  /** @param index of the response on its connection */
+  check(fuzzRequest: FuzzRequest, response: RawResponse, index: number): void {
     this.checked += 1;
     const found = (promise: Rule, what: string): void => {
-      this.findings[promise].push(`${what} (${response.status} for ${shown(shot)})`);
+      this.findings[promise].push(`${what} (${response.status} for ${shown(fuzzRequest)})`);
     };
     const ids = response.headers.get('x-request-id') ?? [];
     if (ids.length !== 1 || !/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(ids[0] ?? ''))
@@ -47,12 +47,12 @@ export class ResponseCheck {
     if (text === undefined) return found('schema', 'not the gzip that it says');
     const all = [...response.headers.values()].flat().join('\n') + text;
     if (this.secrets.some((secret) => all.includes(unprefixed(secret)))) found('secret', 'a secret');
-    const method = shot.methods[index];
-    const target = shot.targets?.[index];
+    const method = fuzzRequest.methods[index];
+    const target = fuzzRequest.targets?.[index];
     const requested: Requested = {
       method,
       path: target === undefined ? undefined : (pathOf(target) ?? '/%'),
-      fuzzRequest: shot,
+      fuzzRequest,
     };
     const fault = this.fault(response, method === 'HEAD' ? undefined : text, requested);
     if (fault) found(fault[0], fault[1]);
@@ -70,7 +70,7 @@ export class ResponseCheck {
     if (status === 204 && method === 'OPTIONS') return undefined;
     if (path !== undefined && /^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/.test(path))
       return [200, 206, 301, 302, 304].includes(status) ? undefined : ['status', 'unknown'];
-    // Which of two requests that could be one was answered is not known; that it is no smuggled one is looked at before.
+    // For ambiguous requests it is unknown which one this responds to; smuggling is checked above.
     if (path === undefined) return undefined;
     const requested = method === 'HEAD' ? 'GET' : method;
     const route = routes.find((one) => one.method === requested && String(status) in one.operation.responses);
@@ -113,14 +113,14 @@ export class ResponseCheck {
     return INTERNALS.test(text) ? ['secret', text.slice(0, 200)] : undefined;
   }
 
-  /** The envelope as the one operation describes it: 400 for all that Node refuses. */
+  /** The error envelope as the one operation describes it: 400 for everything that Node refuses. */
   private envelope(status: number): Schema {
     const { operation } = this.document.routes.find(({ path }) => path === TRANSCRIPTS) ?? {};
     const described = operation?.responses[status === 404 || status === 405 ? status : 400];
     return described?.content?.['application/json']?.schema ?? {};
   }
 
-  private linesFault(text: string, shot: FuzzRequest): [Rule, string] | undefined {
+  private linesFault(text: string, fuzzRequest: FuzzRequest): [Rule, string] | undefined {
     const events = text.trimEnd().split('\n').map(parsed) as Record<string, unknown>[];
     const response = {
       channel: events[0]?.['channel'],
@@ -128,15 +128,15 @@ export class ResponseCheck {
       summary: events.at(-1)?.['summary'],
     };
     const wrong = this.document.mismatch({ $ref: '#/components/schemas/ChannelTranscripts' }, response);
-    return wrong === undefined ? this.transcriptsFault(response, shot) : ['schema', wrong];
+    return wrong === undefined ? this.transcriptsFault(response, fuzzRequest) : ['schema', wrong];
   }
 
-  private transcriptsFault(value: unknown, shot: FuzzRequest): [Rule, string] | undefined {
+  private transcriptsFault(value: unknown, fuzzRequest: FuzzRequest): [Rule, string] | undefined {
     const { results, summary } = value as {
       results: { ok: boolean; cached: boolean; error?: object }[];
       summary: Record<'total' | 'succeeded' | 'failed' | 'cached' | 'fetched', number>;
     };
-    const name = shot.credential?.name ?? '';
+    const name = fuzzRequest.credential?.name ?? '';
     this.fetched.set(name, (this.fetched.get(name) ?? 0) + summary.fetched);
     const count = (of: (entry: (typeof results)[number]) => boolean): number => results.filter(of).length;
     const held =
@@ -150,9 +150,9 @@ export class ResponseCheck {
   }
 }
 
-/** The path of a target as a server has to read it; undefined when it is none. */
+/** The path of a target as a server must parse it; undefined when there is none. */
 function pathOf(target: string): string | undefined {
-  // A target has no fragment, and nothing in it is resolved.
+  // A target has no fragment, and dot segments are not resolved.
   const address = target.replaceAll('#', '%23');
   const [, rest] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+(.*)$/i.exec(address) ?? [];
   const whole = address.startsWith('/') || rest === undefined ? address : rest.startsWith('/') ? rest : `/${rest}`;
@@ -170,7 +170,7 @@ function areaOf(path: string): Area | undefined {
   return (['channels', 'usage', 'admin', 'metrics'] as const).find((area) => area === first);
 }
 
-/** Of a key the random part is the secret, whatever stands before it. */
+/** The secret of a key is its random part, without the prefix. */
 export function unprefixed(secret: string): string {
   return secret.startsWith('ctk_') ? secret.slice(10) : secret;
 }

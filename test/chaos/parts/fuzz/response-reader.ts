@@ -1,28 +1,28 @@
 import { gunzipSync } from 'node:zlib';
 
-/** An answer as it came over the wire, its chunks joined. */
+/** A raw response with joined chunks. */
 export interface RawResponse {
   status: number;
-  /** By name in lower case, in their order. */
+  /** By lower-case name, in order. */
   headers: ReadonlyMap<string, readonly string[]>;
   body: Buffer;
-  /** False when the connection ended in its middle. */
+  /** False when the connection ended before the response was complete. */
   whole: boolean;
 }
 
-/** What an answer says, decompressed. @throws when it is not the gzip that it calls itself */
+/** The decompressed body of a response. @throws when it is labelled gzip but is not */
 export function textOf({ headers, body }: RawResponse): string {
   return (headers.get('content-encoding')?.[0] === 'gzip' ? gunzipSync(body) : body).toString();
 }
 
-/** Reads the answers that come over one connection, one after the other; stricter than any client. */
+/** Parses the responses on one connection; stricter than any client. */
 export class ResponseReader {
   readonly responses: RawResponse[] = [];
-  /** Why what came is not HTTP. */
+  /** Why the received bytes are not HTTP. */
   fault: string | undefined;
   private rest: Buffer = Buffer.alloc(0);
 
-  /** @param methods of the requests in their order, since an answer to HEAD has no body */
+  /** @param methods of the requests in order, since a response to HEAD has no body */
   constructor(private readonly methods: readonly string[]) {}
 
   push(chunk: Buffer): void {
@@ -30,7 +30,7 @@ export class ResponseReader {
     while (this.fault === undefined && this.readOne(false));
   }
 
-  /** The connection has ended: what is left is an answer without a length, or one that was cut off. */
+  /** The connection has ended: the rest is a response without a length, or a truncated one. */
   end(): void {
     while (this.fault === undefined && this.rest.length > 0 && this.readOne(true));
   }
@@ -55,7 +55,7 @@ export class ResponseReader {
     }
     const read = this.bodyOf(status, headers, after, ended);
     if (!read) return false;
-    // What Node refuses was no request yet, so that nobody knew that it was HEAD; the connection ends with it.
+    // Node refuses before it knows that the method is HEAD; the connection ends then.
     const refusedHead = status === 400 && this.methods[this.responses.length] === 'HEAD';
     if (refusedHead && headers.get('connection')?.[0] === 'close') read.bytes = after.length;
     this.responses.push({ status, headers, body: read.body, whole: read.whole });

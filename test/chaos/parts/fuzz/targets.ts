@@ -1,17 +1,17 @@
-import type { Chance } from '../../harness/random.js';
+import type { RandomSource } from '../../harness/random.js';
 
 const CHANNELS = ['@harbourlight', '@tidewater', 'emptyslip', 'UCfogsignalradio________', '@bench-2x9', '@bench-3x20'];
 const NOWHERE = ['@no-such-channel', 'UC0000000000000000000000', '@sunkentrawler', '@drydock', 'UC', '@', 'ab', '@ab'];
 
-/** A channel that is there. */
-export function channelId(chance: Chance): string {
-  return chance.often(0.3) ? `@bench-${1 + chance.below(4)}x${1 + chance.below(30)}` : chance.pick(CHANNELS);
+/** An existing channel. */
+export function channelId(random: RandomSource): string {
+  return random.often(0.3) ? `@bench-${1 + random.below(4)}x${1 + random.below(30)}` : random.pick(CHANNELS);
 }
 
-/** Text in the place of a channel, from odd to hostile, as it stands in the request line. */
-export function hostileId(chance: Chance, canary: string): string {
-  const name = chance.pick([...CHANNELS, ...NOWHERE]);
-  const site = chance.pick([
+/** Unusual to hostile texts in place of a channel, as written in the request line. */
+export function hostileId(random: RandomSource, canary: string): string {
+  const name = random.pick([...CHANNELS, ...NOWHERE]);
+  const site = random.pick([
     canary,
     `http://${canary}`,
     `http://${canary}/@tidewater`,
@@ -40,26 +40,26 @@ export function hostileId(chance: Chance, canary: string): string {
     () => site.replaceAll(' ', '%20'),
     () => encodeURIComponent(encodeURIComponent(site)),
     () => site.replace('://', ':/'),
-    () => `${encodeURIComponent(name)}%2F${chance.pick(['videos', '..', '%00', '%2F', 'x'.repeat(40)])}`,
+    () => `${encodeURIComponent(name)}%2F${random.pick(['videos', '..', '%00', '%2F', 'x'.repeat(40)])}`,
     () => `${name}%00`,
     () => `%00${name}`,
     () => `${name}%0d%0aX-Injected:%20yes`,
-    () => `${name}${chance.pick(['%zz', '%', '%c3', '%c3%28', '%e0%80%af', '%ff', '%u0041', '%2'])}`,
-    () => `${chance.pick(['..', '%2e%2e', '%2e%2e%2f%2e%2e', '..%2f..%2fadmin', '..;', '....//', '.'])}`,
+    () => `${name}${random.pick(['%zz', '%', '%c3', '%c3%28', '%e0%80%af', '%ff', '%u0041', '%2'])}`,
+    () => `${random.pick(['..', '%2e%2e', '%2e%2e%2f%2e%2e', '..%2f..%2fadmin', '..;', '....//', '.'])}`,
     () => `..\\..\\${name}`,
     () => `%5c%5c${canary}%5cshare`,
     () =>
       encodeURIComponent(
-        chance.pick(['@海の灯台', '@münster', '@\u202eevil', '@a\u0301bc', '@😀😀😀', '@ａｂｃ', '@\u200bxyz']),
+        random.pick(['@海の灯台', '@münster', '@\u202eevil', '@a\u0301bc', '@😀😀😀', '@ａｂｃ', '@\u200bxyz']),
       ),
-    () => chance.pick(['@海の灯台', '@münster', '@\u{1f600}\u{1f600}\u{1f600}']),
-    () => `@${'a'.repeat(chance.pick([29, 30, 31, 100, 2_047, 2_048, 6_000]))}`,
-    () => encodeURIComponent(`https://www.youtube.com/@tidewater?x=${'y'.repeat(chance.below(3_000))}`),
-    () => encodeURIComponent(`https://www.youtube.com/@tidewater/${'a/'.repeat(chance.below(50))}`),
-    () => encodeURIComponent(chance.bytes(1 + chance.below(30)).toString('latin1')),
-    () => [...chance.bytes(1 + chance.below(20))].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+    () => random.pick(['@海の灯台', '@münster', '@\u{1f600}\u{1f600}\u{1f600}']),
+    () => `@${'a'.repeat(random.pick([29, 30, 31, 100, 2_047, 2_048, 6_000]))}`,
+    () => encodeURIComponent(`https://www.youtube.com/@tidewater?x=${'y'.repeat(random.below(3_000))}`),
+    () => encodeURIComponent(`https://www.youtube.com/@tidewater/${'a/'.repeat(random.below(50))}`),
+    () => encodeURIComponent(random.bytes(1 + random.below(30)).toString('latin1')),
+    () => [...random.bytes(1 + random.below(20))].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
     () =>
-      chance.pick([
+      random.pick([
         "'%20OR%201=1--",
         '$%7Bjndi:ldap:%2F%2F127.0.0.1%2Fa%7D',
         '%3Cscript%3E',
@@ -69,9 +69,9 @@ export function hostileId(chance: Chance, canary: string): string {
         ':id',
         '(.*)+$',
       ]),
-    () => chance.pick([...CHANNELS, ...NOWHERE]),
+    () => random.pick([...CHANNELS, ...NOWHERE]),
   ];
-  return chance.pick(draw)();
+  return random.pick(draw)();
 }
 
 const SPELT = [
@@ -84,10 +84,10 @@ const SPELT = [
   '/docs/swagger-ui.css',
 ];
 
-/** A route in another spelling than the document's, which proxies and servers may take for the same. */
-function otherSpelling(chance: Chance): string {
-  const path = chance.often(0.3) ? `/channels/${channelId(chance)}/transcripts` : chance.pick(SPELT);
-  const at = 1 + chance.below(path.length - 1);
+/** A route in another spelling than the document's, which proxies and servers may treat as equal. */
+function otherSpelling(random: RandomSource): string {
+  const path = random.often(0.3) ? `/channels/${channelId(random)}/transcripts` : random.pick(SPELT);
+  const at = 1 + random.below(path.length - 1);
   const encoded = `%${path.charCodeAt(at).toString(16)}`;
   const draw: (() => string)[] = [
     () => path.toUpperCase(),
@@ -95,53 +95,53 @@ function otherSpelling(chance: Chance): string {
     () => path.slice(0, at) + encoded + path.slice(at + 1),
     () => path.slice(0, at) + encoded.replace('%', '%25') + path.slice(at + 1),
     () =>
-      `${path}${chance.pick(['/', '//', '/.', '/..', '/%2e', '%2f', '.', ';', ';a=b', '%20', '%00', '%09', '#', '#/', '\\'])}`,
-    () => `${chance.pick(['/', '/.', '/x/..', '/%2e', '/docs/%2e%2e', '\\', '/;', '/%2f'])}${path}`,
-    () => `http://127.0.0.1${chance.pick(['', '/', '/.', '/x/..', '/%2e%2e', '/docs/..', '\\'])}${path}`,
-    () => path.replaceAll('/', chance.pick(['//', '/./', '/x/../', '/%2e/'])),
+      `${path}${random.pick(['/', '//', '/.', '/..', '/%2e', '%2f', '.', ';', ';a=b', '%20', '%00', '%09', '#', '#/', '\\'])}`,
+    () => `${random.pick(['/', '/.', '/x/..', '/%2e', '/docs/%2e%2e', '\\', '/;', '/%2f'])}${path}`,
+    () => `http://127.0.0.1${random.pick(['', '/', '/.', '/x/..', '/%2e%2e', '/docs/..', '\\'])}${path}`,
+    () => path.replaceAll('/', random.pick(['//', '/./', '/x/../', '/%2e/'])),
   ];
-  return chance.pick(draw)();
+  return random.pick(draw)();
 }
 
-/** A secret in a path, encoded so often and so thoroughly that it does not look like one. */
-function encodedSecret(chance: Chance, secret: string): string {
+/** A secret in a path, encoded repeatedly to hide it. */
+function encodedSecret(random: RandomSource, secret: string): string {
   let text = secret;
-  for (let layers = 1 + chance.below(4); layers > 0; layers -= 1) {
+  for (let layers = 1 + random.below(4); layers > 0; layers -= 1) {
     text = Array.from(text, (character) =>
-      /[%_]/.test(character) || chance.often(0.1) ? `%${character.charCodeAt(0).toString(16)}` : character,
+      /[%_]/.test(character) || random.often(0.1) ? `%${character.charCodeAt(0).toString(16)}` : character,
     ).join('');
   }
-  return chance.pick([`/${text}`, `/channels/${text}/transcripts`, `/%zz/${text}`, `/${'x'.repeat(250)}/${text}`]);
+  return random.pick([`/${text}`, `/channels/${text}/transcripts`, `/%zz/${text}`, `/${'x'.repeat(250)}/${text}`]);
 }
 
-/** A whole target: of the known routes, near them, or none at all. */
-export function hostileTarget(chance: Chance, canary: string, secrets: readonly string[]): string {
-  const id = hostileId(chance, canary);
+/** A request target: a known route, a similar one, or an unknown one. */
+export function hostileTarget(random: RandomSource, canary: string, secrets: readonly string[]): string {
+  const id = hostileId(random, canary);
   const transcripts = `/channels/${id}/transcripts`;
-  const secret = chance.pick(secrets);
+  const secret = random.pick(secrets);
   const draw: [number, () => string][] = [
     [
       1,
       () =>
-        chance.pick([`/${secret}`, `/usage?${secret}=1`, `/usage?key=${secret}`, `/channels/${secret}/transcripts`]),
+        random.pick([`/${secret}`, `/usage?${secret}=1`, `/usage?key=${secret}`, `/channels/${secret}/transcripts`]),
     ],
     [10, () => transcripts],
-    [3, () => `${transcripts}?limit=${1 + chance.below(3)}`],
+    [3, () => `${transcripts}?limit=${1 + random.below(3)}`],
     [1, () => `${transcripts}/`],
     [1, () => `/${transcripts}`],
     [1, () => transcripts.toUpperCase()],
-    [8, () => otherSpelling(chance)],
-    [2, () => encodedSecret(chance, secret)],
+    [8, () => otherSpelling(random)],
+    [2, () => encodedSecret(random, secret)],
     [1, () => `${transcripts};jsessionid=1`],
     [1, () => `${transcripts}#fragment`],
     [1, () => `http://127.0.0.1${transcripts}`],
-    [2, () => `http://${canary}${chance.pick([transcripts, '/usage', '/', ''])}`],
+    [2, () => `http://${canary}${random.pick([transcripts, '/usage', '/', ''])}`],
     [1, () => `https://${canary}/usage`],
-    [1, () => chance.pick(['*', '//', '/', '/.', '/..', '/%2e', '/%', '/%zz', '?', '/?', 'usage', `${canary}:443`])],
+    [1, () => random.pick(['*', '//', '/', '/.', '/..', '/%2e', '/%', '/%zz', '?', '/?', 'usage', `${canary}:443`])],
     [
       1,
       () =>
-        chance.pick([
+        random.pick([
           '/docs/../usage',
           '/docs/%2e%2e/usage',
           '/docs/..%2f..%2fpackage.json',
@@ -151,7 +151,7 @@ export function hostileTarget(chance: Chance, canary: string, secrets: readonly 
     [
       1,
       () =>
-        chance.pick([
+        random.pick([
           '/docs/%5c..%5c..%5cetc',
           '/docs//etc/passwd',
           '/docs-yaml',
@@ -162,7 +162,7 @@ export function hostileTarget(chance: Chance, canary: string, secrets: readonly 
     [
       1,
       () =>
-        chance.pick([
+        random.pick([
           '/Usage',
           '/usage/',
           '/usage//',
@@ -176,7 +176,7 @@ export function hostileTarget(chance: Chance, canary: string, secrets: readonly 
     [
       1,
       () =>
-        chance.pick([
+        random.pick([
           '/admin',
           '/admin/',
           '/admin/organizations/..%2f..',
@@ -187,7 +187,7 @@ export function hostileTarget(chance: Chance, canary: string, secrets: readonly 
     [
       1,
       () =>
-        chance.pick([
+        random.pick([
           '/metrics/',
           '/METRICS',
           '/health',
@@ -199,9 +199,9 @@ export function hostileTarget(chance: Chance, canary: string, secrets: readonly 
         ]),
     ],
     [1, () => `/${id}`],
-    [1, () => `/${'a/'.repeat(chance.below(3_000))}`],
-    [1, () => `/usage?${'a=1&'.repeat(chance.below(3_000))}`],
+    [1, () => `/${'a/'.repeat(random.below(3_000))}`],
+    [1, () => `/usage?${'a=1&'.repeat(random.below(3_000))}`],
   ];
-  // A space would end the target; what is sent is one request, however odd.
-  return chance.weighted(draw)().replaceAll(' ', '%20');
+  // A space would end the target, but this must remain one request.
+  return random.weighted(draw)().replaceAll(' ', '%20');
 }

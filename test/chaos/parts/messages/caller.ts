@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
 import { at } from '../../harness/transcripts.js';
 
-/** How a message was answered: its last event's type, or the code of its error. */
+/** The result of a message: the type of its last event, or its error code. */
 export type MessageEnd = string;
 
 /** A bare connection in the framing of Nest's TCP transport. It reads nothing until `read`. */
@@ -15,7 +15,7 @@ export class Caller {
   private text = '';
   private count = 0;
 
-  /** @param localAddress from which it calls: every address of 127.0.0.0/8 is this machine's */
+  /** @param localAddress of the client: every address of 127.0.0.0/8 belongs to this machine */
   constructor(port: number, localAddress = '127.0.0.1') {
     this.socket = connect({ port, host: '127.0.0.1', localAddress });
     this.socket.on('error', () => undefined);
@@ -36,7 +36,7 @@ export class Caller {
     return this;
   }
 
-  /** Sends a message and waits for the end of its answer, or of the connection. */
+  /** Sends a message and waits for the end of its reply, or of the connection. */
   request(data: object): Promise<MessageEnd> {
     if (this.closed) return Promise.resolve('closed');
     const id = String((this.count += 1));

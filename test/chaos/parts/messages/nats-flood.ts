@@ -8,7 +8,7 @@ import { Service } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { at } from '../../harness/transcripts.js';
 import { until } from '../../harness/until.js';
-import { atMost, equal, type Promised, type ChaosRun } from '../../chaos-run.js';
+import { atMost, equal, type Check, type ChaosRun } from '../../chaos-run.js';
 
 const SUBJECT = 'channels.transcripts';
 const MESSAGES = 100_000;
@@ -16,18 +16,18 @@ const MESSAGES_SHORT = 5_000;
 const BATCH = 1_000;
 const HEAP_GROWTH_MB_MAX = 16;
 const LOG_KB_MAX = 200;
-/** Messages come in their order: one behind a flood waits for it, or is refused with 503 meanwhile. */
+/** Messages are ordered: one behind a flood waits for it, or is refused with 503. */
 const RESPONSE_SECONDS_MAX = 30;
 
 export interface FloodEnd {
   rows: (string | number)[][];
-  promised: Promised[];
+  checks: Check[];
 }
 
-/** Messages without a key over NATS, as fast as they can be published, from a caller who takes no answer. */
+/** Messages without a key over NATS, published as fast as possible by a client that reads no replies. */
 export async function natsFlood(chaosRun: ChaosRun, platformUrl: string): Promise<FloodEnd> {
   if (spawnSync('nats-server', ['--version']).error)
-    return { rows: [['over NATS', 'left out: nats-server is not installed', '', '']], promised: [] };
+    return { rows: [['over NATS', 'left out: nats-server is not installed', '', '']], checks: [] };
   const { folder, database, short } = chaosRun;
   const port = await findFreePort();
   const file = join(folder, 'nats.conf');
@@ -85,11 +85,11 @@ export async function natsFlood(chaosRun: ChaosRun, platformUrl: string): Promis
           `${logKilobytes.toFixed(0)} KB`,
         ],
       ],
-      promised: [
-        equal('over NATS, behind the flood: a message with a key is answered', responded, 'channel'),
+      checks: [
+        equal('over NATS, behind the flood: a message with a key has a reply', responded, 'channel'),
         atMost('over NATS, behind the flood: after', waitedSeconds, RESPONSE_SECONDS_MAX, 's'),
         atMost(
-          'over NATS: heap above that after the first tenth',
+          'over NATS: heap growth since the first tenth',
           (after.heapUsed - before.heapUsed) / 2 ** 20,
           HEAP_GROWTH_MB_MAX,
           'MB',

@@ -1,5 +1,5 @@
 import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
-import { Chance } from '../../harness/random.js';
+import { RandomSource } from '../../harness/random.js';
 import { Service } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { atOnce } from '../../harness/until.js';
@@ -25,9 +25,9 @@ const OFFSETS_SECONDS = [
   400 * 24 * HOUR,
 ];
 
-/** The time of day that the process sees, and that of the quota in the database, put forward and back under load. */
+/** Jumps of the process's time of day and of the quota's clock in the database, under load. */
 export async function clock({ folder, database, short, seed }: ChaosRun): Promise<Findings> {
-  const chance = new Chance(seed + 200);
+  const random = new RandomSource(seed + 200);
   const fakeYoutube = await startFakeYoutube();
   const url = await database.create();
   const environment = {
@@ -44,7 +44,7 @@ export async function clock({ folder, database, short, seed }: ChaosRun): Promis
     let [calls, fetched, slowestMs] = [0, 0, 0];
     const jumps = short ? JUMPS_SHORT : JUMPS;
     const request = async (): Promise<void> => {
-      const response = await service.get(`/channels/@bench-2x${1 + chance.below(60)}/transcripts`, customer.key);
+      const response = await service.get(`/channels/@bench-2x${1 + random.below(60)}/transcripts`, customer.key);
       const { summary } = response.body as { summary?: { total: number; succeeded: number; fetched: number } };
       calls += 1;
       slowestMs = Math.max(slowestMs, response.ms);
@@ -56,9 +56,9 @@ export async function clock({ folder, database, short, seed }: ChaosRun): Promis
     for (let call = 0; call < 3; call += 1) await limited.get('/usage', other.key);
     for (let jump = 0; jump < jumps; jump += 1) {
       const asking = atOnce([1, 2, 3, 4, 5, 6], 3, request);
-      await service.setClock(chance.pick(OFFSETS_SECONDS) * 1000);
-      await limited.setClock(chance.pick(OFFSETS_SECONDS) * 1000);
-      if (jump % 6 === 5) await database.query(url, quotaClock(chance.pick([0, 5, -5, HOUR, -HOUR, 33 * 24 * HOUR])));
+      await service.setClock(random.pick(OFFSETS_SECONDS) * 1000);
+      await limited.setClock(random.pick(OFFSETS_SECONDS) * 1000);
+      if (jump % 6 === 5) await database.query(url, quotaClock(random.pick([0, 5, -5, HOUR, -HOUR, 33 * 24 * HOUR])));
       const { status, headers } = await limited.get('/usage', other.key);
       if (status === 429) refusals.push(Number(headers['retry-after']));
       await asking;
@@ -72,19 +72,19 @@ export async function clock({ folder, database, short, seed }: ChaosRun): Promis
           `${jumps} times, by -40 to 400 days, under ${calls} calls; the quota's own ${Math.floor(jumps / 6)} times`,
         ],
       ],
-      promised: [
+      checks: [
         equal('calls while the clock jumps', calls, jumps * 6),
-        nothing('calls that were not answered with all they asked for', wrong),
-        atMost('the longest of them, within its deadline and a second', slowestMs / 1000, DEADLINE_SECONDS + 1, 's'),
+        nothing('calls without a complete response', wrong),
+        atMost('the slowest of them, within its deadline and a second', slowestMs / 1000, DEADLINE_SECONDS + 1, 's'),
         {
-          what: 'the limit of a minute stays one of a minute',
-          seen: `${refusals.length} × 429, Retry-After at most ${retryMax} s`,
-          held: refusals.length > 0 && retryMax > 0 && retryMax <= 60,
+          name: 'a limit per minute still applies per minute',
+          observed: `${refusals.length} × 429, Retry-After at most ${retryMax} s`,
+          passed: refusals.length > 0 && retryMax > 0 && retryMax <= 60,
         },
-        equal('charged, over all months, as the answers said', book.used, fetched),
-        equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
+        equal('charged over all months, according to the responses', book.used, fetched),
+        equal('`usage --verify` is exact, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
         ...(await settledState(service, 'under jumping clocks')),
-        equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
+        equal('it exits with 0', await service.stop(), { code: 0, signal: null }),
       ],
     };
   } finally {

@@ -4,24 +4,24 @@ import { ADMIN_TOKEN, Service, type Customer } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { callers } from '../../harness/sockets.js';
 import { until } from '../../harness/until.js';
-import { atMost, equal, nothing, type Promised, type ChaosRun } from '../../chaos-run.js';
+import { atMost, equal, nothing, type Check, type ChaosRun } from '../../chaos-run.js';
 import type { Findings } from './findings.js';
 
 const DEADLINE_SECONDS = 10;
-/** A request has 30 seconds to arrive, which is looked at every few seconds. */
+/** A request must arrive within 30 seconds, which is checked every few seconds. */
 const CLOSED_SECONDS_MAX = 45;
-/** A reader may take nothing for 30 seconds, which is found out up to six seconds later. */
+/** A client may read nothing for 30 seconds, which is detected up to six seconds later. */
 const READERS_SECONDS_MAX = 45;
 const CALLS = 60;
 const BIG = '/channels/@bench-60x1500/transcripts?limit=60';
 
-interface Crowd {
+interface MisbehavingClients {
   idle: number;
   writers: number;
   readers: number;
 }
 
-/** A connection that does not behave, and what became of it. */
+/** A misbehaving connection and what happened to it. */
 class Guest {
   received = '';
   closedAfterMs: number | undefined;
@@ -46,7 +46,7 @@ class Guest {
   }
 }
 
-/** Thousands of connections that say nothing, requests that come and answers that are read a byte a second. */
+/** Thousands of idle connections, and requests sent and responses read at a byte per second. */
 export async function connections({ folder, database, short, say }: ChaosRun): Promise<Findings> {
   const fakeYoutube = await startFakeYoutube();
   const environment = { DATABASE_URL: await database.create(), YOUTUBE_BASE_URL: fakeYoutube.url };
@@ -58,16 +58,18 @@ export async function connections({ folder, database, short, say }: ChaosRun): P
     await service.get(BIG, customer.key);
     await others(service, customer, 10);
     const quiet = await others(service, customer, CALLS);
-    const crowd: Crowd = short ? { idle: 300, writers: 20, readers: 4 } : { idle: 2_000, writers: 100, readers: 10 };
-    const groups = invite(port, customer, crowd);
+    const clients: MisbehavingClients = short
+      ? { idle: 300, writers: 20, readers: 4 }
+      : { idle: 2_000, writers: 100, readers: 10 };
+    const groups = invite(port, customer, clients);
     guests.push(...Object.values(groups).flat());
     const pid = service.program.child.pid ?? 0;
     let held = 0;
     const all = async (): Promise<boolean> => (held = (await callers(pid, port))?.size ?? 0) >= guests.length;
     await until('All are connected', all, 25_000).catch(() => undefined);
     const dribbling = setInterval(() => dribble(groups), 1_000);
-    say(`${guests.length} connections that do not behave`);
-    const crowded = await others(service, customer, CALLS);
+    say(`${guests.length} misbehaving connections`);
+    const loaded = await others(service, customer, CALLS);
     const kept = new Guest(port, `GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n`).listen();
     const closing = short ? [] : await closed(service, groups);
     clearInterval(dribbling);
@@ -85,27 +87,31 @@ export async function connections({ folder, database, short, say }: ChaosRun): P
       rows: [
         [
           'connections that do not behave',
-          `${crowd.idle} idle, ${2 * crowd.writers} that write and ${crowd.readers} that read a byte a second`,
+          `${clients.idle} idle, ${2 * clients.writers} that write and ${clients.readers} that read a byte a second`,
         ],
         [
           'other calls meanwhile',
-          `median ${ms(crowded.ms, 0.5)} ms, slowest ${ms(crowded.ms, 1)} ms; without them ${ms(quiet.ms, 0.5)} and ${ms(quiet.ms, 1)} ms`,
+          `median ${ms(loaded.ms, 0.5)} ms, slowest ${ms(loaded.ms, 1)} ms; without them ${ms(quiet.ms, 0.5)} and ${ms(quiet.ms, 1)} ms`,
         ],
         ...(short
           ? [['how they are closed', 'left out: it takes longer than the short form has'] as [string, string]]
           : []),
       ],
-      promised: [
-        { what: 'they were in the service', seen: `${held} connections`, held: held >= guests.length - 1 },
-        equal('other calls meanwhile, all answered', [crowded.ms.length, crowded.wrong], [CALLS, []]),
+      checks: [
+        {
+          name: 'misbehaving connections are open in the service',
+          observed: `${held} connections`,
+          passed: held >= guests.length - 1,
+        },
+        equal('other calls meanwhile, all with a response', [loaded.ms.length, loaded.wrong], [CALLS, []]),
         atMost(
           'the slowest of them, within its deadline and a second',
-          Math.max(...crowded.ms) / 1000,
+          Math.max(...loaded.ms) / 1000,
           DEADLINE_SECONDS + 1,
           's',
         ),
         ...closing,
-        equal('a connection that behaves is kept', kept.received.split('HTTP/1.1 200').length - 1, 2),
+        equal('a regular connection stays open', kept.received.split('HTTP/1.1 200').length - 1, 2),
         ...settled,
       ],
     };
@@ -118,7 +124,7 @@ export async function connections({ folder, database, short, say }: ChaosRun): P
 
 type Groups = Record<'idle' | 'heads' | 'bodies' | 'readers', Guest[]>;
 
-function invite(port: number, { key }: Customer, { idle, writers, readers }: Crowd): Groups {
+function invite(port: number, { key }: Customer, { idle, writers, readers }: MisbehavingClients): Groups {
   const guests = (count: number, first: string): Guest[] => Array.from({ length: count }, () => new Guest(port, first));
   const post = `POST /admin/organizations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`;
   const groups = {
@@ -128,7 +134,7 @@ function invite(port: number, { key }: Customer, { idle, writers, readers }: Cro
     readers: guests(readers, `GET ${BIG} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`),
   };
   for (const guest of [...groups.idle, ...groups.heads, ...groups.bodies]) guest.listen();
-  // Whoever does not listen reads by hand.
+  // Without a data listener the socket is read explicitly.
   for (const { socket } of groups.readers) socket.pause();
   return groups;
 }
@@ -138,7 +144,7 @@ function dribble({ heads, bodies, readers }: Groups): void {
   for (const { socket } of readers) socket.read(1);
 }
 
-/** Calls of callers who behave, one after the other: how long each took, sorted. */
+/** Sequential calls of a regular client: their durations, sorted. */
 async function others(service: Service, { key }: Customer, count: number): Promise<{ ms: number[]; wrong: string[] }> {
   const ms: number[] = [];
   const wrong: string[] = [];
@@ -151,11 +157,11 @@ async function others(service: Service, { key }: Customer, count: number): Promi
   return { ms: ms.sort((one, other) => one - other), wrong };
 }
 
-async function closed(service: Service, groups: Groups): Promise<Promised[]> {
+async function closed(service: Service, groups: Groups): Promise<Check[]> {
   const everybody = Object.values(groups).flat();
   const pid = service.program.child.pid ?? 0;
   const port = Number(new URL(service.url).port);
-  // A paused reader does not see the end of its connection: that is looked for on the other side.
+  // A paused reader does not see the end of its connection, so the service's side is checked.
   const ports = everybody.map(({ localPort }) => localPort);
   const remaining = async (): Promise<number> => {
     const open = await callers(pid, port);
@@ -173,9 +179,9 @@ async function closed(service: Service, groups: Groups): Promise<Promised[]> {
       .filter(({ received }) => !received.startsWith('HTTP/1.1 408'))
       .map(({ received }) => JSON.stringify(received.slice(0, 60)));
   return [
-    equal('connections of theirs still open in the service', await remaining(), 0),
-    atMost('the last slow reader was closed after', lastSeconds, READERS_SECONDS_MAX, 's'),
-    atMost('the last idle one or slow writer was closed after', latestMs / 1000, CLOSED_SECONDS_MAX, 's'),
-    nothing('slow writers that were not told 408', without408([...groups.heads, ...groups.bodies])),
+    equal('misbehaving connections that are still open in the service', await remaining(), 0),
+    atMost('the last slow reader is closed after', lastSeconds, READERS_SECONDS_MAX, 's'),
+    atMost('the last idle connection or slow writer is closed after', latestMs / 1000, CLOSED_SECONDS_MAX, 's'),
+    nothing('slow writers without a 408 response', without408([...groups.heads, ...groups.bodies])),
   ];
 }

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
-import { Chance } from '../../harness/random.js';
+import { RandomSource } from '../../harness/random.js';
 import { Service, type Customer } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
-import { equal, nothing, type Promised, type ChaosRun } from '../../chaos-run.js';
+import { equal, nothing, type Check, type ChaosRun } from '../../chaos-run.js';
 import { bookOf, quotaClock, type Book, type Findings } from './findings.js';
 
 const ROUNDS = 50;
 const ROUNDS_SHORT = 2;
-/** Services that are killed side by side, each on a database of its own. */
+/** Services that are killed concurrently, each with its own database. */
 const WORKERS = 2;
 const CALLS = 4;
 const VIDEOS = 6;
 const REQUIRED = CALLS * VIDEOS;
 const DEADLINE_SECONDS = 5;
-/** The deadline, the 15 seconds that a lease lasts longer, and one more. */
+/** The deadline, the 15 seconds that a lease exceeds it, and one more. */
 const LEASE_OVER_SECONDS = DEADLINE_SECONDS + 15 + 1;
 
 interface Round {
@@ -27,13 +27,13 @@ interface Round {
   exact: boolean;
 }
 
-/** kill -9 in the middle of calls, over and over on one database. */
+/** Repeated kill -9 during calls on one database. */
 export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
   const wanted = chaosRun.short ? ROUNDS_SHORT : ROUNDS;
   const workers = await Promise.all(
     Array.from({ length: WORKERS }, (_, worker) => new Worker(chaosRun, worker).run(Math.ceil(wanted / WORKERS))),
   );
-  const rounds = workers.flatMap((lane) => lane.rounds);
+  const rounds = workers.flatMap((worker) => worker.rounds);
   const sum = (of: (round: Round) => number): number => rounds.reduce((total, round) => total + of(round), 0);
   const remaining = rounds.filter(({ reservedAfterKill }) => reservedAfterKill > 0);
   const cut = remaining.filter(({ requestedFor }) => requestedFor > 0);
@@ -50,16 +50,16 @@ export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
         `${sum((one) => one.charged)} charged, ${sum((one) => one.responded)} answered, ${sum((one) => one.requestedFor)} asked for`,
       ],
     ],
-    promised: [
+    checks: [
       equal('processes killed with kill -9', rounds.length, wanted),
       {
-        what: 'some were killed in the middle of fetching',
-        seen: String(cut.length),
-        held: chaosRun.short || cut.length > 5,
+        name: 'some are killed while fetching',
+        observed: String(cut.length),
+        passed: chaosRun.short || cut.length > 5,
       },
       nothing('crashes after which the quota is wrong', rounds.flatMap(faultsOf)),
       nothing(
-        'databases on which the command `usage --verify` does not agree',
+        'databases on which the command `usage --verify` is not exact',
         workers.flatMap(({ book }) => (book.exact && book.reserved === 0 ? [] : [JSON.stringify(book)])),
       ),
       ...workers.flatMap(({ settled }) => settled),
@@ -67,14 +67,14 @@ export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
   };
 }
 
-/** The faults of a round, in words; none when the service kept its promise. */
+/** The violated guarantees of a round. */
 function faultsOf(round: Round): string[] {
   const rules: [boolean, string][] = [
     [round.exact, 'usage --verify does not agree'],
     [round.reservedAfterLease === 0, 'a reservation outlives its lease'],
-    [round.charged >= round.responded, 'an answer that was given was not charged'],
+    [round.charged >= round.responded, 'a complete response was not charged'],
     [round.charged <= round.requestedFor, 'more was charged than was fetched'],
-    [round.charged + round.reservedAfterKill <= REQUIRED, 'more is charged or held than was asked for'],
+    [round.charged + round.reservedAfterKill <= REQUIRED, 'more is charged or reserved than was requested'],
   ];
   return rules.flatMap(([held, fault]) => (held ? [] : [`${fault}: ${JSON.stringify(round)}`]));
 }
@@ -83,16 +83,16 @@ class Worker {
   private channels = 0;
   private clockSeconds = 0;
   private undisturbedMs = 0;
-  private readonly chance: Chance;
+  private readonly random: RandomSource;
 
   constructor(
     private readonly chaosRun: ChaosRun,
-    private readonly lane: number,
+    private readonly worker: number,
   ) {
-    this.chance = new Chance(chaosRun.seed + lane);
+    this.random = new RandomSource(chaosRun.seed + worker);
   }
 
-  async run(count: number): Promise<{ rounds: Round[]; book: Book; settled: Promised[] }> {
+  async run(count: number): Promise<{ rounds: Round[]; book: Book; settled: Check[] }> {
     const { database } = this.chaosRun;
     const fakeYoutube = await startFakeYoutube({ latencyMs: 20 });
     const url = await database.create();
@@ -106,7 +106,7 @@ class Worker {
       while (rounds.length < count) {
         const before = bookOf(await this.usage(service, customer));
         const requestedBefore = fakeYoutube.requests.count({ kind: 'timedtext' });
-        const killedAfterMs = this.chance.below(Math.ceil(this.undisturbedMs));
+        const killedAfterMs = this.random.below(Math.ceil(this.undisturbedMs));
         const calls = this.call(service, customer);
         await sleep(killedAfterMs);
         await service.stop('SIGKILL');
@@ -126,9 +126,9 @@ class Worker {
           reservedAfterLease,
           exact,
         });
-        if (rounds.length % 10 === 0) this.chaosRun.say(`${rounds.length} crashes in one lane`);
+        if (rounds.length % 10 === 0) this.chaosRun.say(`${rounds.length} crashes of one worker`);
       }
-      const settled = await settledState(service, `after the crashes of lane ${this.lane + 1}`);
+      const settled = await settledState(service, `after the crashes of worker ${this.worker + 1}`);
       return { rounds, book: bookOf(await service.command('usage', customer.id, '--verify')), settled };
     } finally {
       await service.stop('SIGKILL').catch(() => undefined);
@@ -145,7 +145,7 @@ class Worker {
     });
   }
 
-  /** What several calls at once have fetched; nothing counts of one that was cut off. */
+  /** The number of transcripts in the complete responses of several concurrent calls. */
   private async call(service: Service, { key }: Customer): Promise<number> {
     const responses = await Promise.all(
       Array.from({ length: CALLS }, () =>

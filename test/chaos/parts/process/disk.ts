@@ -10,14 +10,14 @@ import { Program, PROJECT } from '../../harness/program.js';
 import { Service, type ServiceResponse } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { atOnce, until } from '../../harness/until.js';
-import { equal, nothing, type Promised, type ChaosRun } from '../../chaos-run.js';
+import { equal, nothing, type Check, type ChaosRun } from '../../chaos-run.js';
 import { bookOf, type Findings } from './findings.js';
 
 const run = promisify(execFile);
 const MEGABYTE = Buffer.alloc(2 ** 20, 'x');
 const CALLS_MAX = 1_500;
 
-/** A small disk of its own, mounted at `path` until `release`. */
+/** A small file system mounted at `path` until `release`. */
 async function mountDisk(path: string, megabytes: number, ...options: string[]): Promise<() => Promise<void>> {
   await mkdir(path, { recursive: true });
   await run('mount', ['-t', 'tmpfs', '-o', [`size=${megabytes}m`, 'mode=0711', ...options].join(), 'chaos', path]);
@@ -25,7 +25,7 @@ async function mountDisk(path: string, megabytes: number, ...options: string[]):
     endPostgres(path);
     spawnSync('umount', ['-l', path]);
   };
-  // Also when the chaos tests is told to end at once.
+  // Also when the chaos tests are killed.
   process.on('exit', letGo);
   return async () => {
     await run('umount', [path]).catch(letGo);
@@ -37,20 +37,24 @@ async function mountDisk(path: string, megabytes: number, ...options: string[]):
 export async function disk(chaosRun: ChaosRun): Promise<Findings> {
   const { folder } = chaosRun;
   if (process.getuid?.() !== 0)
-    return { rows: [['a full and a read-only disk', 'left out: only root can mount one']], promised: [] };
+    return { rows: [['a full and a read-only disk', 'left out: only root can mount one']], checks: [] };
   const readOnly = await refusedStart(folder, 'read-only', 4, 'ro');
   const tooSmall = await refusedStart(folder, 'small', 12);
-  const { rows, promised } = await fillingUp(chaosRun);
+  const { rows, checks } = await fillingUp(chaosRun);
   return {
     rows: [['DATA_DIR on a read-only disk', readOnly.line], ['DATA_DIR on a disk of 12 MB', tooSmall.line], ...rows],
-    promised: [
+    checks: [
       {
-        what: 'a read-only DATA_DIR ends the start with 1 and one line that says so',
-        seen: readOnly.line,
-        held: readOnly.held && /read-only/.test(readOnly.line),
+        name: 'a read-only DATA_DIR ends the start with 1 and one line with the reason',
+        observed: readOnly.line,
+        passed: readOnly.passed && /read-only/.test(readOnly.line),
       },
-      { what: 'so does a full one', seen: tooSmall.line, held: tooSmall.held && /space|full/i.test(tooSmall.line) },
-      ...promised,
+      {
+        name: 'a full DATA_DIR does too',
+        observed: tooSmall.line,
+        passed: tooSmall.passed && /space|full/i.test(tooSmall.line),
+      },
+      ...checks,
     ],
   };
 }
@@ -61,7 +65,7 @@ function endPostgres(dataDir: string): void {
     const [pid] = readFileSync(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8').split('\n');
     process.kill(Number(pid), 'SIGQUIT');
   } catch {
-    // There is none.
+    // It does not exist.
   }
 }
 
@@ -70,7 +74,7 @@ async function refusedStart(
   name: string,
   megabytes: number,
   ...options: string[]
-): Promise<{ line: string; held: boolean }> {
+): Promise<{ line: string; passed: boolean }> {
   const path = join(folder, `disk-${name}`);
   const release = await mountDisk(path, megabytes, ...options);
   try {
@@ -83,7 +87,7 @@ async function refusedStart(
       .filter((line) => line.startsWith('channel-transcripts:'));
     return {
       line: lines.join(' / ').replaceAll(path, 'DATA_DIR'),
-      held: code === 1 && lines.length === 1 && lines[0]?.includes(path) === true,
+      passed: code === 1 && lines.length === 1 && lines[0]?.includes(path) === true,
     };
   } finally {
     await release();
@@ -142,25 +146,25 @@ async function fillingUp({ folder, say }: ChaosRun): Promise<Findings> {
     ).catch(() => undefined);
     const book = bookOf(await service.command('usage', customer.id, '--verify'));
     const odd = responses.filter(({ status, whole }) => !whole || (status !== 200 && status !== 503));
-    const promised: Promised[] = [
+    const checks: Check[] = [
       {
-        what: 'with a full disk calls were made until some were refused',
-        seen: `${during} calls, ${refused()} × 503`,
-        held: refused() > 0,
+        name: 'calls on a full disk continue until some are refused',
+        observed: `${during} calls, ${refused()} × 503`,
+        passed: refused() > 0,
       },
       nothing(
-        'answers other than 200 and 503 while the disk is full',
+        'responses other than 200 and 503 while the disk is full',
         odd.map(({ status, text }) => `${status} ${text.slice(0, 200)}`),
       ),
-      equal('it serves again, without a start, when there is room', recovered, 200),
+      equal('it recovers without a restart when space is available', recovered, 200),
       {
-        what: 'charged at most what the answers said, and all of it unless a settlement was given up',
-        seen: `${book.used} of ${fetched}`,
-        held: settled ? book.used <= fetched : book.used === fetched,
+        name: 'charged at most what the responses report, and all of it unless a settlement was given up',
+        observed: `${book.used} of ${fetched}`,
+        passed: settled ? book.used <= fetched : book.used === fetched,
       },
-      equal('`usage --verify` agrees, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
+      equal('`usage --verify` is exact, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
       ...(await settledState(service, 'after a full disk')),
-      equal('it ends with 0', await service.stop(), { code: 0, signal: null }),
+      equal('it exits with 0', await service.stop(), { code: 0, signal: null }),
     ];
     return {
       rows: [
@@ -169,7 +173,7 @@ async function fillingUp({ folder, say }: ChaosRun): Promise<Findings> {
           `${during} calls, of them ${refused()} × 503; 200 again ${(recoveredMs / 1000).toFixed(1)} s after there was room`,
         ],
       ],
-      promised,
+      checks,
     };
   } finally {
     await service?.stop('SIGKILL').catch(() => undefined);

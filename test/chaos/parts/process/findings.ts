@@ -1,19 +1,19 @@
-import type { Promised } from '../../chaos-run.js';
+import type { Check } from '../../chaos-run.js';
 
-/** What one of the ways to break the process came to. */
+/** The result of one kind of fault of the process. */
 export interface Findings {
   rows: [what: string, seen: string][];
-  promised: Promised[];
+  checks: Check[];
 }
 
-/** Sums of a customer's book over all its months, as `usage --verify` recomputes them. */
+/** The usage of a customer over all months, as `usage --verify` recomputes it. */
 export interface Book {
   used: number;
   reserved: number;
   exact: boolean;
 }
 
-/** Reads what `/admin` tells of a customer, or what the command prints. */
+/** Parses a customer's usage from `/admin` or from the output of the command. */
 export function bookOf(usage: unknown): Book {
   const { reserved, verification } = usage as {
     reserved: number;
@@ -22,7 +22,7 @@ export function bookOf(usage: unknown): Book {
   return { used: verification.periods.reduce((sum, { used }) => sum + used, 0), reserved, exact: verification.exact };
 }
 
-/** Puts the quota's clock so far from the real one. */
+/** Sets the offset of the quota's clock from the real time. */
 export function quotaClock(offsetSeconds: number): string {
   return `CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
     'SELECT clock_timestamp() + make_interval(secs => ${offsetSeconds})'`;

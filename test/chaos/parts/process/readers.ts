@@ -8,21 +8,21 @@ import { bookOf, type Findings } from './findings.js';
 
 const MEGABYTE = 1024 * 1024;
 const BUFFER_MEGABYTES = 64;
-/** A call may hold a sixteenth of it. */
+/** A call may use a sixteenth of it. */
 const CALL_MEGABYTES = BUFFER_MEGABYTES / 16;
 const CACHE_MEGABYTES = 16;
 /** Just below the 4 MB of caption text that the service accepts for a video, and random, so that it hardly compresses. */
 const CUES = 11_500;
 const READERS = 4;
-/** Beside what a call may hold: one text on its way to the reader, and the next. */
+/** In addition to a call's buffer: the text being sent and the next one. */
 const TEXTS_BESIDE = 2;
-/** UPSTREAM_CONCURRENCY's default: so many texts may have arrived when the fetching of the calls stops. */
+/** UPSTREAM_CONCURRENCY's default: the number of texts that may still arrive when the calls stop fetching. */
 const TEXTS_ARRIVING = 16;
 const TEXT_MEGABYTES = 4;
-/** What is being fetched, read and compressed at the same time, and the memory allocator's own share. */
+/** Texts being fetched, parsed and compressed concurrently, and the overhead of the memory allocator. */
 const WORKING_MEGABYTES = 250;
 
-/** Calls for a hundred videos with the largest captions, whose readers take nothing. */
+/** Calls for a hundred videos with the largest captions, whose clients read nothing. */
 export async function readers({ folder, database, short, say }: ChaosRun): Promise<Findings> {
   const videos = short ? 20 : 100;
   const fakeYoutube = await startFakeYoutube();
@@ -38,7 +38,7 @@ export async function readers({ folder, database, short, say }: ChaosRun): Promi
     const customer = await service.customer();
     await service.get('/channels/@bench-4x1500/transcripts', customer.key);
     const before = await service.resources();
-    say(`${READERS} calls of ${videos} videos with the largest captions, and nobody reads`);
+    say(`${READERS} unread calls of ${videos} videos with the largest captions`);
     const port = Number(new URL(service.url).port);
     for (let reader = 0; reader < READERS; reader += 1)
       sockets.push(request(port, `/channels/@noise-${videos}x${CUES - reader}/transcripts?limit=${videos}`, customer));
@@ -69,23 +69,20 @@ export async function readers({ folder, database, short, say }: ChaosRun): Promi
             `at most ${megabytes(holding.peakRss)} MB resident`,
         ],
       ],
-      promised: [
+      checks: [
         atMost(
-          'the texts that wait for readers, beside the cache',
+          'texts buffered for readers, without the cache',
           (holding.external - before.external) / MEGABYTE,
           allowed,
           'MB',
         ),
         atMost(
-          'the most memory of the service above its start',
+          'maximum memory of the service above its start',
           (holding.peakRss - before.rss) / MEGABYTE,
           allowed + WORKING_MEGABYTES,
           'MB',
         ),
-        nothing(
-          'a call after them, whole and right',
-          reported ? brokenIdentities(reported) : [`status ${read.status}`],
-        ),
+        nothing('faults of a call after them', reported ? brokenIdentities(reported) : [`status ${read.status}`]),
         equal('charged exactly, nothing reserved', [book.exact, book.reserved], [true, 0]),
       ],
     };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
-import { Chance } from '../../harness/random.js';
+import { RandomSource } from '../../harness/random.js';
 import { Service, type Customer } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import { equal, nothing, type ChaosRun } from '../../chaos-run.js';
@@ -12,7 +12,7 @@ const CALLERS = 8;
 
 interface Requested {
   id: string;
-  /** Undefined when no answer came. */
+  /** Undefined without a response. */
   status: number | undefined;
   whole: boolean;
   fetched: number;
@@ -20,9 +20,9 @@ interface Requested {
   early: boolean;
 }
 
-/** SIGTERM while callers ask without a pause, until the port is closed. */
+/** SIGTERM while clients send requests continuously until the port is closed. */
 export async function stops({ folder, database, short, seed, say }: ChaosRun): Promise<Findings> {
-  const chance = new Chance(seed + 100);
+  const random = new RandomSource(seed + 100);
   const fakeYoutube = await startFakeYoutube({ latencyMs: 10 });
   const url = await database.create();
   const rounds = short ? ROUNDS_SHORT : ROUNDS;
@@ -36,7 +36,7 @@ export async function stops({ folder, database, short, seed, say }: ChaosRun): P
       const service = await Service.start(folder, {
         DATABASE_URL: url,
         YOUTUBE_BASE_URL: fakeYoutube.url,
-        // With and without the time that a balancer needs to look elsewhere.
+        // With and without the delay that lets a load balancer notice.
         SHUTDOWN_DELAY_SECONDS: String(round % 2),
       });
       last = service;
@@ -44,7 +44,7 @@ export async function stops({ folder, database, short, seed, say }: ChaosRun): P
       const callers = new Callers(service, customer, round);
       const calling = callers.run();
       await until('The load runs', () => callers.requested.length >= CALLERS);
-      await sleep(chance.below(700));
+      await sleep(random.below(700));
       callers.signalled = true;
       const end = await service.stop();
       await calling;
@@ -65,24 +65,24 @@ export async function stops({ folder, database, short, seed, say }: ChaosRun): P
           `${requested.length}: ${count(200)} × 200, ${count(503)} × 503, ${requested.length - responded.length} refused by the closed port`,
         ],
       ],
-      promised: [
+      checks: [
         {
-          what: 'stops under load, each with calls in flight',
-          seen: `${rounds} stops, ${responded.length} answers`,
-          held: responded.length >= rounds * CALLERS,
+          name: 'stops under load, each with calls in flight',
+          observed: `${rounds} stops, ${responded.length} responses`,
+          passed: responded.length >= rounds * CALLERS,
         },
         nothing(
-          'answers other than 200 and 503',
+          'responses other than 200 and 503',
           responded.filter(({ status }) => status !== 200 && status !== 503).map(({ status }) => String(status)),
         ),
-        nothing('responses lost: accepted and not answered whole', dropped),
+        nothing('accepted calls without a complete response', dropped),
         nothing('processes that did not end with 0', ends),
         equal(
-          'charged, as the answers said',
+          'charged, according to the responses',
           book?.used,
           requested.reduce((sum, { fetched }) => sum + fetched, 0),
         ),
-        equal('`usage --verify` agrees, and nothing is reserved', [book?.exact, book?.reserved], [true, 0]),
+        equal('`usage --verify` is exact, and nothing is reserved', [book?.exact, book?.reserved], [true, 0]),
       ],
     };
   } finally {
@@ -91,7 +91,7 @@ export async function stops({ folder, database, short, seed, say }: ChaosRun): P
   }
 }
 
-/** Callers who ask one call after the other until nobody listens any more. */
+/** Clients that send sequential calls until connections are refused. */
 class Callers {
   readonly requested: Requested[] = [];
   signalled = false;
@@ -107,7 +107,7 @@ class Callers {
     await Promise.all(Array.from({ length: CALLERS }, () => this.caller()));
   }
 
-  /** Those that the service took, by its log, or had to take before it closed its port, and that had no whole answer. */
+  /** Calls that the service accepted, by its log or because they preceded the closing of its port, without a complete response. */
   dropped(log: string): string[] {
     return this.requested
       .filter(
@@ -136,7 +136,7 @@ class Callers {
         early,
         fetched: (whole && summary?.fetched) || 0,
       });
-      // Nobody listens; what others still wait for goes on.
+      // The connection was refused; other clients still wait for their responses.
       if (!response) return;
     }
   }

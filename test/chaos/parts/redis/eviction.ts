@@ -7,18 +7,18 @@ const KEPT = 5;
 const MORE = 1;
 
 export interface LossEnd {
-  /** From the moment when the call could go on. */
+  /** Since the call could continue. */
   ms: number;
   fetched: number;
   wrong: string[];
 }
 
 /**
- * Texts that are lost while an answer waits for its turn to send them: one process fetches them, another finds them, and is
- * held at a newer video until they are gone. What is lost is fetched anew and paid for, never for free.
+ * Texts that are evicted before their response sends them: one process fetches them, another finds them in the cache, and is
+ * held at a newer video until they are evicted. Evicted texts are fetched again and charged.
  *
- * @param cues names a channel that nobody asked for before
- * @param lose takes the texts of these videos away
+ * @param cues names a channel that is not cached
+ * @param lose evicts the texts of these videos
  */
 export async function loseInMidCall(
   redis: Redis,
@@ -31,7 +31,7 @@ export async function loseInMidCall(
   const path = `/channels/@bench-${KEPT + MORE}x${cues}/transcripts`;
   const first = readTranscripts(await one.get(path, key));
   const [newest = '', ...older] = first?.entries.map(({ videoId }) => videoId) ?? [];
-  // The newest is not known any more, so that the call waits for it before it comes to the others.
+  // The newest is not cached, so the call waits for it before it reaches the others.
   if ((await remove(redis, (name) => name.includes(`:${newest}:`))) === 0) throw new Error('The newest was not kept.');
   const hold = fakeYoutube.hold({ kind: 'timedtext' });
   const running = other.get(path, key);
@@ -50,12 +50,12 @@ export async function loseInMidCall(
   };
 }
 
-/** Takes the texts of videos away; tells how many. */
+/** Deletes the texts of videos; returns how many. */
 export async function evict(redis: Redis, videoIds: readonly string[]): Promise<number> {
   return remove(redis, (name) => /:(?:json|deflated)$/.test(name) && videoIds.some((id) => name.includes(id)));
 }
 
-/** Takes keys away; tells how many. */
+/** Deletes keys; returns how many. */
 async function remove(redis: Redis, isMeant: (name: string) => boolean): Promise<number> {
   const names = await redis.command('KEYS', 'ct*:transcript:*');
   const meant = Array.isArray(names) ? names.map(String).filter(isMeant) : [];

@@ -1,12 +1,12 @@
 import { createClient } from '@redis/client';
 import type { Redis } from '../../harness/redis.js';
 
-/** Something that can be done to a Redis, and undone. */
+/** A fault of a Redis that can be started and ended. */
 export interface RedisFault {
   name: string;
-  /** How long it lasts at least, in milliseconds. */
+  /** Minimum duration in milliseconds. */
   lastsMs: number;
-  /** Whether Redis drops entries while it works, so that a repeat can cost again. */
+  /** Whether Redis evicts entries, so that a repeated call can be charged again. */
   evicts: boolean;
   strike(): Promise<void>;
   heal(): Promise<void>;
@@ -15,7 +15,7 @@ export interface RedisFault {
 const OTHERS_PASSWORD = 'not-the-one-that-the-service-has';
 
 const LASTS_MS = 300;
-/** Longer than a client keeps a connection on which nothing moves. */
+/** Longer than a client keeps a silent connection. */
 const LASTS_LONG_MS = 6_500;
 
 export function redisFaults(redis: Redis): RedisFault[] {
@@ -72,7 +72,7 @@ export function redisFaults(redis: Redis): RedisFault[] {
       name: 'another password',
       strike: async () => {
         await command('CONFIG', 'SET', 'requirepass', OTHERS_PASSWORD);
-        // Whoever is connected stays so: a password is asked for at the door.
+        // Open connections stay authenticated: the password applies to new connections only.
         await withPassword(redis, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
       },
       heal: () => withPassword(redis, 'CONFIG', 'SET', 'requirepass', ''),

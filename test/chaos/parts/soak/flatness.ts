@@ -1,14 +1,14 @@
-import type { Promised } from '../../chaos-run.js';
+import type { Check } from '../../chaos-run.js';
 import { medianOf, slopeOf, spreadOf } from './slope.js';
 
-/** The first part, in which memory and caches fill, is not held against the rest. */
+/** The share of the run in which memory and caches fill, which is excluded. */
 const WARM_UP_SHARE = 0.3;
-/** A figure may rise by this share of itself over the time that is measured, or by three times its own noise. */
+/** The allowed increase over the measured time: this share of the value, or three times its noise. */
 const RISE_SHARE_MAX = 0.1;
-/** What is resident follows the heap late and in large steps. */
+/** Resident memory follows the heap late and in large steps. */
 const RISE_SHARE_MAX_RESIDENT = 0.15;
 const NOISE_TIMES = 3;
-/** On a machine that does other work too. */
+/** Allows for other work on the machine. */
 const LATENCY_RISE_MS = 100;
 
 export interface Sample {
@@ -19,9 +19,9 @@ export interface Sample {
   sockets: number;
 }
 
-/** What a process holds. @param long whether there was load for long enough to hold its slope against a bound */
-export function processFlat(name: string, samples: readonly Sample[], seconds: number, long: boolean): Promised[] {
-  // A few seconds tell nothing of a slope.
+/** The resources of a process over time. @param long whether the load was long enough to check the slope */
+export function processFlat(name: string, samples: readonly Sample[], seconds: number, long: boolean): Check[] {
+  // A few seconds are too short for a slope.
   const least = long ? 0 : Number.POSITIVE_INFINITY;
   const of = (value: (sample: Sample) => number) => samples.map((sample) => ({ at: sample.at, value: value(sample) }));
   return [
@@ -50,12 +50,8 @@ export function processFlat(name: string, samples: readonly Sample[], seconds: n
   ];
 }
 
-/** How long callers wait for what is cached, from samples of seconds and milliseconds. */
-export function latencyFlat(
-  samples: readonly { at: number; value: number }[],
-  seconds: number,
-  long: boolean,
-): Promised {
+/** The response time of cached calls, from samples of seconds and milliseconds. */
+export function latencyFlat(samples: readonly { at: number; value: number }[], seconds: number, long: boolean): Check {
   return flat(
     'Time of a call for what is cached',
     samples,
@@ -65,15 +61,15 @@ export function latencyFlat(
   );
 }
 
-/** What a figure would rise by over the time that is measured, held against itself and its noise. */
+/** The extrapolated increase of a value over the measured time, compared with its level and its noise. */
 function flat(
-  what: string,
+  name: string,
   samples: readonly { at: number; value: number }[],
   seconds: number,
   unit: string,
   leastRise: number,
   riseShareMax = RISE_SHARE_MAX,
-): Promised {
+): Check {
   const from = seconds * WARM_UP_SHARE;
   const measured = samples.filter((sample) => sample.at >= from);
   const values = measured.map(({ value }) => value);
@@ -81,11 +77,11 @@ function flat(
   const rise = slopeOf(measured.length > 400 ? thinned(measured) : measured) * (seconds - from);
   const bound = Math.max(leastRise, riseShareMax * median, NOISE_TIMES * spread);
   const reported = `median ${median.toFixed(1)} ${unit}, rising by ${rise.toFixed(1)}`;
-  if (!Number.isFinite(bound)) return { what, seen: `${reported} (told only)`, held: values.length > 0 };
-  return { what, seen: `${reported}, at most ${bound.toFixed(1)}`, held: values.length > 3 && rise <= bound };
+  if (!Number.isFinite(bound)) return { name, observed: `${reported} (not checked)`, passed: values.length > 0 };
+  return { name, observed: `${reported}, at most ${bound.toFixed(1)}`, passed: values.length > 3 && rise <= bound };
 }
 
-/** Enough of many for a slope. */
+/** Reduces many samples to as many as a slope needs. */
 function thinned<T>(samples: readonly T[]): T[] {
   const step = Math.ceil(samples.length / 400);
   return samples.filter((_sample, index) => index % step === 0);

@@ -5,7 +5,7 @@ import { pick, seededRandom } from '../../../fake-youtube/catalogue/random.js';
 import type { Customer, Service } from '../../harness/service.js';
 import { brokenIdentities, readTranscripts } from '../../harness/transcripts.js';
 
-/** What callers do, by how often. */
+/** The kinds of clients, weighted by frequency. */
 export const HABITS = [
   'cold',
   'cold',
@@ -29,13 +29,13 @@ const WRONG_PATHS = [
 ];
 const PAUSE_MS = 60;
 
-/** What became of a call. */
+/** The result of a call. */
 export interface CallEnd {
   at: number;
   habit: Habit;
   ms: number;
   status: number;
-  /** Undefined where it cannot be known, because the reader left. */
+  /** Undefined when the client disconnected. */
   fetched: number | undefined;
   wrong: string[];
 }
@@ -47,7 +47,7 @@ interface Body {
   whole: boolean;
 }
 
-/** Callers of every sort, who go on until their time is over. */
+/** Clients of every kind, which call until the time is over. */
 export class Load {
   readonly ends: CallEnd[] = [];
   private readonly random: () => number;
@@ -88,7 +88,7 @@ export class Load {
     if (habit === 'leaving') return;
     if (!whole) wrong.push(`${habit} ${path}: ${status}, cut short`);
     else this.check(end, path, gzip ? gunzipSync(bytes).toString() : bytes.toString());
-    // A slow reader's time is his own.
+    // The duration of a slow reader's call depends on the reader.
     if (habit !== 'slow' && ms > (this.deadlineSeconds + 1) * 1000) wrong.push(`${habit} ${path}: ${ms.toFixed(0)} ms`);
   }
 

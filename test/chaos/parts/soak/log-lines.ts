@@ -1,6 +1,6 @@
 import { at } from '../../harness/transcripts.js';
 
-/** Whether a line of the log tells of no more than a platform that fails. */
+/** Whether a log line reports only a failure of the platform. */
 export function isExpected(line: string): boolean {
   if (!line.startsWith('{')) return false;
   const entry: unknown = JSON.parse(line);

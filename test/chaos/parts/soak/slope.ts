@@ -1,4 +1,4 @@
-/** A line through samples that outliers do not bend: the median of the slopes between every two (Theil and Sen). */
+/** A robust slope through samples: the median of the slopes between every two (Theil and Sen). */
 export function slopeOf(samples: readonly { at: number; value: number }[]): number {
   const slopes = samples.flatMap((one, index) =>
     samples
@@ -15,7 +15,7 @@ export function medianOf(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** How far values are from their median, usually: 1.48 times the median of the distances, as for a normal distribution. */
+/** The spread of values around their median: 1.48 times the median absolute deviation, the standard deviation of a normal distribution. */
 export function spreadOf(values: readonly number[]): number {
   const median = medianOf(values);
   return 1.48 * medianOf(values.map((value) => Math.abs(value - median)));

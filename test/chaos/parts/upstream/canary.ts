@@ -1,10 +1,10 @@
 import { createServer, type AddressInfo } from 'node:net';
 
-/** Listens where nobody may ever connect, under every name that leads here. */
+/** Listens on an address that no one may connect to, under every name of it. */
 export interface Canary {
-  /** Addresses of it, as something that wants to be fetched would write them. */
+  /** Its URLs in every notation. */
   locations: readonly string[];
-  /** How often somebody connected. */
+  /** Number of connections. */
   contacts(): number;
   close(): Promise<void>;
 }

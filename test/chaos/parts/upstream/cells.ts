@@ -2,7 +2,7 @@ import { pick, seededRandom } from '../../../fake-youtube/catalogue/random.js';
 import { type Fault, FAULT_KINDS, type FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
 import type { MatchableKind } from '../../../fake-youtube/faults/match.js';
 
-/** What is asked of the platform, by the name in the tables. */
+/** The kinds of requests to the platform, by their name in the tables. */
 export const REQUESTS: Readonly<Record<string, readonly MatchableKind[]>> = {
   resolve: ['resolve'],
   channel: ['browse-channel'],
@@ -23,7 +23,7 @@ export interface CellFault {
   rate: number;
 }
 
-/** What goes wrong while a few calls are made. */
+/** The faults that are active during a few calls. */
 export type Cell = readonly CellFault[];
 
 /** Every fault on every kind of request at every rate, and every two faults together on any two. */

@@ -4,21 +4,21 @@ import { Service, type ServiceResponse, type Customer, type Resources } from '..
 import { settledState } from '../../harness/settled.js';
 import { readTranscripts } from '../../harness/transcripts.js';
 import { until } from '../../harness/until.js';
-import type { Promised, ChaosRun } from '../../chaos-run.js';
+import type { Check, ChaosRun } from '../../chaos-run.js';
 import { type Cell, faultsOf, nameOf } from './cells.js';
 import { check } from './expected.js';
 
 export const DEADLINE_SECONDS = 4;
-/** More than anything that the service remembers, or leaves alone for a while, lasts. */
+/** Longer than every cache entry and every pause of the service. */
 const SKIP_MS = 30 * 3_600_000;
 const CALLS = ['/channels/@harbourlight/transcripts?limit=20', '/channels/@bench-4x30/transcripts'];
-/** Sixteen megabytes for each request are enough with few. */
+/** A few requests of sixteen megabytes each are enough. */
 const CALLS_HUGE = ['/channels/@harbourlight/transcripts?limit=4'];
 const IDLE_MS = 60_000;
 
 export interface CellEnd {
   cell: Cell;
-  /** Requests that a fault hit. */
+  /** Requests with a fault. */
   struck: number;
   calls: number;
   entries: number;
@@ -29,7 +29,7 @@ export interface CellEnd {
   wrong: string[];
 }
 
-/** What is left of a lane when all is over. */
+/** The final state of a worker's service. */
 export interface WorkerResult {
   fetched: number;
   used: number;
@@ -37,14 +37,14 @@ export interface WorkerResult {
   exact: boolean;
   leaks: string[];
   bugs: string[];
-  settled: Promised[];
+  settled: Check[];
   /** Requests to the fake YouTube. */
   requested: number;
-  /** The most memory that its service had. */
+  /** Maximum memory of its service. */
   peakMegabytes: number;
 }
 
-/** A service with a fake YouTube of its own, so that what one cell does to it disturbs no other lane. */
+/** A service with its own fake YouTube, so that parallel workers do not affect each other. */
 export class Worker {
   private fetched = 0;
   private requested = 0;
@@ -59,7 +59,7 @@ export class Worker {
     private readonly name: string,
   ) {}
 
-  /** @param upstreamTimeoutSeconds of one exchange; when it is longer than the deadline, that comes first */
+  /** @param upstreamTimeoutSeconds of one request; the call's deadline applies when it is shorter */
   static async start(chaosRun: ChaosRun, seed: number, upstreamTimeoutSeconds: number): Promise<Worker> {
     const fakeYoutube = await startFakeYoutube({ seed });
     const service = await Service.start(chaosRun.folder, {
@@ -69,13 +69,13 @@ export class Worker {
       UPSTREAM_TIMEOUT_SECONDS: String(upstreamTimeoutSeconds),
     });
     const customer = await service.customer();
-    const name = `lane ${seed - chaosRun.seed + 1}`;
+    const name = `worker ${seed - chaosRun.seed + 1}`;
     const worker = new Worker(chaosRun, service, fakeYoutube, customer, await service.resources(), name);
     await worker.learn();
     return worker;
   }
 
-  /** Makes a few calls side by side while the faults of a cell strike. */
+  /** Makes a few concurrent calls while the faults of a cell are active. */
   async run(cell: Cell, location: string, seed: number): Promise<CellEnd> {
     await this.heal();
     this.fakeYoutube.reseed(seed);
@@ -131,7 +131,7 @@ export class Worker {
     return this.service.get(path, this.customer.key).catch((error: unknown) => error as Error);
   }
 
-  /** How each video ends when nothing goes wrong. */
+  /** The result of each video without faults. */
   private async learn(): Promise<void> {
     const responses = await Promise.all(CALLS.map((path) => this.service.get(path, this.customer.key)));
     const reported = responses.map((response) => {
@@ -144,7 +144,7 @@ export class Worker {
     this.truth = new Map(reported.flatMap(({ entries }) => entries.map(({ videoId, end }) => [videoId, end] as const)));
   }
 
-  /** No fault, nothing remembered, and nothing that rests because it was refused. */
+  /** Removes all faults, expires all caches and ends all pauses. */
   private async heal(): Promise<void> {
     const { requests } = this.fakeYoutube;
     this.fakeYoutube.setFaults();
@@ -162,12 +162,12 @@ export class Worker {
     requests.clear();
   }
 
-  /** What is still held when there is nothing to do any more, beside the pool of connections to the database. */
+  /** Resources that remain in the idle service, other than the pool of database connections. */
   private async leaks(): Promise<string[]> {
     let found: string[] = [];
     const url = this.service.environment['DATABASE_URL'] ?? '';
     await until(
-      'Nothing is held',
+      'No resource remains',
       async () => {
         const { held } = await this.service.resources();
         const [row] = await this.chaosRun.database.query(

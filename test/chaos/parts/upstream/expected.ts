@@ -10,9 +10,9 @@ const STATUS: Readonly<Record<string, number>> = {
   upstream_failure: 502,
   upstream_timeout: 504,
 };
-/** Faults that take time by themselves, so that an exchange or the call may end first. */
+/** Faults that delay the response, so that a request or the call may time out. */
 const SLOW: ReadonlySet<FaultKind> = new Set(['hang', 'slow-drip', 'huge', '429-retry-after']);
-/** Without these a call cannot be prepared; the others only add to it, or are entries of their own. */
+/** The requests that the preparation of a call needs; the others are optional or belong to a single entry. */
 const ESSENTIAL: ReadonlySet<string> = new Set(['resolve', 'channel', 'uploads']);
 const OF_VIDEOS: ReadonlySet<string> = new Set(['player', 'captions']);
 
@@ -20,17 +20,17 @@ const WITH_TOKEN = new Set(
   HARBOUR_LIGHT.uploads().flatMap(({ id, tracks }) => (tracks.some(({ tokenNeed }) => tokenNeed) ? [id] : [])),
 );
 
-/** What a call was told, held against what may be said while a cell's faults strike. */
+/** Compares the result of a call with the results allowed under a cell's faults. */
 export interface Checked {
   reported: ReadTranscripts | undefined;
-  /** In one line each; none when all is as it may be. */
+  /** One line per violation. */
   wrong: string[];
-  /** Entries and calls told as out of time although nothing was slow on purpose. */
+  /** Entries and calls that timed out although no fault delays responses. */
   late: number;
 }
 
 /**
- * @param truth how each video ends when nothing goes wrong
+ * @param truth the result of each video without faults
  */
 export function check(cell: Cell, response: ServiceResponse, truth: ReadonlyMap<string, string>): Checked {
   if (response.status !== 200) return checkRefusal(cell, response);

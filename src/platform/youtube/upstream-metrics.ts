@@ -1,0 +1,103 @@
+import { Injectable } from '@nestjs/common';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Environment } from '../../config/environment.js';
+import { FairLimiter } from './egress/fair-limiter.js';
+
+/** Seconds; the default timeout of a request is 10. */
+const BUCKETS_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
+
+const BLOCKED = 'blocked:';
+/** Dropped before it was sent, because its egress was blocked meanwhile: not a block of its own. */
+const NOT_SENT = 'blocked:exit-shut';
+/** Playability results that are blocks although the response is well-formed. */
+const BLOCKING_PLAYABILITY = new Set(['bot-check', 'other-video']);
+
+/** One completed request to the platform. All labels come from small, closed sets. */
+export interface CompletedRequest {
+  /** `player`, `uploads`, `captions`, … */
+  kind: string;
+  /** The InnerTube client that the request was sent as. */
+  client: string;
+  /** `direct`, `proxy-1`, …; never an address. */
+  egress: string;
+  /** `ok`, `blocked:captcha`, `timeout`, `http-500`, `aborted`, … */
+  outcome: string;
+  /** From the start of the request (after queueing) to the last byte of its response. */
+  seconds: number;
+}
+
+/** Metrics of the requests to the platform and of what their responses contain. */
+@Injectable()
+export class UpstreamMetrics {
+  private readonly requests: Counter<'kind' | 'client' | 'exit' | 'outcome'>;
+  private readonly seconds: Histogram<'kind' | 'exit'>;
+  private readonly blocks: Counter<'reason'>;
+  private readonly notices: Counter<'kind' | 'subject' | 'outcome'>;
+
+  constructor(registry: Registry, limiter: FairLimiter, { UPSTREAM_CONCURRENCY }: Environment) {
+    const registers = [registry];
+    this.requests = new Counter({
+      name: 'ct_upstream_requests_total',
+      help: 'Requests to the platform by kind, InnerTube client, egress and outcome.',
+      labelNames: ['kind', 'client', 'exit', 'outcome'],
+      registers,
+    });
+    this.seconds = new Histogram({
+      name: 'ct_upstream_request_duration_seconds',
+      help: 'Time from the start of a request to the platform to the last byte of its response.',
+      labelNames: ['kind', 'exit'],
+      buckets: BUCKETS_SECONDS,
+      registers,
+    });
+    this.blocks = new Counter({
+      name: 'ct_upstream_blocks_total',
+      help: 'Responses by which the platform refused the service, by reason.',
+      labelNames: ['reason'],
+      registers,
+    });
+    this.notices = new Counter({
+      name: 'ct_upstream_notices_total',
+      help: 'Observations about responses of the platform, such as page shapes and playability.',
+      labelNames: ['kind', 'subject', 'outcome'],
+      registers,
+    });
+    new Gauge({
+      name: 'ct_upstream_requests_in_flight',
+      help: 'Running requests to the platform.',
+      registers,
+      collect() {
+        this.set(limiter.running);
+      },
+    });
+    new Gauge({
+      name: 'ct_upstream_requests_queued',
+      help: 'Queued requests to the platform.',
+      registers,
+      collect() {
+        this.set(limiter.queued);
+      },
+    });
+    new Gauge({ name: 'ct_upstream_requests_in_flight_max', help: 'UPSTREAM_CONCURRENCY.', registers }).set(
+      UPSTREAM_CONCURRENCY,
+    );
+  }
+
+  /** Counts a completed request. */
+  request({ kind, client, egress, outcome, seconds }: CompletedRequest): void {
+    this.requests.inc({ kind, client, exit: egress, outcome: statusClass(outcome) });
+    if (outcome === NOT_SENT) return;
+    this.seconds.observe({ kind, exit: egress }, seconds);
+    if (outcome.startsWith(BLOCKED)) this.blocks.inc({ reason: outcome.slice(BLOCKED.length) });
+  }
+
+  /** Counts an observation about a response, by its kind, its subject (such as the InnerTube client) and its outcome. */
+  notice(kind: string, subject: string, outcome: string): void {
+    this.notices.inc({ kind, subject, outcome });
+    if (kind === 'playability' && BLOCKING_PLAYABILITY.has(outcome)) this.blocks.inc({ reason: outcome });
+  }
+}
+
+/** `http-503` becomes `http-5xx`, which bounds the number of label values. */
+function statusClass(outcome: string): string {
+  return outcome.replace(/^http-(\d)\d*$/, 'http-$1xx');
+}

@@ -1,0 +1,23 @@
+// Runs admin commands of the build one after another, each as if in a process of its own: its arguments and variables
+// arrive over IPC, and its exit code and both outputs are sent back.
+import 'reflect-metadata';
+import { runCommand } from '../../../dist/admin/cli/run-command.js';
+
+process.on('message', async ({ args, variables }) => {
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, variables);
+  const outputs = { stdout: '', stderr: '' };
+  const writes = { stdout: process.stdout.write, stderr: process.stderr.write };
+  for (const name of Object.keys(outputs)) {
+    process[name].write = (chunk) => {
+      outputs[name] += chunk;
+      return true;
+    };
+  }
+  try {
+    const code = await runCommand(args);
+    process.send({ code, output: outputs.stdout, errorOutput: outputs.stderr });
+  } finally {
+    for (const name of Object.keys(writes)) process[name].write = writes[name];
+  }
+});

@@ -1,0 +1,98 @@
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { temporaryFolder } from '../process/program.js';
+import { startService, type TestOrganization, type TestService } from '../service.js';
+
+jest.setTimeout(60_000);
+
+const PROJECT = join(import.meta.dirname, '../..');
+const TSC = join(PROJECT, 'node_modules/typescript/bin/tsc');
+const run = promisify(execFile);
+
+interface Example {
+  name: string;
+  language: string;
+  code: string;
+  prints: string;
+}
+
+/** Each block of a language that is followed by a block of what it prints. */
+function examplesOf(file: string): Example[] {
+  const page = readFileSync(join(PROJECT, file), 'utf8');
+  const pattern = /```(sh|ts|python)\n([^`]*?(?:`[^`]+`[^`]*?)*)```\n(?:(?!```)[^])*?```text\n([^]*?)```/g;
+  return [...page.matchAll(pattern)].map(([whole, language = '', code = '', prints = ''], index) => {
+    const line = page.slice(0, page.indexOf(whole)).split('\n').length;
+    return { name: `${file}, line ${line}, number ${index + 1}`, language, code, prints };
+  });
+}
+
+const PAGES = ['docs/examples.md', 'clients/typescript/README.md'];
+const EXAMPLES = PAGES.flatMap(examplesOf);
+const INSTALLED: Record<string, boolean> = {
+  sh: spawnSync('curl', ['--version']).status === 0,
+  ts: true,
+  python: spawnSync('python3', ['--version']).status === 0,
+};
+
+let service: TestService;
+let organization: TestOrganization;
+const folder = temporaryFolder();
+
+beforeAll(async () => {
+  service = await startService();
+  organization = await service.organization();
+  const client = join(folder.path, 'node_modules/channel-transcripts-client');
+  mkdirSync(client, { recursive: true });
+  cpSync(join(PROJECT, 'clients/typescript/package.json'), join(client, 'package.json'));
+  execFileSync(process.execPath, [TSC, '-p', join(PROJECT, 'clients/typescript'), '--outDir', join(client, 'dist')]);
+  symlinkSync(join(PROJECT, 'node_modules/openapi-fetch'), join(folder.path, 'node_modules/openapi-fetch'));
+  writeFileSync(join(folder.path, 'package.json'), '{ "type": "module" }');
+});
+afterAll(async () => {
+  await service.close();
+  folder.remove();
+});
+
+/** The command that runs an example; one in TypeScript has to pass its check of types first. */
+async function command({ language, code }: Example): Promise<[string, string[]]> {
+  if (language === 'sh') return ['bash', ['-euo', 'pipefail', '-c', code]];
+  if (language === 'python') return ['python3', ['-c', code]];
+  writeFileSync(join(folder.path, 'example.ts'), code);
+  const types = ['--types', 'node', '--typeRoots', join(PROJECT, 'node_modules/@types')];
+  const options = ['--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023', ...types];
+  await run(process.execPath, [TSC, ...options, 'example.ts'], { cwd: folder.path });
+  return [process.execPath, ['example.js']];
+}
+
+/** What the page promises, with `…` for anything. */
+function promised(prints: string): RegExp {
+  const parts = prints.trim().split('…');
+  return new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^]*?')}$`);
+}
+
+describe('the examples in the documents', () => {
+  it('are there in every language', () => {
+    expect(new Set(EXAMPLES.map(({ language }) => language))).toEqual(new Set(['sh', 'ts', 'python']));
+  });
+
+  it.each(PAGES)('(%s) have what they print below them, all of them', (page) => {
+    const blocks = readFileSync(join(PROJECT, page), 'utf8').match(/^```(?:sh|ts|python)$/gm) ?? [];
+    // How to install the client is no call.
+    const calls = blocks.length - (page.startsWith('clients/') ? 1 : 0);
+    expect(examplesOf(page)).toHaveLength(calls);
+  });
+
+  it.each(EXAMPLES.filter(({ language }) => INSTALLED[language]))(
+    'print what they promise ($name)',
+    async (example) => {
+      const { PATH = '', HOME = '' } = process.env;
+      const env = { PATH, HOME, BASE_URL: service.url, KEY: organization.key };
+      const [program, given] = await command(example);
+      const { stdout } = await run(program, given, { cwd: folder.path, env, maxBuffer: 20_000_000 });
+      expect(stdout.trim()).toMatch(promised(example.prints));
+    },
+  );
+});

@@ -1,0 +1,84 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { browserInstalled, Page } from './browser.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+jest.setTimeout(60_000);
+
+const LOADED_MS = 20_000;
+
+// Where there is no browser the page cannot be looked at; continuous integration installs one.
+(browserInstalled ? describe : describe.skip)('the page at /docs, once its scripts have run in a browser,', () => {
+  let service: TestService;
+  let page: Page;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+  afterEach(() => page.close());
+
+  async function open(): Promise<void> {
+    page = await Page.open(`${service.url}/docs`);
+    await until(async () => (await page.evaluate(`document.querySelectorAll('.opblock').length`)) !== 0, LOADED_MS);
+  }
+
+  /** Presses what a selector finds once it is there; of several, the first with the text. */
+  async function press(selector: string, text = ''): Promise<void> {
+    const button = `[...document.querySelectorAll(${JSON.stringify(selector)})].find((one) => one.textContent.includes(${JSON.stringify(text)}))`;
+    await until(async () => (await page.evaluate(`${button} !== undefined`)) === true);
+    await page.evaluate(`${button}.click()`);
+  }
+
+  it('shows every operation and a way to authorize', async () => {
+    await open();
+    const shown = (await page.evaluate(
+      `[...document.querySelectorAll('[data-path]')].map((one) => one.dataset.path)`,
+    )) as string[];
+    const { paths } = (await service.request('GET', '/docs-json')).body as { paths: Record<string, object> };
+    const described = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map(() => path));
+    expect(shown.sort()).toEqual(described.sort());
+    expect(await page.evaluate(`document.querySelector('.authorize').textContent`)).toBe('Authorize');
+  });
+
+  it('takes a key, makes the call and shows its answer, keeps nothing, and does nothing that its policy forbids', async () => {
+    const { key } = await service.organization();
+    await open();
+    await press('.authorize');
+    await until(async () => (await page.evaluate(`document.querySelector('.auth-container input') !== null`)) === true);
+    await page.type('.auth-container input', key);
+    await press('.auth-btn-wrapper button', 'Authorize');
+    await press('.btn-done', 'Close');
+    const operation = '#operations-channels-getChannelTranscripts';
+    await press(`${operation} .opblock-summary-control`);
+    // The fields are filled with their examples once they are there.
+    await until(
+      async () => (await page.evaluate(`document.querySelector('${operation} input')?.value`)) === '@harbourlight',
+    );
+    await press(`${operation} .execute`);
+    await until(
+      async () =>
+        (await page.evaluate(`document.querySelector('${operation} .live-responses-table') !== null`)) === true,
+      LOADED_MS,
+    );
+    const response = String(
+      await page.evaluate(`document.querySelector('${operation} .live-responses-table').textContent`),
+    );
+    expect(response).toMatch(/^.*200.*"Harbour Light Workshop"/s);
+    expect(await page.evaluate('JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage)])')).toBe(
+      '[[],[]]',
+    );
+    expect(page.console).toEqual([]);
+  });
+
+  it('runs no script that is not served beside it', async () => {
+    await open();
+    await page.evaluate(
+      `document.body.insertAdjacentHTML('beforeend', '<img src="x:" onerror="window.ran = true">');
+       document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = true' }));`,
+    );
+    await until(() => page.console.filter((line) => line.includes('Content Security Policy')).length >= 3);
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    await expect(page.evaluate(`new Promise((run) => eval('run(1)'))`)).rejects.toThrow('EvalError');
+  });
+});

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { breakingChanges } from '../../tools/openapi/compatibility.js';
+import { startService } from '../service.js';
+
+const PROJECT = join(import.meta.dirname, '../..');
+const text = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
+
+describe('the OpenAPI document in the repository', () => {
+  it('is the one that the service serves; `npm run openapi` renews it', async () => {
+    const service = await startService();
+    try {
+      const served: unknown = (await service.request('GET', '/docs-json')).body;
+      expect(JSON.parse(text('tools/openapi/openapi.json'))).toEqual(served);
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('breaks no client of the last release; docs/api-changelog.md has the rule', () => {
+    expect(
+      breakingChanges(JSON.parse(text('tools/openapi/released.json')), JSON.parse(text('tools/openapi/openapi.json'))),
+    ).toEqual([]);
+  });
+
+  it('has its version in the changelog', () => {
+    const { info } = JSON.parse(text('tools/openapi/openapi.json')) as { info: { version: string } };
+    expect(text('docs/api-changelog.md')).toContain(`\n## ${info.version}\n`);
+  });
+});

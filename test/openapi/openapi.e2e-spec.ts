@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { closed } from './closed-schema.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
+
+interface Schema {
+  $ref?: string;
+  [key: string]: unknown;
+}
+interface Media {
+  schema: Schema;
+  example?: unknown;
+  examples?: Record<string, { value: unknown }>;
+}
+interface Operation {
+  operationId: string;
+  summary: string;
+  security?: object[];
+  tags?: string[];
+  parameters?: { name: string; description?: string; example?: unknown; schema: Schema }[];
+  responses: Record<string, { description: string; content?: Record<string, Media>; headers?: object }>;
+}
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema>; securitySchemes: Record<string, unknown> };
+}
+
+const ADMIN_TOKEN = 'an-admin-token-of-the-tests-0d3e';
+
+let service: TestService;
+let document: Document;
+let ajv: Ajv2020;
+
+beforeAll(async () => {
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0, ADMIN_TOKEN } });
+  document = (await service.request('GET', '/docs-json')).body as Document;
+  ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema({ $id: 'openapi', components: closed(document.components) });
+});
+afterAll(() => service.close());
+
+function mismatch(schema: Schema, value: unknown): unknown {
+  const validate = ajv.compile(
+    JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/components', '"openapi#/components')) as object,
+  );
+  return validate(value) ? null : validate.errors;
+}
+
+function described(path: string, status: number, method = 'get'): Schema {
+  const schema = document.paths[path]?.[method]?.responses[status]?.content?.['application/json']?.schema;
+  if (!schema) throw new Error(`${status} of ${path} is not described.`);
+  return schema;
+}
+
+function operations(): [string, Operation][] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
+  );
+}
+
+const TRANSCRIPTS = '/channels/{id}/transcripts';
+
+describe('the OpenAPI document', () => {
+  it('names every route once, and no other', () => {
+    expect(
+      operations()
+        .map(([name]) => name)
+        .sort(),
+    ).toEqual([
+      'DELETE /admin/keys/{id}',
+      'DELETE /admin/organizations/{id}',
+      'GET /admin/organizations',
+      'GET /admin/organizations/{id}',
+      'GET /admin/organizations/{id}/keys',
+      'GET /admin/organizations/{id}/usage',
+      'GET /channels/{id}/transcripts',
+      'GET /health/live',
+      'GET /health/ready',
+      'GET /metrics',
+      'GET /usage',
+      'PATCH /admin/organizations/{id}',
+      'POST /admin/keys/{id}/rotate',
+      'POST /admin/organizations',
+      'POST /admin/organizations/{id}/keys',
+      'POST /admin/usage/prune',
+    ]);
+  });
+
+  it('describes every status of the operation', () => {
+    const statuses = Object.keys(document.paths[TRANSCRIPTS]?.['get']?.responses ?? {});
+    expect(statuses.sort()).toEqual([
+      '200',
+      '400',
+      '401',
+      '402',
+      '403',
+      '404',
+      '405',
+      '429',
+      '500',
+      '502',
+      '503',
+      '504',
+    ]);
+  });
+
+  it('describes the headers of the limits where they are sent', () => {
+    const rate = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+    const quota = ['X-Quota-Limit', 'X-Quota-Remaining', 'X-Quota-Reset'];
+    const headers = (path: string, status: number): string[] =>
+      Object.keys(document.paths[path]?.['get']?.responses[status]?.headers ?? {});
+    expect(headers(TRANSCRIPTS, 200)).toEqual(expect.arrayContaining([...rate, ...quota]));
+    expect(headers(TRANSCRIPTS, 402)).toEqual(expect.arrayContaining([...rate, ...quota]));
+    expect(headers(TRANSCRIPTS, 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
+    expect(headers('/usage', 200)).toEqual(rate);
+    expect(headers('/usage', 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
+  });
+
+  it('describes every field, parameter and response, with an example for each error that fits its schema', () => {
+    for (const [name, operation] of operations()) {
+      expect([name, operation.operationId, operation.summary]).not.toContain(undefined);
+      for (const parameter of operation.parameters ?? []) {
+        expect([name, parameter.name, typeof parameter.description]).toEqual([name, parameter.name, 'string']);
+      }
+      for (const [status, response] of Object.entries(operation.responses)) {
+        expect([name, status, response.description.length > 3]).toEqual([name, status, true]);
+        for (const media of Object.values(response.content ?? {})) {
+          const examples = [
+            ...Object.values(media.examples ?? {}),
+            ...(media.example ? [{ value: media.example }] : []),
+          ];
+          if (/transcripts|\/admin\//.test(name)) expect([name, status, examples.length]).not.toContain(0);
+          for (const example of examples)
+            expect([name, status, mismatch(media.schema, example.value)]).toEqual([name, status, null]);
+        }
+      }
+    }
+    for (const [schemaName, schema] of Object.entries(document.components.schemas)) {
+      for (const [property, field] of Object.entries((schema['properties'] ?? {}) as Record<string, Schema>)) {
+        const text = JSON.stringify(field);
+        expect([schemaName, property, text.includes('"description"')]).toEqual([schemaName, property, true]);
+      }
+    }
+  });
+
+  it('has the Bearer scheme, which the operation asks for and the probes do not', () => {
+    expect(document.components.securitySchemes).toMatchObject({
+      apiKey: { type: 'http', scheme: 'bearer', bearerFormat: 'API key' },
+    });
+    expect(document.paths[TRANSCRIPTS]?.['get']?.security).toEqual([{ apiKey: [] }]);
+    expect(document.paths['/health/live']?.['get']?.security).toEqual([]);
+  });
+
+  it('has a scheme and a tag of their own for the admin routes, all of which ask for the admin token', () => {
+    expect(document.components.securitySchemes).toMatchObject({ adminToken: { type: 'http', scheme: 'bearer' } });
+    for (const [name, { security, tags, responses }] of operations().filter(([of]) => of.includes('/admin/'))) {
+      expect([name, security, tags]).toEqual([name, [{ adminToken: [] }], ['admin']]);
+      const expected = ['400', '401', '404', '405', '429', '500', '503', ...(/^P/.test(name) ? ['413', '415'] : [])];
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(expected));
+      expect(Object.keys(responses)).toHaveLength(expected.length + (name.includes('rotate') ? 2 : 1));
+    }
+  });
+
+  it('is served with a page to try it on', async () => {
+    const page = await service.request('GET', '/docs');
+    expect(page.status).toBe(200);
+    expect(page.headers['content-type']).toContain('text/html');
+    for (const asset of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-init.js']) {
+      expect((await service.request('GET', `/docs/${asset}`)).status).toBe(200);
+    }
+  });
+});
+
+describe('an answer matches the document', () => {
+  async function expectMatch(
+    status: number,
+    path: string,
+    request: () => Promise<ServiceResponse>,
+    method = 'get',
+  ): Promise<ServiceResponse> {
+    const response = await request();
+    expect([response.status, mismatch(described(path, status, method), response.body)]).toEqual([status, null]);
+    return response;
+  }
+
+  it('for every status of the operation', async () => {
+    const { key } = await service.organization();
+    const free = await service.organization({ plan: 'free' });
+    const poor = await service.organization({ monthlyLimit: 0 });
+    const get =
+      (path: string, as = key) =>
+      () =>
+        service.get(path, as);
+    await expectMatch(200, TRANSCRIPTS, get('/channels/@harbourlight/transcripts?limit=100'));
+    await expectMatch(200, TRANSCRIPTS, get('/channels/@harbourlight/transcripts?limit=100'));
+    await expectMatch(200, TRANSCRIPTS, get('/channels/https%3A%2F%2Fwww.youtube.com%2Fuser%2Foldmooring/transcripts'));
+    await expectMatch(400, TRANSCRIPTS, get('/channels/@tidewater/transcripts?limit=0&page=1'));
+    await expectMatch(401, TRANSCRIPTS, () => service.request('GET', '/channels/@tidewater/transcripts'));
+    await expectMatch(401, TRANSCRIPTS, get('/channels/@tidewater/transcripts', 'wrong'));
+    await expectMatch(402, TRANSCRIPTS, get('/channels/@fogsignalradio/transcripts', poor.key));
+    await expectMatch(403, TRANSCRIPTS, get('/channels/@tidewater/transcripts', free.key));
+    await expectMatch(404, TRANSCRIPTS, get('/channels/@no-such-channel/transcripts'));
+    await expectMatch(405, TRANSCRIPTS, () => service.request('POST', '/channels/@tidewater/transcripts'));
+    service.fakeYoutube.setFaults({ kind: 'captcha' });
+    await expectMatch(502, TRANSCRIPTS, get('/channels/@bench-2x3/transcripts'));
+    service.link.cut();
+    await expectMatch(503, TRANSCRIPTS, get('/channels/@tidewater/transcripts'));
+    await expectMatch(503, '/health/ready', () => service.request('GET', '/health/ready'));
+    service.link.join();
+  });
+
+  it('for the other routes', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    await expectMatch(200, '/usage', () => service.get('/usage', key));
+    await expectMatch(401, '/usage', () => service.request('GET', '/usage'));
+    await expectMatch(400, '/usage', () => service.get('/usage?month=5', key));
+    const failing = () => service.request('GET', '/usage');
+    for (let failures = 0; failures < 20; failures += 1) await failing();
+    await expectMatch(429, '/usage', failing);
+    await expectMatch(429, TRANSCRIPTS, () => service.request('GET', '/channels/@tidewater/transcripts'));
+    await expectMatch(200, '/health/live', () => service.request('GET', '/health/live'));
+    await expectMatch(200, '/health/ready', () => service.request('GET', '/health/ready'));
+  });
+
+  it('for the admin routes', async () => {
+    const json = { 'Content-Type': 'application/json', Authorization: `Bearer ${ADMIN_TOKEN}` };
+    const match = (
+      status: number,
+      method: string,
+      template: string,
+      path: string,
+      body?: object,
+    ): Promise<ServiceResponse> => {
+      const text = body && JSON.stringify(body);
+      return expectMatch(status, template, () => service.request(method, path, json, text), method.toLowerCase());
+    };
+    const all = '/admin/organizations';
+    const one = `${all}/{id}`;
+    const { id } = (await match(201, 'POST', all, all, { name: 'A', plan: 'pro', monthlyLimit: 5 })).body as {
+      id: string;
+    };
+    const mine = `${all}/${id}`;
+    await match(400, 'POST', all, all, { name: 'A', plan: 'gold' });
+    await match(413, 'POST', all, all, { name: 'A'.repeat(20_000) });
+    await match(200, 'GET', all, `${all}?limit=1`);
+    await match(200, 'GET', one, mine);
+    await match(404, 'GET', one, `${all}/org_none`);
+    await match(200, 'PATCH', one, mine, { monthlyLimit: null });
+    const key = (await match(201, 'POST', `${one}/keys`, `${mine}/keys`, { expiresInDays: 9 })).body as { id: string };
+    await match(201, 'POST', '/admin/keys/{id}/rotate', `/admin/keys/${key.id}/rotate`);
+    await match(409, 'POST', '/admin/keys/{id}/rotate', `/admin/keys/${key.id}/rotate`);
+    await match(200, 'DELETE', '/admin/keys/{id}', `/admin/keys/${key.id}`);
+    await match(200, 'GET', `${one}/keys`, `${mine}/keys`);
+    await match(200, 'GET', `${one}/usage`, `${mine}/usage`);
+    await match(200, 'GET', `${one}/usage`, `${mine}/usage?verify=true`);
+    await match(200, 'POST', '/admin/usage/prune', '/admin/usage/prune');
+    await match(200, 'DELETE', one, mine);
+    await expectMatch(401, one, () => service.request('GET', mine));
+    await expectMatch(405, one, () => service.request('PUT', mine, json));
+  });
+});
