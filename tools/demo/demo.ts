@@ -91,7 +91,9 @@ function printInstructions(base: string, keys: { pro: string; free: string; smal
   ];
   for (const [what, line] of more) print(`  # ${what}\n  ${line}`);
   print();
-  print('All videos are fictional, from the fake YouTube; no request leaves this machine. Press Ctrl-C to stop everything.');
+  print(
+    'All videos are fictional, from the fake YouTube; no request leaves this machine. Press Ctrl-C to stop everything.',
+  );
 }
 
 async function main(): Promise<void> {

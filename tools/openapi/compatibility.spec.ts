@@ -70,7 +70,12 @@ describe('a breaking change is reported', () => {
     ['a removed parameter', [...OPERATION, 'parameters'], [], 'the parameter query:limit was removed'],
     ['a parameter that is now required', [...OPERATION, 'parameters', '0', 'required'], true, 'is now required'],
     ['a narrower bound', [...OPERATION, 'parameters', '0', 'schema', 'minimum'], 2, 'minimum is narrower (2)'],
-    ['another type of a parameter', [...OPERATION, 'parameters', '0', 'schema', 'type'], 'string', 'integer was removed'],
+    [
+      'another type of a parameter',
+      [...OPERATION, 'parameters', '0', 'schema', 'type'],
+      'string',
+      'integer was removed',
+    ],
     ['a removed response', [...OPERATION, 'responses', '404'], undefined, 'the response 404 was removed'],
     ['a removed header', [...OPERATION, 'responses', '200', 'headers'], {}, 'the header X-Remaining was removed'],
     ['a removed content type', [...OPERATION, 'responses', '200', 'content'], {}, 'application/json was removed'],

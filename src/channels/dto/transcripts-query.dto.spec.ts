@@ -71,12 +71,9 @@ describe('the query parameters of the operation', () => {
     ]);
   });
 
-  it.each(['__proto__', 'constructor', 'hasOwnProperty', 'toString'])(
-    'are refused when unknown: %s',
-    async (name) => {
-      expect(await fieldsOf(asQuery([[name, '1']]))).toEqual([name]);
-    },
-  );
+  it.each(['__proto__', 'constructor', 'hasOwnProperty', 'toString'])('are refused when unknown: %s', async (name) => {
+    expect(await fieldsOf(asQuery([[name, '1']]))).toEqual([name]);
+  });
 });
 
 describe('a list of languages', () => {
@@ -112,9 +109,12 @@ describe('a list of languages', () => {
     expect(parseLanguages(value)).toBeNull();
   });
 
-  it.each([[undefined], [null], [['en', 'de']], [{ en: '' }], [5]])('%j, which is not a string, is refused', (value) => {
-    expect(parseLanguages(value)).toBeNull();
-  });
+  it.each([[undefined], [null], [['en', 'de']], [{ en: '' }], [5]])(
+    '%j, which is not a string, is refused',
+    (value) => {
+      expect(parseLanguages(value)).toBeNull();
+    },
+  );
 
   it('has at most 20 codes', () => {
     const codes = Array.from({ length: 21 }, (_, index) => `a${String.fromCharCode(97 + index)}`);
