@@ -2993,7 +2993,7 @@ export interface operations {
                 };
                 content: {
                     /**
-                     * @example # HELP ct_entries_total Entries of answers: cached, fetched, or the code of their failure.
+                     * @example # HELP ct_entries_total Entries of responses: cached, fetched, or the code of their failure.
                      *     # TYPE ct_entries_total counter
                      *     ct_entries_total{outcome="cached"} 1207
                      *     ct_entries_total{outcome="fetched"} 311
