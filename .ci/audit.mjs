@@ -1,7 +1,7 @@
 // Compares what the service runs on with the advisories of the registry. Its last line starts with one of three words:
 //   clean        nothing high or critical is known                          exit code 0
 //   vulnerable   something is                                               exit code 1
-//   not checked  the registry did not answer, so nothing is known           exit code 0; 2 with --required
+//   not checked  the registry is unavailable, so nothing is known           exit code 0; 2 with --required
 // CI runs it as it is, since a registry that is unavailable is no fault of a change; a release runs it with --required.
 import { spawnSync } from 'node:child_process';
 
@@ -16,8 +16,8 @@ const { stdout, error } = spawnSync('npm', ['audit', '--omit=dev', '--json', ...
 const report = parse(stdout);
 const counts = report?.metadata?.vulnerabilities;
 if (counts === undefined) {
-  const reason = error?.message ?? report?.statusCode ?? report?.code ?? 'no answer';
-  console.log(`not checked: the registry could not be asked for advisories (${reason}), so nothing is known.`);
+  const reason = error?.message ?? report?.statusCode ?? report?.code ?? 'no response';
+  console.log(`not checked: the registry returned no advisories (${reason}), so nothing is known.`);
   if (required) process.exitCode = 2;
 } else {
   const worst = Object.values(report.vulnerabilities ?? {}).filter(({ severity }) => FAILING.includes(severity));

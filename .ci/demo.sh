@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts the demo with the given command, holds what it prints against what it promises, and stops it as Ctrl-C does.
+# Starts the demo with the given command, checks what it prints, and stops it as Ctrl-C does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 log=$(mktemp)
@@ -22,7 +22,7 @@ for _ in $(seq 1 60); do
   sleep 0.5
 done
 if kill -0 -- "-$demo" 2>/dev/null || pgrep -f 'channel-transcripts-demo-' >/dev/null; then
-  echo 'Ctrl-C left something of the demo running.'
+  echo 'A process of the demo still runs after Ctrl-C.'
   exit 1
 fi
 trap - EXIT

@@ -12,7 +12,7 @@ suites=(test/channels/ test/http/connections test/http/pipelining test/process/)
 own=$(node -p 'process.versions.node.split(".")[0]')
 if (($#)); then lines=("$@"); else read -ra lines <<<"$(node .ci/node-lines.mjs)"; fi
 
-# The registry has Node's binaries, a package for each system; npm itself keeps what it has fetched once.
+# The registry has Node's binaries in a package for each platform; npm caches them.
 install() {
   mkdir -p "$temporary/$1"
   local package

@@ -1,4 +1,4 @@
-// Pastes the curl lines that the demo printed and holds their answers against what they promise.
+// Runs the curl lines that the demo printed and checks their responses.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import assert from 'node:assert/strict';
@@ -11,8 +11,8 @@ const [main] = curls;
 assert(main, 'The demo printed no curl line.');
 const first = JSON.parse(run(main)).summary;
 const second = JSON.parse(run(main)).summary;
-assert(first.fetched > 0 && first.failed > 0, `The first answer: ${JSON.stringify(first)}`);
-assert.deepEqual([second.cached, second.fetched], [first.fetched, 0], `The second answer: ${JSON.stringify(second)}`);
+assert(first.fetched > 0 && first.failed > 0, `The first response: ${JSON.stringify(first)}`);
+assert.deepEqual([second.cached, second.fetched], [first.fetched, 0], `The second response: ${JSON.stringify(second)}`);
 
 for (const [index, line] of lines.entries()) {
   const status = /^\s*# (\d{3}),/.exec(line)?.[1];

@@ -1,7 +1,7 @@
 /** Smallest input that is measured, and the ratio of one size to the next, in characters or elements. */
 const SIZE_MIN = 4_096;
 const STEP = 4;
-/** Below this a measurement says nothing: garbage collection and compilation cost as much. */
+/** Shorter times are noise: garbage collection and compilation cost as much. */
 const FLOOR_MS = 6;
 /** Linear work grows by 4 from one size to the next, quadratic work by 16. */
 const GROWTH_MAX = 9;

@@ -14,22 +14,22 @@ export async function rowsAsText(url: string): Promise<string> {
 }
 
 /**
- * Throws when a text holds an API key, or one of the given secrets, without repeating it.
+ * Throws when a text contains an API key or one of the given secrets, without repeating it.
  *
- * @param texts what was written, by what it is
+ * @param texts the texts by their description
  */
 export function refuseSecrets(texts: Readonly<Record<string, string>>, secrets: readonly string[] = []): void {
   for (const [what, text] of Object.entries(texts)) {
     const at = text.search(KEY);
-    if (at >= 0) throw new Error(`An API key stands in ${what}: …${text.slice(Math.max(0, at - 80), at + 10)}…`);
+    if (at >= 0) throw new Error(`An API key is in ${what}: …${text.slice(Math.max(0, at - 80), at + 10)}…`);
     for (const secret of secrets) {
       const place = text.indexOf(secret);
-      if (place >= 0) throw new Error(`A secret stands in ${what}: ${text.slice(Math.max(0, place - 80), place)}…`);
+      if (place >= 0) throw new Error(`A secret is in ${what}: ${text.slice(Math.max(0, place - 80), place)}…`);
     }
   }
 }
 
-/** The random part of a key: where it stands, the key is known. */
+/** The random part of a key, which is the secret. */
 export function randomPart(key: string): string {
   return key.slice('ctk_'.length + 6);
 }

@@ -13,7 +13,7 @@ import { severableLink, type SeverableLink } from './database/interruptible-link
 import { createTestDatabase, runQuery } from './database/test-database.js';
 import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 
-/** An answer over HTTP; `body` is the parsed JSON, undefined when it is none. */
+/** An HTTP response; `body` is undefined unless it is JSON. */
 export interface ServiceResponse {
   status: number;
   headers: IncomingHttpHeaders;
@@ -27,17 +27,17 @@ export interface TestOrganization {
   key: string;
 }
 
-/** The service as it runs, on a port of its own, with a database and a fake YouTube of its own. */
+/** A running service on a free port, with its own database and fake YouTube. */
 export interface TestService {
   app: NestExpressApplication;
   url: string;
   fakeYoutube: FakeYoutube;
-  /** The way to the database, which can be cut. */
+  /** The connection to the database, which can be interrupted. */
   link: SeverableLink;
-  /** Every line of the log so far. */
+  /** The log lines so far. */
   logs: string[];
   organization(options?: { plan?: Plan; monthlyLimit?: number }): Promise<TestOrganization>;
-  /** Sends a request; the path goes out exactly as it is given. */
+  /** Sends a request; the path is sent unchanged. */
   request(
     method: string,
     path: string,
@@ -46,10 +46,10 @@ export interface TestService {
   ): Promise<ServiceResponse>;
   /** GET with an API key. */
   get(path: string, key: string, headers?: Record<string, string>): Promise<ServiceResponse>;
-  /** Straight to the database, whatever the link does. */
+  /** URL of the database itself, not through the link. */
   databaseUrl: string;
   query(statement: string): Promise<Record<string, unknown>[]>;
-  /** Also throws when a key or the admin token stands in a line of the log, a row or the body of an error. */
+  /** Also throws when a log line, a row or an error body contains a key or the admin token. */
   close(): Promise<void>;
 }
 
@@ -57,11 +57,11 @@ export interface TestServiceOptions {
   environment?: Partial<Environment>;
   fakeYoutube?: FakeYoutubeOptions;
   times?: HttpTimes;
-  /** Prepares the database, which is still empty, and gives the URL by which the service reaches it. */
+  /** Prepares the empty database and returns the URL for the service. */
   databaseUrl?: (url: string) => Promise<string>;
 }
 
-/** Starts one in this process. */
+/** Starts the service in this process. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = await createTestDatabase();
   const link = await severableLink(options.databaseUrl ? await options.databaseUrl(database.url) : database.url);

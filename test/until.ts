@@ -1,6 +1,6 @@
 const POLL_MS = 20;
 
-/** Waits until a condition holds; rejects when it does not within the time. */
+/** Waits until a condition is true; rejects after `waitMs`. */
 export async function until(condition: () => boolean | Promise<boolean>, waitMs = 8_000): Promise<void> {
   const endMs = performance.now() + waitMs;
   while (!(await condition())) {

@@ -3,12 +3,12 @@ import { isDatabaseUnavailable } from '../database/database-errors.js';
 import { DatabaseUnavailableError, DomainError, InvalidRequestError } from '../domain/errors.js';
 import { InternalError, RouteNotFoundError } from './routing-errors.js';
 
-/** Seconds after which a caller may try again when the database was away. */
+/** Seconds after which a caller may try again when the database is unavailable. */
 const DATABASE_RETRY_AFTER_SECONDS = 5;
 
 const logger = new Logger('UnexpectedError');
 
-/** Turns what is not a domain error into one: the framework's own refusals, a database that is away, and bugs, which are logged. */
+/** Turns what is not a domain error into one: the framework's own refusals, an unavailable database, and bugs, which are logged. */
 export function asDomainError(error: unknown, requestId: string): DomainError {
   if (error instanceof DomainError) return error;
   if (error instanceof HttpException) {

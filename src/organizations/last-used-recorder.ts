@@ -12,7 +12,7 @@ const WAITING_MAX = 10_000;
 export class LastUsedRecorder implements OnApplicationShutdown {
   private readonly logger = new Logger(LastUsedRecorder.name);
   private readonly writing = new Map<string, Promise<void>>();
-  private readonly turns = new KeyedLimiter(CONNECTIONS);
+  private readonly limiter = new KeyedLimiter(CONNECTIONS);
   private readonly closing = new AbortController();
 
   constructor(private readonly database: DataSource) {}
@@ -34,7 +34,7 @@ export class LastUsedRecorder implements OnApplicationShutdown {
 
   private async write(keyId: string): Promise<void> {
     try {
-      await this.turns.run('', this.closing.signal, () => this.database.query(WRITE, [keyId]));
+      await this.limiter.run('', this.closing.signal, () => this.database.query(WRITE, [keyId]));
     } catch (error) {
       this.logger.debug(`Failed to record the last use of key ${keyId}: ${String(error)}`);
     }

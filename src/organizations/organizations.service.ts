@@ -165,16 +165,16 @@ export class OrganizationsService {
       const [, revokedKeys] = await manager.query<[unknown[], number]>(REVOKE_ALL, [id]);
       return { organization, deletedAt: deleted.deleted_at, revokedKeys };
     };
-    return this.inTurn(id, () => this.database.transaction(deleting));
+    return this.withSlot(id, () => this.database.transaction(deleting));
   }
 
   private async apply(id: string, change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>): Promise<Organization> {
-    await this.inTurn(id, () => this.organizations().update({ id, deletedAt: IsNull() }, change));
+    await this.withSlot(id, () => this.organizations().update({ id, deletedAt: IsNull() }, change));
     return this.get(id);
   }
 
   /** Runs a transaction that locks the organization. */
-  private inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+  private withSlot<T>(id: string, work: () => Promise<T>): Promise<T> {
     return withOrganizationSlot(this.database, id, () => retryConflicts(work));
   }
 

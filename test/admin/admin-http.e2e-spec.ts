@@ -14,7 +14,7 @@ afterAll(() => service.close());
 const TOKEN = { Authorization: `Bearer ${ADMIN_TOKEN}` };
 const JSON_BODY = { ...TOKEN, 'Content-Type': 'application/json' };
 
-/** Calls as the admin; an object goes out as JSON, a text as it is. */
+/** Calls as the admin; an object is sent as JSON, a text unchanged. */
 function admin(method: string, path: string, body?: object | string): Promise<ServiceResponse> {
   const text = typeof body === 'object' ? JSON.stringify(body) : body;
   return service.request(method, `/admin${path}`, text === undefined ? TOKEN : JSON_BODY, text);
@@ -161,7 +161,7 @@ describe('keys over HTTP', () => {
     expect((await admin('GET', `/organizations/${id}/keys`)).body.keys).toHaveLength(1);
   });
 
-  it('that nobody issued are 404, a key that was given by mistake is not repeated', async () => {
+  it('that do not exist are 404, and a key given instead of an id is not repeated', async () => {
     const { key } = await issued(await created());
     for (const [method, path] of [
       ['POST', '/keys/key_none/rotate'],
@@ -180,7 +180,7 @@ describe('keys over HTTP', () => {
 });
 
 describe('usage over HTTP', () => {
-  it('is that of GET /usage, and recomputed when asked for', async () => {
+  it('is that of GET /usage, and recomputed on request', async () => {
     const id = await created();
     const { key } = await issued(id);
     await service.get('/channels/@tidewater/transcripts?limit=2', key);
@@ -209,7 +209,7 @@ describe('usage over HTTP', () => {
     expect((await admin('GET', '/organizations/org_never/usage')).status).toBe(404);
   });
 
-  it('that is old is removed, and what was removed is told', async () => {
+  it('older than the retention is removed, and the response reports how much', async () => {
     const answer = await admin('POST', '/usage/prune');
     expect([answer.status, answer.body]).toMatchObject([200, { retentionMonths: 24, periods: 0, calls: 0 }]);
     expect(lastChange()).toMatchObject({ action: 'usage_pruned', periods: 0 });
@@ -297,7 +297,7 @@ describe('a request that is wrong changes nothing', () => {
     expect([answer.status, answer.text.includes(key.slice(4, 20))]).toEqual([400, false]);
   });
 
-  it('and a body that never comes whole is the end of it', async () => {
+  it('and a body that never arrives completely changes nothing', async () => {
     const before = await state();
     const socket = connect((service.app.getHttpServer().address() as AddressInfo).port, '127.0.0.1');
     socket.write(
@@ -319,7 +319,7 @@ describe('a request that is wrong changes nothing', () => {
 });
 
 describe('without the right token', () => {
-  /** Each from an address of its own, because an address may fail so many times a minute only. */
+  /** Each from its own address, because failures are limited by address. */
   let lastAddress = 0;
   const elsewhere = (): Record<string, string> => ({ 'X-Forwarded-For': `203.0.113.${(lastAddress += 1)}` });
 
@@ -352,7 +352,7 @@ describe('without the right token', () => {
     expect((await service.get('/usage', ADMIN_TOKEN, elsewhere())).body.error.code).toBe('invalid_api_key');
   });
 
-  it('again and again an address is told to wait, while the right token is never held back there', async () => {
+  it('repeatedly from one address get 429, while the right token is accepted from there', async () => {
     const address = elsewhere();
     const guess = (): Promise<ServiceResponse> =>
       service.request('GET', '/admin/organizations', { ...address, Authorization: 'Bearer a-guess-at-the-token' });
@@ -370,7 +370,7 @@ describe('without the right token', () => {
     expect((await service.request('GET', '/admin/organizations', elsewhere())).status).toBe(401);
   });
 
-  it('guesses from ever other addresses are told to wait together, and the right token is not', async () => {
+  it('guesses from changing addresses share a limit and get 429, while the right token is accepted', async () => {
     const guess = (): Promise<ServiceResponse> => service.request('GET', '/admin/organizations', elsewhere());
     const statuses: number[] = [];
     while (statuses.at(-1) !== 429 && statuses.length <= 100) statuses.push((await guess()).status);

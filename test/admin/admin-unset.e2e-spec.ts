@@ -22,7 +22,7 @@ describe('while no admin token is set', () => {
     ['GET', '/admin/nothing'],
     ['GET', '/%61dmin/organizations'],
     ['GET', '/x/../admin/organizations'],
-  ])('%s %s answers as an address that nobody made', async (method, path) => {
+  ])('%s %s responds like an unknown route', async (method, path) => {
     for (const headers of [{}, { Authorization: 'Bearer undefined' }, { Authorization: 'Bearer ' }]) {
       const body = method === 'POST' ? '{"name"' : undefined;
       const response = await service.request(method, path, { ...headers, 'Content-Type': 'application/json' }, body);

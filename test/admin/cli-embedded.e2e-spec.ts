@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { runCli } from './run-cli.js';
 
-// Processes are started, on machines that do other work too.
+// Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
 
 let dataDir: string;
@@ -27,7 +27,7 @@ describe('an admin command on the embedded database', () => {
     expect(output).toContain('Acme');
   });
 
-  it('works while the service runs, and leaves its database running', async () => {
+  it('works while the service runs, and does not stop its database', async () => {
     const environment = Object.assign(new Environment(), { DATA_DIR: dataDir });
     const service = await openDatabase(environment, { as: 'service', entities: [], migrations: MIGRATIONS });
     try {

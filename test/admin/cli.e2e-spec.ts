@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { type CliResult, CliSession, runCli } from './run-cli.js';
 
-// Processes are started, on machines that do other work too.
+// Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
 
 const KEY = /ctk_[0-9A-Za-z]{49}/;
@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const cli = (...args: string[]): Promise<CliResult> => session.run(args, { DATABASE_URL: database.url });
 
-/** The one JSON document of a command that succeeds and says nothing else. */
+/** The JSON document of a command that succeeds without any other output. */
 async function json(...args: string[]): Promise<Record<string, unknown>> {
   const { code, output, errorOutput } = await cli(...args, '--json');
   expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
@@ -71,7 +71,7 @@ describe('the admin commands', () => {
     expect(list.output).not.toMatch(KEY);
   });
 
-  it('speak to people in aligned lines and show a key once, with a warning', async () => {
+  it('print aligned lines and show a key once, with a warning', async () => {
     const id = await newOrganization('Human');
     const { output } = await cli('key', 'issue', 'Human');
     expect(output).toMatch(new RegExp(`^key +${KEY.source}\n.*only time`, 'm'));
@@ -165,7 +165,7 @@ describe('the admin commands', () => {
   });
 });
 
-describe('an admin command that fails says so in one line and ends with 1', () => {
+describe('an admin command that fails prints one line and exits with 1', () => {
   const secret = `ctk_${'a'.repeat(49)}`;
 
   it.each<[string[], string]>([

@@ -24,7 +24,7 @@ const authenticate = (key: string): Promise<unknown> => database.keys.authentica
 const read = (id: string): Promise<ApiKey> => database.dataSource.getRepository(ApiKey).findOneByOrFail({ id });
 
 describe('a key', () => {
-  it('tells whom it stands for', async () => {
+  it('identifies its organization', async () => {
     const { key, apiKey } = await issue();
     expect(await authenticate(key)).toEqual({
       keyId: apiKey.id,
@@ -52,7 +52,7 @@ describe('a key', () => {
     }
   });
 
-  it('that nobody issued is refused', async () => {
+  it('that was not issued is refused', async () => {
     expect(await authenticate(generateKey())).toBeUndefined();
   });
 
@@ -130,7 +130,7 @@ describe('the last use of a key', () => {
     query.mockRestore();
   });
 
-  it('is waited for by the shutdown, and its failure harms nobody', async () => {
+  it('completes before the shutdown, and its failure affects no call', async () => {
     const use = new LastUsedRecorder(database.dataSource);
     const { apiKey } = await issue();
     use.record(apiKey.id);
@@ -165,7 +165,7 @@ describe('rotating a key', () => {
     expect(apiKey.expiresAt?.getTime()).toBe(apiKey.createdAt.getTime() + 86_400_000);
   });
 
-  it('happens once, even when asked twice at once', async () => {
+  it('happens once for two concurrent requests', async () => {
     const { apiKey } = await issue();
     const two = await Promise.allSettled([database.keys.rotate(apiKey.id, 1), database.keys.rotate(apiKey.id, 1)]);
     expect(two.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);

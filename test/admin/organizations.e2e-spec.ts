@@ -46,7 +46,7 @@ describe('organizations', () => {
     }
   });
 
-  it('of one name are told apart by id', async () => {
+  it('with the same name are distinguished by id', async () => {
     const { id } = await organizations.create({ name: 'Twin', plan: 'pro' });
     const { id: other } = await organizations.create({ name: 'Twin', plan: 'pro' });
     const finding = organizations.find('Twin');
@@ -69,7 +69,7 @@ describe('organizations', () => {
     await expect(organizations.findIncludingDeleted('Gone')).rejects.toBeInstanceOf(UnknownOrganizationError);
   });
 
-  it('that are deleted lose their keys at once and keep their settled calls, and calls that run are settled', async () => {
+  it('that are deleted have no valid keys at once but retain their settled calls, and running calls are settled', async () => {
     const customer = await database.newCustomer(10);
     const { organizationId } = customer;
     const { key } = await database.keys.issue({ organizationId });
@@ -90,7 +90,7 @@ describe('organizations', () => {
     });
   });
 
-  it('that are deleted while keys are issued and rotated are left without a good key', async () => {
+  it('that are deleted while keys are issued and rotated have no valid key afterwards', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { organizationId, keyId } = await database.newCustomer();
       const made = await Promise.allSettled([
@@ -130,7 +130,7 @@ describe('organizations', () => {
     });
   });
 
-  it('that nobody made are unknown, and a key given by mistake is not repeated', async () => {
+  it('that do not exist are unknown, and a key given instead of an id is not repeated', async () => {
     const key = generateKey();
     await expect(organizations.find('nobody')).rejects.toThrow('No organization has the ID or name "nobody".');
     await expect(organizations.find('a\0b')).rejects.toBeInstanceOf(UnknownOrganizationError);

@@ -25,7 +25,7 @@ export async function startFakeYoutube() {
   });
   const post = async (path, body = {}) => {
     const response = await fetch(url + path, { method: 'POST', body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`The fake YouTube answered ${response.status} to ${path}`);
+    if (!response.ok) throw new Error(`The fake YouTube returned ${response.status} to ${path}`);
   };
   return {
     url,
@@ -40,7 +40,7 @@ export async function startFakeYoutube() {
   };
 }
 
-/** A folder for everything that is written; gone at the end. */
+/** A temporary folder, removed at the end. */
 export async function makeFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-bench-'));
   await chmod(folder, 0o711);
@@ -87,7 +87,7 @@ export async function makeKey(databaseUrl) {
   return key;
 }
 
-/** Waits until a port answers a path with 200. */
+/** Waits until a path of a port returns 200. */
 export async function untilOk(program, port, path, pollMs = 20) {
   let gone = false;
   void program.ended.then(() => (gone = true));
@@ -107,7 +107,7 @@ export async function untilOk(program, port, path, pollMs = 20) {
 /** Starts the service, or another program of the same needs, and waits until it is ready. */
 export async function startService(folder, env, { name = 'service', main = 'dist/main.js' } = {}) {
   const port = await freePort();
-  // The log goes to a file, as it would go to a collector; reading it here would cost the measured machine.
+  // The log is written to a file, as to a collector; reading it here would load the measured machine.
   const logFile = join(folder, `${name}.log`);
   const log = await open(logFile, 'a');
   const program = new Program(name, [join(PROJECT, main)], {
@@ -122,7 +122,7 @@ export async function startService(folder, env, { name = 'service', main = 'dist
   return { program, port, startMs: readyAt - program.spawnedAt, stop: () => program.stop() };
 }
 
-/** A Redis that keeps nothing on disk, or null where none is installed. */
+/** A Redis without persistence, or null where none is installed. */
 export async function startRedis(folder) {
   const path = await run('sh', ['-c', 'command -v redis-server || command -v valkey-server']).then(
     ({ stdout }) => stdout.trim(),

@@ -10,12 +10,12 @@ export function medians(runs) {
   return Object.fromEntries(names.map((name) => [name, median(runs.map((run) => run[name]))]));
 }
 
-/** The least and the greatest, for whoever wants to know how far apart the runs were. */
+/** The minimum and maximum, which show the spread of the runs. */
 export function spread(values) {
   return [Math.min(...values), Math.max(...values)];
 }
 
-/** A goal and what came of it; `atMost` or `atLeast` says which side is good. */
+/** A goal and its result; `atMost` or `atLeast` gives the direction. */
 export function goal(what, value, { atMost, atLeast, unit = '' }) {
   const met = atMost === undefined ? value >= atLeast : value <= atMost;
   const bound = atMost === undefined ? `at least ${atLeast}${unit}` : `at most ${atMost}${unit}`;

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 
 /*
  * A reader that costs as little as it can, since it shares the machine with what it measures: it looks for the end of
- * each answer and for nothing else, and its buffer is used again and again.
+ * each response and for nothing else, and its buffer is reused.
  */
 const BUFFER_BYTES = 256 * 1024;
 const CHUNKED_END = '0\r\n\r\n';
@@ -39,7 +39,7 @@ export class Connection {
 
   #connect() {
     const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-    const fail = (error) => this.#answer?.reject(error ?? new Error('The connection was closed in mid-answer'));
+    const fail = (error) => this.#answer?.reject(error ?? new Error('The connection was closed during the response'));
     return connect({
       host: '127.0.0.1',
       port: this.port,
@@ -83,7 +83,7 @@ export class Connection {
   }
 }
 
-/** Reads one answer whole and tells when its first entry came; the body keeps its chunked framing. */
+/** Reads one response completely and measures when its first entry arrived; the body includes its chunked framing. */
 export async function readOnce(port, path, headers) {
   const connection = new Connection(port, path, { ...headers, Connection: 'close' });
   const parts = [];
@@ -111,7 +111,7 @@ export async function load({ port, path, headers, connections, seconds }) {
     while (performance.now() < until) {
       const askedAt = performance.now();
       const answer = await connection.get();
-      if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}`);
+      if (answer.status !== 200) throw new Error(`${path} returned ${answer.status}`);
       latencies.push(performance.now() - askedAt);
       bytes += answer.bytes;
     }

@@ -1,6 +1,6 @@
 /*
  * Loaded with --import into every measured program, ours and the others alike. It measures from within, when the bench
- * asks over IPC, and ends the program when the bench is gone.
+ * requests over IPC, and ends the program when the benchmark has ended.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';

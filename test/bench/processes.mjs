@@ -45,7 +45,7 @@ export class Program {
     });
     this.child.once('error', (error) => process.stderr.write(`${name}: ${error.message}\n`));
     let ready;
-    /** When the program has said that it takes messages; those that come earlier would be lost. */
+    /** Resolves when the program accepts messages; earlier ones would be dropped. */
     this.ready = new Promise((resolve) => (ready = resolve));
     this.child.on('message', ({ id, value, error, ready: isReady }) => {
       if (isReady) return ready();
@@ -56,7 +56,7 @@ export class Program {
     });
   }
 
-  /** Sends a message and waits for the answer to it. */
+  /** Sends a message and waits for the reply. */
   ask(message) {
     const id = ++this.#questions;
     return new Promise((resolve, reject) => {
@@ -65,7 +65,7 @@ export class Program {
     });
   }
 
-  /** Runs something and tells what the program spent on it. */
+  /** Runs an action and measures the resources that the program used for it. */
   async measure(work) {
     await this.ask({ probe: 'start' });
     const value = await work();

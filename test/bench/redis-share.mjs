@@ -4,7 +4,7 @@ import { killAll, stopAll } from './processes.mjs';
 import { makeFolder, makeKey, openDatabase, startRedis, startService, startFakeYoutube } from './environment.mjs';
 
 /*
- * What Redis keeps for a transcript, and what a call for 25 videos that are all in it takes of Redis and of the service:
+ * The memory of a transcript in Redis, and the cost of a call for 25 cached videos for Redis and for the service:
  * npm run build && npm run build:tools && node test/bench/redis-share.mjs
  */
 const VIDEOS = 25;
@@ -40,7 +40,7 @@ async function main() {
     const before = await figure(redis.url, 'used_memory');
     await (await fetch(`http://127.0.0.1:${service.port}${path}`, { headers })).arrayBuffer();
     const bytes = (await figure(redis.url, 'used_memory')) - before;
-    process.stdout.write(`Redis keeps ${(bytes / VIDEOS / 1000).toFixed(1)} kB for a transcript of ${CUES} cues\n`);
+    process.stdout.write(`Redis uses ${(bytes / VIDEOS / 1000).toFixed(1)} kB for a transcript of ${CUES} cues\n`);
     for (const [name, more] of [
       ['plain', {}],
       ['gzip', { 'Accept-Encoding': 'gzip' }],

@@ -19,7 +19,7 @@ const HELP = `Usage: npm run simulate -- [options]
 `;
 const LOADS = [0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.1, 1.25];
 const COLD_SHARES = [1, 0.5, 0.2, 0.05];
-/** A replica is said to serve a load when so many calls are not cut short, and take no longer than this. */
+/** A replica serves a load when this share of calls is complete and takes no longer than this. */
 const GOOD = { shareInTime: 0.999, p95Seconds: 15 };
 
 function readSettings() {
@@ -48,7 +48,7 @@ function readSettings() {
 const percentile = (values, share) =>
   [...values].sort((one, other) => one - other)[Math.floor(share * (values.length - 1))] ?? 0;
 
-/** Calls a minute at which either the slots or the thread have no moment left. */
+/** Calls per minute that saturate the slots or the thread. */
 function capacity({ slots, latencySeconds, latencySigma, videos, cpuSecondsPerVideo }, coldShare) {
   const { channelRequests, sideRequests, videoRequests, cpuSecondsPerCall, cpuSecondsCached } = DEFAULTS;
   const requests = channelRequests + sideRequests + videos * videoRequests;
@@ -61,7 +61,7 @@ function capacity({ slots, latencySeconds, latencySigma, videos, cpuSecondsPerVi
 function measure(settings, callsPerMinute, coldShare, minutes = settings.minutes) {
   const arrivals = arrivalsAtRandom(randomFrom(settings.seed), callsPerMinute / 60, minutes * 60);
   const result = simulate({ ...settings, coldShare, arrivals });
-  // The first minute finds everything idle, and is left out.
+  // The first minute starts idle and is excluded.
   const calls = result.calls.filter(({ arrivedAt }) => arrivedAt >= 60);
   const seconds = calls.map((call) => call.seconds);
   return {

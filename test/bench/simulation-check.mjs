@@ -7,15 +7,15 @@ import { simulate } from './simulation/replica.mjs';
 import { makeFolder, makeKey, openDatabase, startService, startFakeYoutube } from './environment.mjs';
 
 /*
- * Whether the simulation tells the truth: the service itself is called at the same random moments, for channels that
- * nobody has asked for, with every round trip to the fake YouTube of the same length, and both are told side by side. The simulation is
- * told what a call takes of the process, and how long a round trip is for a call that is alone; the rest it has to find.
+ * Validates the simulation: the service itself is called at the same random times, for channels that
+ * are not cached, with a constant round trip to the fake YouTube, and both results are printed. The simulation is
+ * given the CPU time of a call and the round trip of a single call; it has to derive the rest.
  */
 const VIDEOS = 25;
 const CUES = 300;
 const SLOTS = 16;
 const LATENCY_SECONDS = 0.4;
-/** Calls that have the service to themselves; they tell how long a round trip is in truth. */
+/** Sequential calls, which measure the actual round trip. */
 const ALONE = 7;
 
 const percentile = (values, share) =>
@@ -27,7 +27,7 @@ async function call(service, key, cues) {
     headers: { Authorization: `Bearer ${key}` },
   });
   const { summary } = await response.json();
-  if (summary?.total !== VIDEOS) throw new Error(`A call was answered ${response.status}: ${JSON.stringify(summary)}`);
+  if (summary?.total !== VIDEOS) throw new Error(`A call returned ${response.status}: ${JSON.stringify(summary)}`);
   return { seconds: (performance.now() - startedAt) / 1000, late: summary.failed };
 }
 
@@ -42,7 +42,7 @@ async function main() {
     const key = await makeKey(database.url);
     const fakeYoutube = await startFakeYoutube();
     const env = { DATABASE_URL: database.url, YOUTUBE_BASE_URL: fakeYoutube.url, UPSTREAM_CONCURRENCY: String(SLOTS) };
-    // The fake YouTube writes its texts for a first process, so that a round trip is no longer than it is told to be.
+    // The fake YouTube renders its texts for a first process, so that later round trips have the configured length.
     const first = await startService(folder.path, env);
     for (let channel = 0; channel < ALONE + arrivals.length; channel += 1) await call(first, key, CUES + channel);
     await first.stop();

@@ -45,7 +45,7 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     for (let index = 0; index < count; index += 1) await redis.command('SET', `${name}:${index}`, FILLER);
   }
 
-  it('keeps the texts that one process serves from its copies, for the others', async () => {
+  it('retains the texts that one process serves from its copies, for the others', async () => {
     const { key } = await one.organization();
     await one.get(HOT, key);
     await untilIdle('ct*:json');
@@ -98,7 +98,7 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     expect(await redis.command('ZCARD', shared)).toBe(RATE);
   });
 
-  it('says at the start that another policy evicts what is in use', async () => {
+  it('warns at the start that another policy evicts entries in use', async () => {
     // In one process they share a logger.
     const warned = (): string[] =>
       [one, other].flatMap(({ logs }) => logs.filter((line) => line.includes('cache_eviction_policy')));

@@ -8,7 +8,7 @@ const PROGRAM = 'redis-server';
 
 export const redisIsInstalled = spawnSync(PROGRAM, ['--version']).error === undefined;
 
-/** A Redis of one test file, at an address that stays when it is killed and started again. It keeps nothing on disk. */
+/** A Redis of one test file, without persistence, whose address stays the same when it is killed and started again. */
 export class RedisServer {
   readonly url: string;
   private readonly folder = temporaryFolder();
@@ -18,7 +18,7 @@ export class RedisServer {
     this.url = `redis://127.0.0.1:${port}`;
   }
 
-  /** An address at which nobody listens yet. */
+  /** An unused address. */
   static async reserve(): Promise<RedisServer> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -68,7 +68,7 @@ export class RedisServer {
     await closed;
   }
 
-  /** Connections stay, and nothing is answered until `thaw`. */
+  /** Connections stay open without responses until `thaw`. */
   freeze(): void {
     this.child?.kill('SIGSTOP');
   }

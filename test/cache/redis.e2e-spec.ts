@@ -69,7 +69,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     await redis.command('FLUSHALL');
   });
 
-  it('share what one of them fetched, to the byte, and the other asks the platform for nothing', async () => {
+  it('share what one of them fetched, to the byte, and the other sends no request to the platform', async () => {
     const payer = await one.organization();
     const { key } = await other.organization({ monthlyLimit: 0 });
     const fetched = await one.get(PATH, payer.key);
@@ -93,7 +93,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       id: [86_400],
       channel: [86_400],
       uploads: [120],
-      // Why a video has no transcript is remembered for less long than a transcript, and what tells of a text ends
+      // The reason for a missing transcript is cached for less time than a transcript, and the entry about a text expires
       // before the text does.
       transcript: [3_600, 86_400, 87_000],
     });
@@ -227,7 +227,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
       for (const name of await texts()) await damage(name);
       const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
       const running = service.get(PATH, key, { Accept: accept });
-      // Fetched one after another, the second would not be asked for before the first is answered.
+      // With sequential fetches the second would not be requested before the first is complete.
       await hold.arrived;
       hold.release();
       expect((await running).text).toContain(`"cached":0,"fetched":${VIDEOS}}`);
@@ -257,7 +257,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     expect(body.results).toEqual(before.results.map((entry: object) => ({ ...entry, cached: true })));
   });
 
-  it('does not hold the response until a stalled database has settled it', async () => {
+  it('does not delay the response until a stalled database has settled it', async () => {
     const { id, key } = await service.organization();
     const [name = ''] = await texts();
     await damage(name);
@@ -304,7 +304,7 @@ describeWithRedis(`a service whose Redis goes away${suffix}`, () => {
     expect(logged(service)).toEqual(['cache_away']);
     await redis.start();
     await untilReadinessIs(service, OK);
-    // It is empty now, which is respected: somebody may have emptied it on purpose.
+    // It is empty now, which is accepted: an operator may have emptied it on purpose.
     expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
     expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
     expect((await keysOf(redis)).filter((name) => name.endsWith(':json'))).toHaveLength(VIDEOS);
@@ -322,11 +322,11 @@ describeWithRedis(`a service whose Redis goes away${suffix}`, () => {
     expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
   });
 
-  it('is not held up by one that is connected and silent', async () => {
+  it('is not delayed by one that is connected and silent', async () => {
     redis.freeze();
     const startedAtMs = performance.now();
     expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
-    // One answer is waited for in vain, for a second, or two when the absence is noticed in mid-call.
+    // One response times out after a second, or two when the failure is detected during the call.
     expect(performance.now() - startedAtMs).toBeLessThan(8_000);
     expect(await readiness(service)).toEqual(DEGRADED);
     expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);

@@ -49,7 +49,7 @@ describeWithRedis(`entries of a shared cache${suffix}`, () => {
   const unreadable = async (service: TestService): Promise<number> =>
     sumOf(await scrape(service), 'ct_cache_unreadable_entries_total');
 
-  it('signed with another secret are misses that are counted, and never answers', async () => {
+  it('signed with another secret are counted as misses and never served', async () => {
     const before = await unreadable(other);
     const forger = await signedEntries(redis, OTHER_SECRET);
     const entries = await signedEntries(redis);
@@ -93,7 +93,7 @@ describeWithRedis(`entries of a shared cache${suffix}`, () => {
     const { status, body } = await stranger.get(PATH, strangersKey);
     expect([status, body.summary]).toMatchObject([200, { fetched: VIDEOS, failed: 0 }]);
     expect((await stranger.get(PATH, strangersKey)).body.summary).toMatchObject({ cached: VIDEOS });
-    // Each service logs it once and not for each entry; in one process they share a logger.
+    // Each service logs it once, not per entry; in one process they share a logger.
     const logs = [one, other, stranger].flatMap((service) => service.logs);
     expect(logs.filter((line) => line.includes('cache_entry_unreadable')).length).toBeLessThanOrEqual(2);
   });

@@ -24,7 +24,7 @@ function entries(response: ServiceResponse): Entry[] {
   return (response.body as { results: Entry[] }).results;
 }
 
-/** The identities that hold for every answer. */
+/** The identities of every response. */
 function expectIdentities(response: ServiceResponse): void {
   const { results, summary } = response.body as { results: Entry[]; summary: Record<string, number> };
   const count = (test: (entry: Entry) => boolean): number => results.filter(test).length;
@@ -78,7 +78,7 @@ describe('a call that succeeds', () => {
     expect(usage.body).toMatchObject({ plan: 'pro', limit: 5000, used: 17, reserved: 0, remaining: 4983 });
   });
 
-  it('costs nothing the second time, even with an exhausted quota, and asks the platform for no known video', async () => {
+  it('is free the second time, even with an exhausted quota, and requests no cached video from the platform', async () => {
     const first = await service.organization();
     await service.get('/channels/@tidewater/transcripts', first.key);
     const requested = service.fakeYoutube.requests.count({ kind: ['player', 'reel', 'timedtext'] });
@@ -114,7 +114,7 @@ describe('a call that succeeds', () => {
     expectIdentities(answer);
   });
 
-  it('returns every upload when there are fewer than asked for', async () => {
+  it('returns every upload when there are fewer than requested', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/channels/@tidewater/transcripts?limit=100', key);
     expect(answer.body.summary.total).toBe(5);
@@ -170,7 +170,7 @@ describe('a call that succeeds', () => {
     expect([answer.status, answer.body.channel?.handle]).toEqual([200, handle]);
   });
 
-  it('returns each language asked for that the video has, in the order of preference, at the price of one', async () => {
+  it('returns each requested language that the video has, in the order of preference, for one charge', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/channels/@harbourlight/transcripts?limit=6&languages=fr,xx,de', key);
     const storing = entries(answer).find((entry) => entry.videoId === 'hl-keeper__');
@@ -221,7 +221,7 @@ describe('a call that succeeds', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('leaves one line in the log, with counts and without the key', async () => {
+  it('is logged in one line, with counts and without the key', async () => {
     const { key, id } = await service.organization();
     await service.get('/channels/@tidewater/transcripts?limit=2', key, { 'X-Request-Id': 'log-line' });
     const lines = service.logs.filter((line) => line.includes('log-line')).map((line) => JSON.parse(line) as object);

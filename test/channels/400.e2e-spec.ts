@@ -34,7 +34,7 @@ describe('a wrong parameter', () => {
     'limit[]=',
     'limit[a]=1',
     'limit=1%00',
-  ])('%s is refused by name, before anything is asked of the platform', async (query) => {
+  ])('%s is refused by name, before any request to the platform', async (query) => {
     const response = await service.get(`${PATH}?${query}`, key);
     expect(response.status).toBe(400);
     expect(response.body.error).toMatchObject({ code: 'invalid_request', retryable: false });
@@ -115,7 +115,7 @@ function sendRaw(raw: string): Promise<string> {
     let text = '';
     socket.on('data', (chunk) => {
       text += chunk.toString();
-      // A refusal that keeps the connection open has a whole body by now.
+      // A refusal that leaves the connection open has a complete body by now.
       if (/\r\n\r\n.*\}$/s.test(text)) socket.end();
     });
     socket.once('close', () => resolve(text));

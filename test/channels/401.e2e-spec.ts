@@ -29,7 +29,7 @@ describe('a call without a valid key', () => {
     expect(response.body.error).toMatchObject({ code, retryable: false, requestId: response.headers['x-request-id'] });
   });
 
-  it('with a well-formed key that nobody was given is refused, and the key is not repeated', async () => {
+  it('with a well-formed unknown key is refused, and the key is not repeated', async () => {
     const { key } = await service.organization();
     const other = await startService();
     try {
@@ -55,12 +55,12 @@ describe('a call without a valid key', () => {
     expect((await service.get(PATH, key)).body.error.code).toBe('invalid_api_key');
   });
 
-  it('is told so before its plan, its parameters or its channel are looked at', async () => {
+  it('is refused before its plan, its parameters or its channel are checked', async () => {
     const answer = await service.request('GET', '/channels/x!/transcripts?limit=0&cursor=1');
     expect(answer.status).toBe(401);
   });
 
-  it('leaves no key in the database', async () => {
+  it('stores no key in the database', async () => {
     const { key } = await service.organization();
     const rows = await service.query('SELECT * FROM api_keys');
     expect(JSON.stringify(rows)).not.toContain(key);

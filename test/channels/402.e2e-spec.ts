@@ -12,7 +12,7 @@ beforeEach(() => service.fakeYoutube.reset());
 const FETCHES = { kind: ['player', 'reel', 'timedtext'] } as const;
 
 describe('a call that could exceed the quota', () => {
-  it('is refused up front: nothing is fetched, nothing charged, nothing left reserved', async () => {
+  it('is refused in advance: nothing is fetched, charged or still reserved', async () => {
     const { key } = await service.organization({ monthlyLimit: 7 });
     const response = await service.get('/channels/@fogsignalradio/transcripts?limit=25', key);
     expect(response.status).toBe(402);
@@ -46,7 +46,7 @@ describe('a call that could exceed the quota', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 3, remaining: 0 });
   });
 
-  it('says that no limit fits when none does', async () => {
+  it('reports when no limit would fit', async () => {
     const { key } = await service.organization({ monthlyLimit: 0 });
     const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=2', key);
     expect([answer.status, answer.body.error.required, answer.body.error.limit]).toEqual([402, 2, 0]);

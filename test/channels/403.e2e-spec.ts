@@ -12,7 +12,7 @@ afterAll(() => service.close());
 const PATH = '/channels/@tidewater/transcripts';
 
 describe('an organization on the free plan', () => {
-  it('is refused, and told which plan it needs', async () => {
+  it('is refused with the required plan', async () => {
     const { key } = await service.organization({ plan: 'free' });
     const response = await service.get(PATH, key);
     expect(response.status).toBe(403);
@@ -28,7 +28,7 @@ describe('an organization on the free plan', () => {
     expect(service.fakeYoutube.requests.total).toBe(0);
   });
 
-  it('is told so before its parameters or its channel are looked at', async () => {
+  it('is refused before its parameters or its channel are checked', async () => {
     const { key } = await service.organization({ plan: 'free' });
     expect((await service.get('/channels/x!/transcripts?limit=0', key)).status).toBe(403);
   });

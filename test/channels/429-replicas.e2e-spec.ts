@@ -73,7 +73,7 @@ let replicas: [TestService, TestService];
     expect(new Set(statuses(await spread(6, (replica) => replica.get('/usage', key))))).toEqual(new Set([429]));
   });
 
-  it('let a key have exactly so many calls in flight over both', async () => {
+  it('admit exactly the allowed number of concurrent calls of a key over both', async () => {
     const { key } = await replicas[0].organization();
     const hold = replicas[0].fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
     const calls = spread(9, (replica, index) => replica.get(`/channels/@bench-1x${index + 20}/transcripts`, key));
@@ -106,7 +106,7 @@ let replicas: [TestService, TestService];
     expect((await running).status).toBe(200);
   });
 
-  it('renew the slot of a call for as long as it runs, and take it again when Redis has lost it', async () => {
+  it('renew the slot of a call while it runs, and take it again when Redis has evicted it', async () => {
     const leaseMs = 300;
     const connection = await RedisConnection.open(redis.url);
     const shared = new SharedCounts(connection);
@@ -128,7 +128,7 @@ let replicas: [TestService, TestService];
     connection.onApplicationShutdown();
   });
 
-  it('keep no key and no count for good in Redis', async () => {
+  it('store no key or count permanently in Redis', async () => {
     const { key } = await replicas[0].organization();
     await replicas[0].get('/usage', key);
     await replicas[0].request('GET', '/usage');
@@ -147,7 +147,7 @@ let replicas: [TestService, TestService];
     expect(statuses(await spread(2, (replica) => replica.request('GET', '/usage')))).toEqual([429, 429]);
   });
 
-  it('go on by their own counts when Redis is killed, and each says so once', async () => {
+  it('continue with their own counts when Redis is killed, and each logs it once', async () => {
     const { key } = await replicas[0].organization();
     await spread(RATE - 2, (replica) => replica.get('/usage', key));
     const before = warnings().length;
@@ -173,7 +173,7 @@ let replicas: [TestService, TestService];
     expect(statuses(await Promise.all(calls))).toEqual([200, 200, 200, 429, 429]);
   });
 
-  it('keep no call waiting for longer than a second when Redis is silent, and lose no place to it', async () => {
+  it('delay no call by more than a second when Redis is silent, and leak no slot', async () => {
     const { key } = await replicas[0].organization();
     const hold = replicas[0].fakeYoutube.hold({ kind: 'timedtext' });
     const running = replicas[0].get('/channels/@bench-1x60/transcripts', key);
@@ -188,7 +188,7 @@ let replicas: [TestService, TestService];
     await until(async () => (await namesLike('ct:calls:*')).length === 0);
   });
 
-  it('say once that Redis refuses to count, and count by themselves meanwhile', async () => {
+  it('log once that Redis refuses to count, and use their own counts meanwhile', async () => {
     const { key } = await replicas[0].organization();
     // As after a failover, when the connection still leads to the server that is a replica now.
     await redis.command('REPLICAOF', '127.0.0.1', '1');
@@ -207,7 +207,7 @@ async function ready(replica: TestService): Promise<unknown> {
   return (await replica.request('GET', '/health/ready')).body?.status;
 }
 
-/** Asks all at once, each replica in turn. */
+/** Sends all requests concurrently, alternating between the replicas. */
 function spread(
   count: number,
   request: (replica: TestService, index: number) => Promise<ServiceResponse>,

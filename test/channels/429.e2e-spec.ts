@@ -48,7 +48,7 @@ async function times<T>(count: number, request: () => Promise<T>): Promise<T[]> 
 }
 
 describe('a key that calls too often', () => {
-  it('sees its calls count down over all routes, and then is refused and told for how long', async () => {
+  it('sees the remaining calls decrease over all routes, and is then refused with Retry-After', async () => {
     const { key } = await service.organization();
     expect(rateOf(await service.get(PATH, key))).toEqual([RATE, 3, 60]);
     const usage = await service.get('/usage', key);
@@ -69,7 +69,7 @@ describe('a key that calls too often', () => {
     expect((await service.get('/usage', key)).status).toBe(429);
   });
 
-  it('is granted a call after Retry-After, and not two seconds before, however often it asked in between', async () => {
+  it('is admitted after Retry-After, and not two seconds before, regardless of attempts in between', async () => {
     const { key } = await service.organization();
     await times(RATE, () => service.get('/usage', key));
     const [refused] = await times(RATE, () => service.get('/usage', key));
@@ -80,7 +80,7 @@ describe('a key that calls too often', () => {
     expect((await service.get('/usage', key)).status).toBe(200);
   });
 
-  it('leaves the other keys of its organization alone', async () => {
+  it('does not affect the other keys of its organization', async () => {
     const { id, key } = await service.organization();
     await times(RATE, () => service.get('/usage', key));
     expect((await service.get('/usage', key)).status).toBe(429);
@@ -88,7 +88,7 @@ describe('a key that calls too often', () => {
     expect((await service.get('/usage', other.key)).status).toBe(200);
   });
 
-  it('is told so after its plan, which counts, and before its parameters and the channel', async () => {
+  it('is refused after the plan check, and before its parameters and the channel are checked', async () => {
     const free = await service.organization({ plan: 'free' });
     const refusals = await times(RATE + 1, () => service.get(PATH, free.key));
     expect(refusals.map(({ status }) => status)).toEqual(Array(RATE + 1).fill(403));
@@ -140,7 +140,7 @@ describe('a key with too many calls in flight', () => {
     );
   });
 
-  it('gets its place back when a caller leaves', async () => {
+  it('regains a slot when a client disconnects', async () => {
     const { key } = await narrow.organization();
     const hold = narrow.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
     const leaving = [3, 4].map((seed) => begin(`${narrow.url}/channels/@bench-1x${seed}/transcripts`, key));
@@ -194,7 +194,7 @@ describe('an address that keeps failing to authenticate', () => {
     expect((await from('2001:db8:5:99::1', { Authorization: `Bearer ${key}` })).status).toBe(200);
   });
 
-  it('costs few queries for many keys that nobody was given, and a valid key among them passes on its first call', async () => {
+  it('costs few queries for many unknown keys, and a valid key among them is accepted on its first call', async () => {
     const flooding = { 'X-Forwarded-For': '192.0.2.3' };
     await times(FAILURES, () => service.request('GET', '/usage', flooding));
     const { key, keyId } = await service.organization();
@@ -214,7 +214,7 @@ describe('an address that keeps failing to authenticate', () => {
     expect(lookups()).toBeLessThan((now() - startedAtMs) / 100 + 5);
   });
 
-  it('answers valid keys of one address that were not used before, however many of them come at once', async () => {
+  it('accepts valid, previously unused keys of one address, however many are sent concurrently', async () => {
     const keys = await Promise.all(Array.from({ length: 30 }, async () => (await service.organization()).key));
     const responses = await Promise.all(keys.map((key) => from('192.0.2.1', { Authorization: `Bearer ${key}` })));
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
@@ -241,7 +241,7 @@ describe('a limit of 0', () => {
   });
 });
 
-/** Sends a request and answers how to leave it. */
+/** Sends a request and returns a function that disconnects. */
 function begin(url: string, key: string): () => void {
   const request = httpRequest(url, { headers: { Authorization: `Bearer ${key}` } });
   request.on('error', () => undefined).end();

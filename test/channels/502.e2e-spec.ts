@@ -33,7 +33,7 @@ describe('a channel that the platform does not let us read', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
   });
 
-  it('is read again as soon as the platform answers', async () => {
+  it('is requested again as soon as the platform responds', async () => {
     service.fakeYoutube.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
     expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(502);
     service.fakeYoutube.setFaults();

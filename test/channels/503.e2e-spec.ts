@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// Waiting for a database that is away takes seconds, on machines that do other work too.
+// Waiting for an unavailable database takes seconds, also on busy machines.
 jest.setTimeout(30_000);
 
 let service: TestService;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 afterEach(() => service.link.join());
 
-describe('while the database is away', () => {
+describe('while the database is unavailable', () => {
   it('a call is 503 with Retry-After, and works again without a restart when the database is back', async () => {
     const { key } = await service.organization();
     service.link.cut();
@@ -27,7 +27,7 @@ describe('while the database is away', () => {
     expect((await service.get('/channels/@tidewater/transcripts?limit=1', key)).status).toBe(200);
   });
 
-  it('a call is 503 within two seconds also when the database stands still and refuses nothing', async () => {
+  it('a call is 503 within two seconds also when the database hangs instead of refusing connections', async () => {
     const { key } = await service.organization();
     service.link.silence();
     const begunAtMs = performance.now();
@@ -40,7 +40,7 @@ describe('while the database is away', () => {
     service.link.cut();
   });
 
-  it('the service is alive but not ready, and says which dependency is missing', async () => {
+  it('the service is alive but not ready, and names the unavailable dependency', async () => {
     service.link.cut();
     expect((await service.request('GET', '/health/live')).status).toBe(200);
     const ready = await service.request('GET', '/health/ready');
@@ -53,7 +53,7 @@ describe('while the database is away', () => {
     await until(async () => (await service.request('GET', '/health/ready')).status === 200);
   });
 
-  it('a call that was granted gets its whole answer, and is charged when the database is back', async () => {
+  it('an admitted call gets its complete response, and is charged when the database is available again', async () => {
     const { key } = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = service.get('/channels/@fogsignalradio/transcripts?limit=3', key);
@@ -72,7 +72,7 @@ describe('while the database is away', () => {
 });
 
 describe('while the process has as many calls in flight as it takes on', () => {
-  it('a call of any key is 503 with Retry-After and leaves no trace, and granted when one has ended', async () => {
+  it('a call of any key is 503 with Retry-After and no side effects, and admitted when another has ended', async () => {
     const busy = await startService({ environment: { CALLS_PER_PROCESS: 1, CALLS_PER_KEY: 1 } });
     try {
       const [one, other] = [await busy.organization(), await busy.organization()];

@@ -23,7 +23,7 @@ describe('at the deadline of a call', () => {
     },
   );
 
-  it('what has arrived is kept and charged, what has not is upstream_timeout and costs nothing', async () => {
+  it('fetched transcripts are returned and charged, the others are upstream_timeout and free', async () => {
     const { key } = await service.organization();
     service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-229' });
     const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=3', key);

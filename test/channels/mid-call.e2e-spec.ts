@@ -46,7 +46,7 @@ async function whileCalling({ key }: TestOrganization, change: () => Promise<unk
 }
 
 describe('in the middle of a call', () => {
-  it('a month that begins leaves the charge in the month of the reservation', async () => {
+  it('a new month does not move the charge out of the month of the reservation', async () => {
     await setClock("timestamptz '2026-05-31T23:59:50Z'");
     const organization = await service.organization({ monthlyLimit: 4 });
     await whileCalling(organization, async () => {
@@ -70,7 +70,7 @@ describe('in the middle of a call', () => {
     });
   });
 
-  it('a limit that is lowered lets the call end and be charged in full, and holds for the next', async () => {
+  it('a lowered limit lets the running call complete and be charged in full, and applies to the next', async () => {
     const organization = await service.organization({ monthlyLimit: 10 });
     await whileCalling(organization, async () => {
       await organizations.setLimit(organization.id, 1);
@@ -82,7 +82,7 @@ describe('in the middle of a call', () => {
     expect((await service.get(`${newChannel()}?limit=1`, organization.key)).status).toBe(200);
   });
 
-  it('a plan that is lowered lets the call end and be charged in full, and holds for the next', async () => {
+  it('a lowered plan lets the running call complete and be charged in full, and applies to the next', async () => {
     const organization = await service.organization();
     await whileCalling(organization, async () => {
       await organizations.setPlan(organization.id, 'free');
@@ -114,14 +114,14 @@ describe('in the middle of a call', () => {
     });
   });
 
-  it('a lease that ends gives its room away; the late settlement charges what still fits', async () => {
+  it('an expired lease frees its quota; the late settlement charges what still fits', async () => {
     const organization = await service.organization({ monthlyLimit: 6 });
     const forfeited = async () => sumOf(await scrape(service), 'ct_quota_settlements_forfeited_total');
     const before = await forfeited();
     await whileCalling(organization, async () => {
       await setClock("clock_timestamp() + interval '61 seconds'");
       expect((await service.get('/usage', organization.key)).body).toMatchObject({ used: 0, reserved: 0 });
-      // Its own room is used by another call in the meantime, which leaves 2.
+      // Another call uses its quota in the meantime, so 2 remain.
       const reserved = await quota.reserve({
         organizationId: organization.id,
         keyId: organization.keyId,

@@ -26,8 +26,8 @@ function linesOf(text: string): Line[] {
 
 const LINES = { Accept: 'application/x-ndjson' };
 
-describe('an answer as lines', () => {
-  it('has an event a line: the channel, each result, the summary, with the fields of the JSON answer', async () => {
+describe('an NDJSON response', () => {
+  it('has one event per line: the channel, each result, the summary, with the fields of the JSON response', async () => {
     const { key } = await service.organization();
     const path = '/channels/@harbourlight/transcripts';
     const response = await service.get(path, key, LINES);

@@ -26,7 +26,7 @@ describe('the quota headers', () => {
     expect(Math.abs(resetSeconds - (monthEndMs - now.getTime()) / 1000)).toBeLessThan(5);
   });
 
-  it('of a call that costs nothing are there too, and it leaves no row behind', async () => {
+  it('of a free call are present too, and it creates no row', async () => {
     const { id, key } = await service.organization({ monthlyLimit: 9 });
     await service.get('/channels/@bench-4x1/transcripts', key);
     const answer = await service.get('/channels/@bench-4x1/transcripts', key);
@@ -37,7 +37,7 @@ describe('the quota headers', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('of a call that was refused tell what there was', async () => {
+  it('of a refused call show the remaining quota', async () => {
     const { key } = await service.organization({ monthlyLimit: 3 });
     const answer = await service.get('/channels/@bench-4x2/transcripts', key);
     expect([answer.status, ...quotaOf(answer)]).toEqual([402, 3, 3]);
@@ -52,7 +52,7 @@ describe('the quota headers', () => {
     expect(quotaOf(await service.get('/channels/@bench-4x4/transcripts', key))).toEqual([1, 0]);
   });
 
-  it('count the seconds to the next month by the clock of the database, whatever that of this machine says', async () => {
+  it('count the seconds to the next month by the clock of the database, not of this machine', async () => {
     const { key } = await service.organization();
     await service.query(`
       ALTER FUNCTION quota_now RENAME TO quota_now_before;

@@ -108,7 +108,7 @@ describe('texts that wait for their reader', () => {
     expect((await service.get(pathTo('@bench-2x2'), organization.key)).body.summary).toMatchObject({ fetched: 2 });
   });
 
-  it('do not stop a call under way that holds little, though others take all there is', async () => {
+  it('do not stop a running call that buffers little, although others use the whole budget', async () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
     const { hold, running } = requestBehindNewest('@bench-3x100');
     await hold.arrived;
@@ -128,7 +128,7 @@ describe('captions of more than 4 MB', () => {
   });
 });
 
-/** The most that was held since. */
+/** The maximum since then. */
 function watchMost(): () => number {
   let most = 0;
   const add = memory.add.bind(memory);

@@ -16,7 +16,7 @@ async function usage({ key }: TestOrganization): Promise<{ used: number; reserve
   return { used, reserved };
 }
 
-/** A call whose caller can leave; `bytes` counts what has arrived. */
+/** A call whose client can disconnect; `bytes` counts the received bytes. */
 function leavableCall(path: string, { key }: TestOrganization): { disconnect(): void; received(): string } {
   let text = '';
   const request = httpRequest(
@@ -52,7 +52,7 @@ describe('calls for the same videos at the same time', () => {
     ]);
   });
 
-  it('are carried on for the one who stays when the one that started them leaves, and then that one pays', async () => {
+  it('continue for the remaining client when the one that started them disconnects, and the remaining one is charged', async () => {
     const [leaver, stayer] = [await service.organization(), await service.organization()];
     const path = '/channels/@bench-3x21/transcripts';
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
@@ -72,8 +72,8 @@ describe('calls for the same videos at the same time', () => {
   });
 });
 
-describe('a caller who leaves in the middle', () => {
-  it('is charged for what was fetched, frees the rest, and stops what nobody waits for', async () => {
+describe('a client that disconnects during a call', () => {
+  it('is charged for what was fetched, frees the rest of the reservation, and stops fetches that no one waits for', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-22[0-9]' });
     const leaving = leavableCall('/channels/@fogsignalradio/transcripts?limit=8', organization);
@@ -82,7 +82,7 @@ describe('a caller who leaves in the middle', () => {
     expect((await usage(organization)).reserved).toBe(8);
     leaving.disconnect();
     await until(async () => (await usage(organization)).reserved === 0);
-    // Only the newest was not held.
+    // Only the newest was not held at the platform.
     expect((await usage(organization)).used).toBe(1);
     await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
     expect(service.fakeYoutube.requests.aborted).toBeGreaterThan(0);
@@ -92,7 +92,7 @@ describe('a caller who leaves in the middle', () => {
     expect((await usage(organization)).used).toBe(8);
   });
 
-  it('who leaves while the channel is being read costs nothing and stops the reading', async () => {
+  it('while the channel is requested is not charged and aborts the request', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'browse-uploads' });
     const leaving = leavableCall('/channels/@bench-5x22/transcripts', organization);

@@ -13,7 +13,7 @@ import { until } from '../until.js';
 // Answers of many megabytes, on machines that do other work too.
 jest.setTimeout(30_000);
 
-/** A caller on a bare connection, who reads only when told to. */
+/** A client on a raw connection that reads only on demand. */
 class Reader {
   received = 0;
   /** The connection has ended, well or not. */
@@ -36,7 +36,7 @@ class Reader {
     return reader;
   }
 
-  /** Takes about so many bytes a second from now on. */
+  /** Reads about this many bytes per second from now on. */
   readSlowly(bytesPerSecond: number): void {
     this.timer = setInterval(() => {
       let left = bytesPerSecond / 50;
@@ -117,7 +117,7 @@ describe('a caller who does not read', () => {
     return { reader, socket };
   }
 
-  it('is charged as soon as all is fetched, holds back what is written, and gets it whole when it reads', async () => {
+  it('is charged as soon as everything is fetched, delays the writing, and receives the complete response when it reads', async () => {
     const { key } = await service.organization();
     const { reader, socket } = await request(key, 'identity');
     await until(async () => {
@@ -135,7 +135,7 @@ describe('a caller who does not read', () => {
     expect(written).toBeLessThan(body.length / 2);
   });
 
-  it.each(['identity', 'gzip'])('gets the whole of a cached answer in the end (%s)', async (encoding) => {
+  it.each(['identity', 'gzip'])('receives a cached response completely in the end (%s)', async (encoding) => {
     const { key } = await service.organization();
     const plain = await service.get(PATH, key);
     const warm = (await service.get(PATH, key)).text;
@@ -160,7 +160,7 @@ describe('the writing of a body', () => {
 
   interface Writing {
     reader: Reader;
-    /** How many pieces were asked for so far. */
+    /** The number of requested pieces so far. */
     pulled: () => number;
     /** Settles with the writing: undefined, or what it threw. */
     ended: Promise<unknown>;
@@ -205,7 +205,7 @@ describe('the writing of a body', () => {
   it('stops for a reader who takes nothing, and closes the connection under it after a while', async () => {
     for (const { reader, ended, pulled } of await Promise.all([write('identity'), write('gzip')])) {
       expect(await ended).toBeUndefined();
-      // What the two ends of a connection hold between them, and no more.
+      // The socket buffers of both ends, and no more.
       expect(pulled()).toBeLessThan(PIECES * 0.7);
       reader.readAll();
       await until(() => reader.closed);
@@ -213,7 +213,7 @@ describe('the writing of a body', () => {
     }
   });
 
-  it('goes on for a reader who is slow and takes something', async () => {
+  it('continues for a reader that is slow but reads', async () => {
     const startedAtMs = performance.now();
     const [plain, compressed] = await Promise.all([write('identity'), write('gzip')]);
     plain.reader.readSlowly(8_000_000);

@@ -31,7 +31,7 @@ const ONE_VERSION = {
   versions: { '7.0.0': { name: 'undici', version: '7.0.0' } },
 };
 
-/** Runs the check against a registry that answers with a status and advisories, and was asked for the named packages. */
+/** Runs the check against a registry that responds with a status and advisories; returns the requested packages too. */
 async function audit(
   status: number,
   advisories: object,
@@ -45,7 +45,7 @@ async function audit(
       const bytes = Buffer.concat(chunks);
       const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
       if (text !== '') asked.push(...Object.keys(JSON.parse(text) as object));
-      // Of a package with an advisory npm asks for its versions too.
+      // For a package with an advisory npm requests its versions too.
       const answer = request.method === 'GET' ? ONE_VERSION : advisories;
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
     });
@@ -70,7 +70,7 @@ async function audit(
 }
 
 describe('the check of what the service runs on', () => {
-  it('passes when nothing is known of it, and asks for nothing that only builds or tests it', async () => {
+  it('passes when there are no advisories, and does not check development dependencies', async () => {
     const { code, output, requested } = await audit(200, {});
     expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^clean: .* 0 high, 0 critical/)]]);
     expect(requested).toEqual(expect.arrayContaining(['express', 'pg', 'undici']));
@@ -89,7 +89,7 @@ describe('the check of what the service runs on', () => {
     expect([code, output]).toEqual([0, expect.stringMatching(/^clean: .* [1-9][0-9]* moderate/)]);
   });
 
-  it('says in one line that nothing was checked when the registry cannot be asked, and passes', async () => {
+  it('reports in one line that nothing was checked when the registry is unavailable, and passes', async () => {
     const { code, output } = await audit(405, {});
     expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^not checked: .*\(405\)/)]]);
   });

@@ -18,12 +18,12 @@ describe('the release lines of Node', () => {
     expect(read('.ci/run')).toMatch(/^\.ci\/each-node\.sh /m);
   });
 
-  it('are even, which is to say long-term releases, and named one by one', () => {
+  it('are even, hence long-term releases, and listed individually', () => {
     expect(claimed).toEqual(claimed.filter((line) => line % 2 === 0));
     expect(claimed).toContain(20);
   });
 
-  it('hold the one of the image and the one that these tests run on', () => {
+  it('include the one of the image and the one that these tests run on', () => {
     expect(claimed).toContain(image);
     expect(claimed).toContain(Number(process.versions.node.split('.')[0]));
   });

@@ -59,7 +59,7 @@ describe('the TypeScript client', () => {
     expect(await clientOf(key).usage()).toMatchObject({ organization: id, plan: 'free', used: 0 });
   });
 
-  it('throws the error of each refusal, with what stands beside its code', async () => {
+  it('throws the error of each refusal, with the fields of its code', async () => {
     const poor = await service.organization({ monthlyLimit: 1 });
     const free = await service.organization({ plan: 'free' });
     const exceeded = await refusal(clientOf(poor.key).transcripts('@fogsignalradio', { limit: 3 }));
@@ -84,7 +84,7 @@ describe('the TypeScript client', () => {
     expect([early.status, early.code]).toEqual([401, 'invalid_api_key']);
   });
 
-  it('yields each event of a call as soon as it is there, and in the end the same as the whole answer', async () => {
+  it('yields each event of a call as soon as it arrives, and in the end the same as the complete response', async () => {
     const { key } = await service.organization();
     const client = clientOf(key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
@@ -102,7 +102,7 @@ describe('the TypeScript client', () => {
     service.fakeYoutube.reset();
   });
 
-  it('ends a call when its reader leaves the events, and costs nothing then', async () => {
+  it('ends a call without charge when the reader stops iterating', async () => {
     const { key } = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 2);
     for await (const event of clientOf(key).events('@bench-2x73')) {
@@ -116,7 +116,7 @@ describe('the TypeScript client', () => {
     service.fakeYoutube.reset();
   });
 
-  it('says how long to wait when the key has called too often', async () => {
+  it('reports how long to wait after a rate limit', async () => {
     const narrow = await startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE } });
     try {
       const { key } = await narrow.organization();
@@ -129,7 +129,7 @@ describe('the TypeScript client', () => {
     }
   });
 
-  it('ends a call when it is told to, and costs nothing then', async () => {
+  it('ends a call without charge when it is aborted', async () => {
     const { key } = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const leaving = new AbortController();
@@ -143,7 +143,7 @@ describe('the TypeScript client', () => {
     service.fakeYoutube.reset();
   });
 
-  it('tells an answer that is not of the service from one that is', async () => {
+  it('distinguishes responses of the service from others', async () => {
     const page = 'HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<h1>Bad gateway</h1>';
     const proxy = createServer((socket) => socket.once('data', () => socket.end(page)));
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));

@@ -39,7 +39,7 @@ export class ClusterUser {
     this.ended = once(child, 'close').then(() => ({ code: child.exitCode, errorOutput: this.errorOutput }));
   }
 
-  /** @param owner who runs it; by default whoever runs the tests */
+  /** @param owner the user that runs it; by default the user of the tests */
   static start(dataDir: string, as: 'service' | 'command' = 'service', owner: SystemUser = {}): ClusterUser {
     return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as], owner));
   }
@@ -110,7 +110,7 @@ export function useDataDirectory(each: 'test' | 'block' = 'test'): {
   };
 }
 
-/** It can have ended by itself, with its lock file left over. */
+/** It can have ended by itself and left its lock file. */
 function stop(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');

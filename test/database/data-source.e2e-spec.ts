@@ -12,7 +12,7 @@ import { openDatabase, type OpenDatabase } from '../../src/database/data-source.
 import { severableLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
 
-// Processes are started, on machines that do other work too.
+// Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
 
 const run = promisify(execFile);
@@ -20,7 +20,7 @@ const run = promisify(execFile);
 class CreateVisits1700000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('CREATE TABLE visits (id serial)');
-    // Long enough for the others to run into it if nothing held them back.
+    // Long enough for the others to conflict with it without a lock.
     await runner.query('SELECT pg_sleep(0.3)');
   }
 
@@ -69,7 +69,7 @@ describe('the database of a process', () => {
     expect(await runQuery(database.url, waiting)).toEqual([{ locks: 0 }]);
   });
 
-  it('a statement of a call is cut after five seconds and counts as the database being away', async () => {
+  it('a statement of a call times out after five seconds and counts as the database being unavailable', async () => {
     const { dataSource } = await open();
     expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '5s' }]);
     const failure: unknown = await dataSource.transaction(async (manager): Promise<unknown> => {
@@ -86,7 +86,7 @@ describe('the database of a process', () => {
       database.url,
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
-    // Each of the three can fail one query, which a caller is told as the database being away.
+    // Each of the three can fail one query, which counts as the database being unavailable.
     const responses: unknown[] = [];
     for (let count = 0; count < 4; count++) {
       responses.push(await dataSource.query('SELECT 1 AS alive').catch((error: unknown) => isConnectionFailure(error)));
@@ -95,7 +95,7 @@ describe('the database of a process', () => {
     expect(responses).not.toContain(false);
   });
 
-  it('a transaction whose connection is cut fails as the database being away', async () => {
+  it('a transaction whose connection is terminated counts as the database being unavailable', async () => {
     const { dataSource } = await open();
     const failure = await dataSource
       .transaction(async (manager) => {
@@ -160,7 +160,7 @@ describe('the database of a process', () => {
       (url: URL) => (url.pathname = '/nowhere'),
       /cannot be reached: database "nowhere" does not exist\.$/,
     ],
-  ])('%s is told in one line without the password', async (_case, change, message) => {
+  ])('%s is reported in one line without the password', async (_case, change, message) => {
     const url = new URL(database.url);
     const password = url.password;
     change(url);

@@ -9,7 +9,7 @@ import { Environment } from '../../src/config/environment.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { postmasterPid } from './cluster-user.js';
 
-// Processes and clusters are started, on machines that do other work too.
+// Starting processes and clusters takes long on busy machines.
 jest.setTimeout(60_000);
 
 describe('the database module', () => {

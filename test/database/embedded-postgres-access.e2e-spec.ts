@@ -16,7 +16,7 @@ import { canRunAs, IS_ROOT, postmasterPid, STRANGER, useDataDirectory } from './
 import { startServer } from './programs/server.mjs';
 import { runQuery } from './test-database.js';
 
-// Processes and clusters are started, on machines that do other work too.
+// Starting processes and clusters takes long on busy machines.
 jest.setTimeout(60_000);
 
 const SERVICE_ROLE = 'channel_transcripts';
@@ -29,7 +29,7 @@ async function killPostmaster(dataDir: string): Promise<void> {
   process.kill((await postmasterPid(dataDir)) ?? 0, 'SIGKILL');
 }
 
-describe('the embedded PostgreSQL admits nobody else', () => {
+describe('the embedded PostgreSQL accepts no other user', () => {
   const { start, dataDir } = useDataDirectory('block');
   let url: string;
 
@@ -87,7 +87,7 @@ describe('the embedded PostgreSQL admits nobody else', () => {
 
 describe('the embedded PostgreSQL of an ordinary user', () => {
   const { start, dataDir } = useDataDirectory();
-  /** `nobody`, as PostgreSQL runs under accounts that exist only. */
+  /** `nobody`, since PostgreSQL runs only under existing accounts. */
   const [uid = 0, gid = 0] = ['-u', '-g'].map((flag) =>
     Number(execFileSync('id', IS_ROOT ? [flag, 'nobody'] : [flag], { encoding: 'utf8' })),
   );
@@ -134,7 +134,7 @@ afterAll(() => rm(earlierData, { recursive: true }));
 
 async function copyEarlierData(to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
-  // Owners and modes too, which cp of Node.js does not keep.
+  // Including owners and modes, which cp of Node.js does not preserve.
   await promisify(execFile)('cp', ['-a', earlierData, to]);
 }
 
@@ -168,7 +168,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     ]);
   });
 
-  it('is taken over when its PostgreSQL was left running, and listens on no port any more', async () => {
+  it('is taken over when its PostgreSQL still runs, and no longer listens on a port', async () => {
     const { url: earlierUrl } = await startServer(dataDir(), SETTINGS);
     const [service, command] = [start('service'), start('command')];
     const [url] = await Promise.all([service.url(), command.url()]);
@@ -182,11 +182,11 @@ describe('a data directory of an earlier version, in which the superuser owned e
     expect(refused).toBe('refused');
   });
 
-  it('is left to the service of that version while it runs; a command works beside it', async () => {
+  it('stays with the service of that version while it runs; a command works beside it', async () => {
     const earlier = await startServer(dataDir(), SETTINGS);
     const client = new pg.Client({ connectionString: earlier.url });
     await client.connect();
-    // What the earlier version's service holds.
+    // The lock that the earlier version's service holds.
     await client.query('SELECT pg_advisory_lock_shared(1), pg_advisory_lock(2)');
     const command = start('command');
     expect(await runQuery(await command.url(), 'SELECT name FROM organizations')).toEqual([{ name: 'Acme' }]);
@@ -202,7 +202,7 @@ describe('a data directory in which no socket can be', () => {
   const { start, dataDir } = useDataDirectory();
   const long = (): string => join(dataDir(), 'd'.repeat(100));
 
-  it('as its path is too long: the socket is in a private temporary directory, which goes with PostgreSQL', async () => {
+  it('as its path is too long: the socket is in a private temporary directory, removed when PostgreSQL stops', async () => {
     await copyEarlierData(long());
     const service = start('service', long());
     const url = await service.url();

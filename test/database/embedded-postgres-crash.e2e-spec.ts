@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { postmasterPid, useDataDirectory } from './cluster-user.js';
 import { runQuery } from './test-database.js';
 
-// Processes and clusters are started, on machines that do other work too.
+// Starting processes and clusters takes long on busy machines.
 jest.setTimeout(60_000);
 
-/** Waits until `probe` tells something, which is returned; the test's own timeout is the limit. */
+/** Polls `probe` until it returns a value; the test's timeout is the limit. */
 async function eventually<T>(probe: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const found = await probe().catch(() => undefined);
@@ -42,7 +42,7 @@ describe('the embedded PostgreSQL after a crash', () => {
   it('it starts although its lock file names a dead process that is still listed', async () => {
     await crashBoth();
     const { uid } = await stat(join(dataDir(), 'postgres/cluster'));
-    // The shell starts a process and becomes one that never asks for its end.
+    // The shell starts a process and is replaced by one that never reaps it.
     const helper = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
       ...(process.getuid?.() === 0 ? { uid } : {}),
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -75,7 +75,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     expect(await postmasterPid(dataDir())).not.toBe(killed);
   });
 
-  it('a service that lost its connection is still protected from a command that leaves', async () => {
+  it('a service that lost its connection is still protected from a command that ends', async () => {
     const url = await start('service').url();
     const memberships = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted`;
     const [before] = await runQuery(url, memberships);

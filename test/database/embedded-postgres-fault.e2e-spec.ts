@@ -4,10 +4,10 @@ import { chown, copyFile, mkdir, rename, rm, stat, truncate, writeFile } from 'n
 import { join } from 'node:path';
 import { type ClusterUser, useDataDirectory } from './cluster-user.js';
 
-// Processes and clusters are started, on machines that do other work too.
+// Starting processes and clusters takes long on busy machines.
 jest.setTimeout(60_000);
 
-describe('an embedded PostgreSQL that cannot start says why in one line', () => {
+describe('an embedded PostgreSQL that cannot start reports the reason in one line', () => {
   const { start, dataDir } = useDataDirectory();
 
   it('a file where the directory should be', async () => {
@@ -40,7 +40,7 @@ describe('an embedded PostgreSQL that cannot start says why in one line', () => 
   });
 });
 
-describe('an embedded PostgreSQL whose data is damaged says so in one line, and starts when it is put right', () => {
+describe('an embedded PostgreSQL with damaged data reports it in one line, and starts once it is repaired', () => {
   const { start, dataDir } = useDataDirectory('block');
   const cluster = (...path: string[]): string => join(dataDir(), 'postgres/cluster', ...path);
 
@@ -52,7 +52,7 @@ describe('an embedded PostgreSQL whose data is damaged says so in one line, and 
     expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
   });
 
-  /** What a start says while a file or directory is not what it should be. */
+  /** The message of a start with a wrong file or directory. */
   async function faultWhile(path: string, damage: (path: string) => Promise<void>): Promise<string> {
     const unavailable = join(dataDir(), 'moved');
     await rename(path, unavailable);
@@ -83,12 +83,12 @@ describe('an embedded PostgreSQL whose data is damaged says so in one line, and 
     );
   });
 
-  it('a control file that is gone', async () => {
+  it('a missing control file', async () => {
     const fault = await faultWhile(cluster('global/pg_control'), () => Promise.resolve());
     expect(fault).toMatch(/does not start: could not find the database system/);
   });
 
-  it('data that is gone while the password is there', async () => {
+  it('missing data although the password exists', async () => {
     const fault = await faultWhile(cluster(), () => Promise.resolve());
     expect(fault).toMatch(/is damaged, cluster\/PG_VERSION is missing: restore it, or choose another DATA_DIR\.$/);
   });

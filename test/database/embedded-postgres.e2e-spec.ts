@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { postmasterPid, useDataDirectory } from './cluster-user.js';
 import { runQuery } from './test-database.js';
 
-// Processes and clusters are started, on machines that do other work too.
+// Starting processes and clusters takes long on busy machines.
 jest.setTimeout(60_000);
 
 describe('the embedded PostgreSQL', () => {
@@ -19,7 +19,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await runQuery(await start().url(), 'SELECT value FROM kept')).toEqual([{ value: 42 }]);
   });
 
-  it('a PostgreSQL that a killed service left running is taken over, and stopped in the end', async () => {
+  it('a PostgreSQL that outlived a killed service is taken over, and stopped at the end', async () => {
     const killed = start();
     await killed.url();
     const pid = await postmasterPid(dataDir());
@@ -32,7 +32,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await postmasterPid(dataDir())).toBeUndefined();
   });
 
-  it('two processes that start first at once share one database, and the last to leave stops it', async () => {
+  it('two processes that start concurrently on an empty directory share one database, and the last to end stops it', async () => {
     const [one, two, three] = [start('service'), start('command'), start('command')];
     const urls = await Promise.all([one.url(), two.url(), three.url()]);
     expect(new Set(urls).size).toBe(1);
@@ -44,14 +44,14 @@ describe('the embedded PostgreSQL', () => {
     expect(await postmasterPid(dataDir())).toBeUndefined();
   });
 
-  it('a service that leaves before a command leaves the database to it', async () => {
+  it('a service that ends before a command does not stop the database', async () => {
     const [service, command] = [start('service'), start('command')];
     const [url] = await Promise.all([command.url(), service.url()]);
     await service.close();
     expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
   });
 
-  it('commands that come and go together always find a database, and none is left behind', async () => {
+  it('commands that start and end concurrently always find a database, and none remains running', async () => {
     await start('service').close();
     const comeAndGo = async (): Promise<number | null> => {
       const command = start('command');
@@ -97,14 +97,14 @@ describe('the embedded PostgreSQL of a service', () => {
     await expect(runQuery(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
   });
 
-  it('a command beside the service leaves it running', async () => {
+  it('a command beside the service does not stop the database', async () => {
     const command = start('command');
     expect(await command.url()).toBe(url);
     expect(await command.close()).toEqual({ code: 0, errorOutput: '' });
     expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
   });
 
-  it('a second service on the same directory is refused with one line, and the first goes on', async () => {
+  it('a second service on the same directory is refused with one line, and the first continues', async () => {
     const { code, errorOutput } = await start('service').ending();
     expect(code).toBe(1);
     expect(errorOutput).toBe(

@@ -7,7 +7,7 @@ export interface SeverableLink {
   /** Breaks every connection and refuses new ones. */
   cut(): void;
   join(): void;
-  /** Lets nothing more through on the connections that are open, and tells neither end; new ones work. */
+  /** Stops the traffic of open connections without closing them; new ones work. */
   silence(): void;
   close(): Promise<void>;
 }

@@ -75,14 +75,14 @@ describeWith(`a database behind PgBouncer in transaction pooling${suffix}`, () =
       const expected = [{ statement: '5s', idle: '15s', isolation: 'read committed' }];
       expect(await dataSource.query(inForce)).toEqual(expected);
       expect(await dataSource.transaction((manager) => manager.query<unknown>(inForce))).toEqual(expected);
-      // The server connection, used by somebody else.
+      // The same server connection, used by another client.
       expect(await runQuery(bouncer.url(database.url), inForce)).toEqual([
         { statement: '0', idle: '0', isolation: 'serializable' },
       ]);
     },
   );
 
-  it('rolls a failed statement and a failed transaction back, and goes on', async () => {
+  it('rolls back a failed statement and a failed transaction, and continues to work', async () => {
     bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 1 });
     const dataSource = await open();
     await dataSource.query('CREATE TABLE visits (id integer PRIMARY KEY)');
@@ -125,10 +125,10 @@ describeWith(`a service behind PgBouncer in transaction pooling${suffix}`, () =>
     await bouncer.stop();
   });
 
-  it('answers and charges calls that come together, each exactly', async () => {
+  it('serves concurrent calls and charges each exactly', async () => {
     const { id, key } = await service.organization({ monthlyLimit: 1_000 });
     const calls = Array.from({ length: 5 }, (_call, index) => `/channels/@bench-3x${index + 1}/transcripts`);
-    // The first call loads what reads the platform, and keeps the process from reading the database's answers meanwhile.
+    // The first call loads the YouTube adapter, which blocks the process from reading the database's responses meanwhile.
     const { key: other } = await service.organization();
     await until(async () => (await service.get('/channels/@bench-1x1/transcripts', other)).status === 200, 20_000);
     const responses = await Promise.all(calls.map((path) => service.get(path, key)));

@@ -40,7 +40,7 @@ export class PgBouncer {
       auth_file: join(folder, 'users.txt'),
       pool_mode: 'transaction',
       default_pool_size: 20,
-      // A server that is down is asked again at once when it is back.
+      // A server that is down is retried at once when it is available again.
       server_login_retry: 1,
       ...settings,
     };
@@ -58,7 +58,7 @@ export class PgBouncer {
     }
     const child = spawn(PROGRAM, [join(folder, 'pgbouncer.ini')], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      // Ctrl-C reaches whoever started it, who then stops it.
+      // Ctrl-C reaches the parent process, which then stops it.
       detached: true,
       ...owner,
     });
@@ -95,7 +95,7 @@ function untilUp(child: ChildProcess): Promise<void> {
     child.once('error', reject);
     child.once('close', fail);
     child.stderr?.on('data', (chunk: Buffer) => {
-      // Its whole log comes this way; only the beginning is of interest.
+      // The whole log is written here; only its beginning is needed.
       if (log.length < 10_000) log += chunk.toString();
       if (!log.includes('process up')) return;
       clearTimeout(timer);

@@ -6,7 +6,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Creates an empty database on the tests' PostgreSQL, for one test file. `drop` cuts whoever is still connected. */
+/** Creates an empty database on the tests' PostgreSQL, for one test file. `drop` closes open connections. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const server = process.env['TEST_DATABASE_URL'];
   if (server === undefined) throw new Error('TEST_DATABASE_URL is not set: the global setup of the tests sets it.');

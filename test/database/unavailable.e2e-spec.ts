@@ -40,7 +40,7 @@ const request = (statement: string): Promise<unknown> => runQuery(process.env['T
 const disconnect = (): Promise<unknown> =>
   request(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${database}'`);
 
-/** For a channel that nobody asked for before. */
+/** For a channel that is not cached. */
 const call = (): Promise<ServiceResponse> => {
   calls += 1;
   return service.get(`/channels/@bench-3x${calls}/transcripts`, customer.key);
@@ -56,7 +56,7 @@ async function expectUnavailable(response: ServiceResponse): Promise<void> {
   expect([ready.status, ready.body.dependencies.database.status]).toEqual([503, 'down']);
 }
 
-/** A call is answered, and all calls are charged exactly. */
+/** A call succeeds, and all calls are charged exactly. */
 async function expectRecovered(usedBefore: number, fetched = 3): Promise<void> {
   let response = await call();
   await until(async () => response.status === 200 || (response = await call()).status === 200);
@@ -87,7 +87,7 @@ describe('a database that refuses the login', () => {
     ],
   ])('%s is 503, and calls work again without a restart', async (_case, strike, heal) => {
     const { used } = await usage();
-    // A rename needs the database to itself, and the service asks for it again and again.
+    // A rename needs exclusive access to the database, and the service reconnects again and again.
     await until(async () => {
       await disconnect();
       return request(strike()).then(
@@ -121,7 +121,7 @@ describe('a role and a database that default to another isolation level', () => 
 });
 
 describe('statements that the database rolls back because of others', () => {
-  it('are run again: the call is answered and charged once', async () => {
+  it('are retried: the call succeeds and is charged once', async () => {
     const { used } = await usage();
     await service.query('CREATE SEQUENCE conflicts');
     await service.query('GRANT USAGE ON conflicts TO PUBLIC');
@@ -165,7 +165,7 @@ describe('connections to a server that became read-only', () => {
     await until(async () => (await service.request('GET', '/health/ready')).status === 200);
   });
 
-  it('do not keep a call that was granted from being charged', async () => {
+  it('do not prevent an admitted call from being charged', async () => {
     const { used } = await usage();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = call();

@@ -78,7 +78,7 @@ describe('docker compose up', () => {
     expect([compose.services.postgres.networks, compose.services.valkey.networks]).toEqual([['back'], ['back']]);
   });
 
-  it('starts each part when what it needs is healthy, and each part can tell', () => {
+  it('starts each service when its dependencies are healthy, and each has a health check', () => {
     const needs = (name: 'proxy' | 'service'): unknown => compose.services[name].depends_on;
     expect(needs('proxy')).toEqual({ service: { condition: 'service_healthy' } });
     const healthy = { condition: 'service_healthy' };
@@ -96,7 +96,7 @@ describe('docker compose up', () => {
     expect(published({ BIND_ADDRESS: '0.0.0.0', PORT: '80' })).toEqual(['0.0.0.0:80:8080']);
   });
 
-  it.each(names)('%s has no privileges and can neither gain nor keep any', (name) => {
+  it.each(names)('%s has no privileges and cannot gain any', (name) => {
     const part = compose.services[name];
     expect(part).toMatchObject({ cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'], read_only: true });
     expect([part.cap_add, part.privileged]).toEqual([undefined, undefined]);
@@ -113,7 +113,7 @@ describe('docker compose up', () => {
     expect(logging).toEqual({ driver: 'json-file', options: { 'max-size': '20m', 'max-file': '5' } });
   });
 
-  it('leaves Valkey more memory than its cache may take, and PostgreSQL more processes than connections', () => {
+  it('gives Valkey more memory than its cache may use, and PostgreSQL more processes than connections', () => {
     const { valkey, postgres } = compose.services;
     const [, cache = ''] = /^maxmemory (\S+)$/m.exec(interpolate(valkey.command?.at(-1) ?? '', filledIn)) ?? [];
     expect(bytesOf(interpolate(valkey.mem_limit, filledIn))).toBeGreaterThanOrEqual(bytesOf(cache) * 1.4);
@@ -131,7 +131,7 @@ describe('docker compose up', () => {
     }
   });
 
-  it('says what to do when the password is missing, and holds none itself', () => {
+  it('explains what to do when the password is missing, and contains none', () => {
     const { DATABASE_URL = '' } = compose.services.service.environment;
     expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env, of letters and digits');
     const settings = names.flatMap((name) => Object.entries(compose.services[name].environment ?? {}));
@@ -164,7 +164,7 @@ describe('docker compose up', () => {
     expect(graceSeconds).toBeGreaterThanOrEqual(environment.SHUTDOWN_GRACE_SECONDS + 10);
   });
 
-  it('gives the proxy the configuration that the tests run, which asks the replicas at their port', () => {
+  it('gives the proxy the configuration that the tests run, which uses the port of the replicas', () => {
     const [mount = ''] = compose.services.proxy.volumes;
     const [file = '', place, mode] = mount.split(':');
     expect([place, mode]).toEqual(['/etc/nginx/nginx.conf', 'ro']);
@@ -175,7 +175,7 @@ describe('docker compose up', () => {
   });
 });
 
-// Redis stands for Valkey, whose settings are the same; continuous integration installs it.
+// Redis is used instead of Valkey, which has the same settings; continuous integration installs it.
 (redisIsInstalled ? describe : describe.skip)('the command that starts Valkey', () => {
   const folder = temporaryFolder();
   let child: ChildProcess;
@@ -218,7 +218,7 @@ describe('docker compose up', () => {
     folder.remove();
   });
 
-  /** The answer to one command on a connection of its own. */
+  /** The reply to one command on its own connection. */
   async function request(password: string, ...command: string[]): Promise<unknown> {
     const client = createClient({ url: `redis://${password && `:${password}@`}127.0.0.1:${port}` });
     client.on('error', () => client.destroy());
@@ -230,7 +230,7 @@ describe('docker compose up', () => {
     }
   }
 
-  it('refuses whoever has no password or a wrong one', async () => {
+  it('refuses clients with no or a wrong password', async () => {
     await expect(request('', 'GET', 'ct:any')).rejects.toThrow('NOAUTH');
     await expect(request('wrong', 'GET', 'ct:any')).rejects.toThrow();
   });

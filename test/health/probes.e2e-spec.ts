@@ -18,7 +18,7 @@ async function took<T>(work: () => Promise<T>): Promise<{ result: T; ms: number 
   return { result, ms: performance.now() - startedAtMs };
 }
 
-/** Asks until readiness has this status, and says how long the slowest answer took. */
+/** Polls readiness until it has this status; returns the duration of the slowest response. */
 async function slowestUntil(service: TestService, status: number): Promise<number> {
   let slowestMs = 0;
   await until(async () => {
@@ -53,7 +53,7 @@ describe('the probes', () => {
     ]);
   });
 
-  it('tell nothing of where a dependency that is away would be', async () => {
+  it('do not reveal the address of an unavailable dependency', async () => {
     service.link.cut();
     await until(async () => (await ready(service)).status === 503);
     const { body, text } = await ready(service);
@@ -63,7 +63,7 @@ describe('the probes', () => {
     await until(async () => (await ready(service)).status === 200);
   });
 
-  it('answer in a bounded time when the database is connected and silent, and liveness does not ask it', async () => {
+  it('respond in bounded time when the database is connected and silent, and liveness does not query it', async () => {
     await until(async () => (await ready(service)).status === 200);
     service.link.silence();
     const [readinessMs, liveness] = await Promise.all([
@@ -76,7 +76,7 @@ describe('the probes', () => {
     await until(async () => (await ready(service)).status === 200, 20_000);
   });
 
-  it('are not ready while the service still serves, and are answered when it takes on nothing more', async () => {
+  it('report not ready while the service still serves, and respond when it is at capacity', async () => {
     const { key } = await service.organization();
     const state = service.app.get(ShutdownState);
     state.stopping = true;
@@ -110,7 +110,7 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
     await redis.close();
   });
 
-  it('stay ready and say degraded while it is away, and ok when it is back', async () => {
+  it('stay ready and report degraded while it is unavailable, and ok when it is available again', async () => {
     await redis.kill();
     await until(async () => (await ready(service)).body.status === 'degraded');
     const { status, body } = await ready(service);
@@ -123,7 +123,7 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
     await until(async () => (await ready(service)).body.status === 'ok');
   });
 
-  it('answer in a bounded time when it is connected and silent', async () => {
+  it('respond in bounded time when it is connected and silent', async () => {
     redis.freeze();
     const { ms } = await took(() => until(async () => (await ready(service)).body.status === 'degraded'));
     expect(ms).toBeLessThan(2 * BOUND_MS);
@@ -132,7 +132,7 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
 
   it('cost one question however many come at once', async () => {
     await redis.command('CONFIG', 'RESETSTAT');
-    // What is asked while it is silent, it answers afterwards.
+    // It responds afterwards to the queries received while it was silent.
     redis.freeze();
     const responses = await Promise.all(Array.from({ length: 60 }, () => ready(service)));
     redis.thaw();

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 beforeEach(() => service.fakeYoutube.reset());
 
-/** A connection that keeps its side open whatever the service does. */
+/** A connection whose client side stays open whatever the service does. */
 function openConnection(to = service): {
   socket: Socket;
   received: () => string;
@@ -49,7 +49,7 @@ describe('what cannot be read as a request', () => {
   it.each([
     ['garbage', 'GARBAGE\r\n\r\n'],
     ['an odd expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'],
-  ])('(%s) costs no socket for long when its sender keeps the connection open', async (_what, odd) => {
+  ])('(%s) does not occupy a socket for long when its client leaves the connection open', async (_what, odd) => {
     await until(async () => (await openConnections()) === 0);
     const connection = openConnection();
     connection.socket.write(odd);
@@ -60,8 +60,8 @@ describe('what cannot be read as a request', () => {
   });
 });
 
-describe('a caller who leaves', () => {
-  it('while the key is looked up costs nothing, and nothing is asked of the platform', async () => {
+describe('a client that disconnects', () => {
+  it('while the key is looked up is not charged, and no request is sent to the platform', async () => {
     const [organization, other] = [await service.organization(), await service.organization()];
     const lock = new pg.Client({ connectionString: service.link.url });
     await lock.connect();
@@ -81,7 +81,7 @@ describe('a caller who leaves', () => {
     expect(await usage(organization)).toEqual({ used: 0, reserved: 0 });
   });
 
-  it('takes the calls with him that wait behind another on the same connection', async () => {
+  it('also ends the calls that wait behind another on the same connection', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 8);
     const connection = openConnection();
@@ -103,7 +103,7 @@ describe('a caller who leaves', () => {
 });
 
 describe('calls that follow one another on a connection without waiting', () => {
-  it('are answered in their order', async () => {
+  it('get their responses in order', async () => {
     const { key } = await service.organization();
     const connection = openConnection();
     const ids = ['one', 'two', 'three'];
@@ -115,7 +115,7 @@ describe('calls that follow one another on a connection without waiting', () => 
 });
 
 describe('a shutdown', () => {
-  it('does not wait for connections on which nothing is asked', async () => {
+  it('does not wait for idle connections', async () => {
     const stopping = await startService();
     const [silent, idle] = [openConnection(stopping), openConnection(stopping)];
     idle.socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -125,7 +125,7 @@ describe('a shutdown', () => {
     await stopping.close();
   });
 
-  it('does not wait for a database that is away for longer than the grace', async () => {
+  it('does not wait longer than the grace period for an unavailable database', async () => {
     const stopping = await startService();
     const organization = await stopping.organization();
     const hold = stopping.fakeYoutube.hold({ kind: 'timedtext' }, 2);

@@ -37,7 +37,7 @@ describe('a line of the log', () => {
 });
 
 describe('requests that are refused', () => {
-  it('leave a sample of lines in the log with a count of the others, and are counted in full', async () => {
+  it('are logged as a sample with a count of the others, and are counted in full', async () => {
     const flooded = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
     const valid = await flooded.organization();
     const count = 60;
@@ -60,7 +60,7 @@ describe('requests that are refused', () => {
   });
 });
 
-describe('a file of the document page that cannot be served as asked', () => {
+describe('a file of the documentation page that cannot be served as requested', () => {
   it('is refused with the envelope, as JSON and without a validator of the file', async () => {
     const response = await service.request('GET', '/docs/swagger-ui.css', { Range: 'bytes=99999999-' });
     expect(response.status).toBe(400);

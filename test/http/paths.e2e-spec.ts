@@ -7,7 +7,7 @@ const ADMIN_TOKEN = 'an-admin-token-of-the-tests-5b90';
 
 let service: TestService;
 let key: string;
-/** A path of every documented route, with a method that it has and the credential that it asks for. */
+/** A path of every documented route, with a method and the required credential. */
 let routes: { path: string; method: string; token: string; endsInId: boolean }[];
 
 beforeAll(async () => {

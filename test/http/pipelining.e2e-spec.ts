@@ -44,7 +44,7 @@ function openConnections(): Promise<number> {
   );
 }
 
-/** A caller on a bare connection, who reads from the start unless it is asked not to. */
+/** A client on a raw connection, which reads from the start by default. */
 class Client {
   received = '';
   receivedBytes = 0;
@@ -98,7 +98,7 @@ function call(channel: string, id = 'a'): string {
 
 let channels = 0;
 
-/** A channel with one video that no call has asked for yet. */
+/** A channel with one video that is not cached. */
 function uncached(): string {
   channels += 1;
   return `bench-1x${300 + channels}`;
@@ -135,7 +135,7 @@ describe('a connection that is reset', () => {
     } finally {
       await keys.release();
     }
-    // The guards have all gone on when a later call has.
+    // A later call has passed the guards, so all have.
     expect((await service.get('/channels/@tidewater/transcripts?limit=1', organization.key)).status).toBe(200);
     await until(() => inFlight() === 0);
     expect(service.logs.filter((line) => ids.some((id) => line.includes(`"${id}"`)))).toHaveLength(ids.length);
@@ -143,7 +143,7 @@ describe('a connection that is reset', () => {
     expect(reserved).toBe(0);
   });
 
-  it('keeps no file open that waited behind another response', async () => {
+  it('closes the file of a response that waited behind another one', async () => {
     const open = (): number => readdirSync('/proc/self/fd').length;
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const before = open();
@@ -171,7 +171,7 @@ describe('a reader who takes nothing', () => {
     one.disconnect();
     await until(async () => (await openConnections()) === 0);
     const client = new Client();
-    // More than the two ends of a connection hold between them.
+    // More than the socket buffers of both ends.
     const wave = request.repeat(Math.ceil(200_000 / one.receivedBytes));
     const feeding = setInterval(() => client.socket.writableLength === 0 && client.send(wave), 5);
     await until(async () => (await openConnections()) === 1);
@@ -242,7 +242,7 @@ describe('a call that is queued behind another response', () => {
     expect(client.received).toContain('"summary":{"total":');
   });
 
-  it('is not cut off while its own large answer waits for the one before', async () => {
+  it('is not closed while its own large response waits for the previous one', async () => {
     await service.get('/channels/@bench-25x1500/transcripts', organization.key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()), call('bench-25x1500', 'large'));
@@ -292,7 +292,7 @@ describe('what cannot be read as a request', () => {
     ],
   ];
 
-  it.each(ODD)('(%s) is refused after the answer to the request before it', async (_what, odd, status) => {
+  it.each(ODD)('(%s) is refused after the response to the previous request', async (_what, odd, status) => {
     const hold = service.fakeYoutube.hold({ kind: 'browse' });
     const client = new Client().read().send(call(uncached(), 'running'), odd);
     await hold.arrived;
@@ -310,7 +310,7 @@ describe('what cannot be read as a request', () => {
     expect(refusal).toContain('"error":{"code":');
   });
 
-  it.each(ODD.slice(0, 3))('(%s) is refused after an answer that has begun', async (_what, odd, status) => {
+  it.each(ODD.slice(0, 3))('(%s) is refused after a response that has started', async (_what, odd, status) => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()));
     await hold.arrived;
@@ -333,7 +333,7 @@ describe('what cannot be read as a request', () => {
     await until(async () => (await openConnections()) === 0);
   });
 
-  it('costs nothing when its sender leaves before the answer', async () => {
+  it('is not charged when its client disconnects before the response', async () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().send(call(uncached()), 'GARBAGE\r\n\r\n');
     await hold.arrived;

@@ -134,7 +134,7 @@ describe('a second Authorization header', () => {
     '/metrics',
     '/health/live',
     '/nothing',
-  ])('is 400 on %s, whatever the headers say', async (path) => {
+  ])('is 400 on %s, whatever the headers', async (path) => {
     const { key } = await service.organization();
     for (const tokens of [
       [key, key],
@@ -169,7 +169,7 @@ describe('a client that sends too slowly', () => {
     ['headers without an end', 'GET /usage HTTP/1.1\r\nHost: a\r\nX-One: 1\r\n'],
     ['half of a body', `${body}Content-Length: 500\r\n\r\n{"name":`],
     ['a body in chunks without an end', `${body}Transfer-Encoding: chunked\r\n\r\n2\r\n{"\r\n`],
-  ])('(%s) is answered with 408 and the envelope, cut off, and leaves a line in the log', async (_what, raw) => {
+  ])('(%s) gets 408 in the error envelope, is closed, and is logged in one line', async (_what, raw) => {
     const before = service.logs.length;
     const received = await exchange(raw);
     expect(received).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n.*"code":"invalid_request"/s);
@@ -189,7 +189,7 @@ describe('what Node itself refuses', () => {
     ['headers of 20 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     ['an odd expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n', 417],
     ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405],
-  ])('(%s) is answered and leaves one line in the log', async (_what, raw, status) => {
+  ])('(%s) gets a response and is logged in one line', async (_what, raw, status) => {
     const before = service.logs.length;
     const received = await exchange(raw);
     expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*"requestId":`, 's'));
@@ -197,7 +197,7 @@ describe('what Node itself refuses', () => {
     expect(lines.map((line) => (JSON.parse(line) as { status: number }).status)).toEqual([status]);
   });
 
-  it('(a tunnel) is told which method there is, and none is built', async () => {
+  it('(a tunnel) gets the allowed method, and no tunnel is opened', async () => {
     const received = await exchange(
       'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nGET / HTTP/1.1\r\n\r\n',
     );
@@ -207,7 +207,7 @@ describe('what Node itself refuses', () => {
   });
 });
 
-describe('the address that a proxy tells', () => {
+describe('the client address from a proxy', () => {
   const addressIn = async (on: TestService, forwarded: string): Promise<unknown> => {
     const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Forwarded-For': forwarded };
     expect((await on.request('POST', '/admin/usage/prune', headers)).status).toBe(200);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServer } from '../database/programs/server.mjs';
 
-// Durability costs time, and the cluster is thrown away.
+// Durability costs time, and the cluster is deleted after the tests.
 const SETTINGS = [
   'fsync=off',
   'synchronous_commit=off',

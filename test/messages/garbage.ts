@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** Of objects that nothing but these references may hold, how many are still there after a collection of garbage. */
+/** The number of objects, referenced only from here, that survive a garbage collection. */
 export async function countHeld(references: readonly WeakRef<object>[]): Promise<number> {
   // What was read in this turn lives until its end.
   await nextTurn();

@@ -9,7 +9,7 @@ export interface MessageEvent {
   summary?: any;
 }
 
-/** What a message was answered with: its events, and the error that ended them. */
+/** The reply to a message: its events, and the error that ended them. */
 export interface MessageReply {
   events: MessageEvent[];
   error: any;
@@ -31,7 +31,7 @@ export function clientOf(url: URL): ClientProxy {
       });
 }
 
-/** Sends a message and waits for the end of its answer. */
+/** Sends a message and waits for the end of its reply. */
 export function request(client: ClientProxy, message: unknown): Promise<MessageReply> {
   const events: MessageEvent[] = [];
   return new Promise((resolve) => {

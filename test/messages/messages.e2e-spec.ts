@@ -11,9 +11,9 @@ jest.setTimeout(60_000);
 
 const AT_ONCE = 2;
 const REFUSED = 500;
-/** What the last few are held by is not the connection. */
+/** The last few are not retained by the connection. */
 const HELD_MAX = 5;
-/** Twenty of each of two codes in ten seconds, of which the test can meet the end, and the answered one. */
+/** Twenty of each of two codes in ten seconds, plus the successful one; the test can cross the end of the period. */
 const LINES_MAX = 81;
 
 const byType = (response: MessageReply, type: string): MessageEvent[] =>
@@ -53,7 +53,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       return JSON.parse(find() ?? '{}');
     };
 
-    it('is answered with the events that are the lines of the HTTP answer', async () => {
+    it('gets the events that are the lines of the HTTP response', async () => {
       const { key } = await service.organization();
       const first = await request(client, { apiKey: key, id: '@harbourlight', limit: 10 });
       expect(first.error).toBeUndefined();
@@ -91,7 +91,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       ['an unknown field', 'cursor=x', { cursor: 'x' }],
       ['several faults', 'limit=x&page=2', { limit: 'x', page: 2 }],
       ['a list that holds a number', 'languages=', { languages: [1] }],
-    ])('is refused for %s with the error of the HTTP answer', async (_name, query, fields) => {
+    ])('is refused for %s with the error of the HTTP response', async (_name, query, fields) => {
       const { key } = await service.organization();
       const { error } = await request(client, { apiKey: key, id: '@tidewater', ...fields });
       const http = await service.get(`/channels/@tidewater/transcripts?${query}`, key);
@@ -120,7 +120,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(error.error.message).toContain('apiKey');
     });
 
-    it('passes the gates in their order: key, plan, calls in flight, parameters, channel, quota', async () => {
+    it('passes the checks in order: key, plan, calls in flight, parameters, channel, quota', async () => {
       const code = async (message: object): Promise<unknown> => (await request(client, message)).error?.error.code;
       const free = await service.organization({ plan: 'free' });
       const poor = await service.organization({ monthlyLimit: 0 });
@@ -159,7 +159,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(made.error.error.requestId).toMatch(/^[0-9a-f-]{36}$/);
     });
 
-    it('that wants no answer does nothing', async () => {
+    it('that expects no reply does nothing', async () => {
       const { key } = await service.organization();
       const before = service.logs.length;
       client.emit('channels.transcripts', { apiKey: key, id: '@fogsignalradio', limit: 1 }).subscribe();
@@ -168,7 +168,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect((await service.get('/usage', key)).body.used).toBe(0);
     });
 
-    it('is held by nothing once it has ended while its connection lives, and is logged in samples when refused', async () => {
+    it('is not retained after its end while its connection is open, and refusals are logged as samples', async () => {
       const { key } = await service.organization();
       const calls = service.app.get(MessageCalls);
       const open = calls.open.bind(calls);
@@ -189,7 +189,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(lines.length).toBeLessThanOrEqual(LINES_MAX);
     });
 
-    it('leaves no timer behind when it is refused after the guards', async () => {
+    it('leaves no timer when it is refused after the guards', async () => {
       const { key } = await service.organization();
       const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
       const before = timers();
@@ -200,7 +200,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       await until(() => timers() < before + 5);
     });
 
-    it('gives its place in flight back when it is answered', async () => {
+    it('frees its slot when it is complete', async () => {
       const { key } = await service.organization();
       for (let call = 0; call < AT_ONCE + 2; call += 1) {
         expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();

@@ -39,7 +39,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
   /** Lines of both: in one process Nest logs through the service that was made last. */
   const responded = (): number => services[1].logs.filter((line) => line.includes('"event":"message"')).length;
 
-  it('answer each message once, whichever of them it comes to', async () => {
+  it('reply to each message once, whichever of them receives it', async () => {
     const { key } = await services[0].organization();
     const responses = await Promise.all(
       Array.from({ length: 30 }, (_, index) => request(client, { apiKey: key, id: `@bench-1x${index + 20}` })),
@@ -52,17 +52,17 @@ const EVENT_BYTES_MAX = 16 * 1024;
     await until(() => responded() === 30);
   });
 
-  it('end an answer with an error when an event is larger than the server takes, and never leave it out', async () => {
+  it('end a reply with an error when an event exceeds the server’s limit, and never omit it', async () => {
     const { key } = await services[0].organization();
     const { events, error } = await request(client, { apiKey: key, id: '@bench-1x1500' });
     expect(events.map((event) => event.type)).toEqual(['channel']);
     expect(error.error).toMatchObject({ code: 'internal_error', retryable: false });
     expect(error.error.message).toContain('max_payload');
-    // It was fetched and is kept, so that asking over HTTP costs nothing more.
+    // It was fetched and cached, so the call over HTTP is free.
     await until(async () => (await services[0].get('/usage', key)).body.used === 1);
   });
 
-  it('leave the messages to the other one when they stop, and answer what they have', async () => {
+  it('leave new messages to the other one when they stop, and reply to those they have', async () => {
     const { key } = await services[0].organization();
     const hold = services[0].fakeYoutube.hold({ kind: 'timedtext' }, 8);
     const running = Array.from({ length: 8 }, (_, index) =>

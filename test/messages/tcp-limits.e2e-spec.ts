@@ -110,7 +110,7 @@ describe('the TCP server for messages', () => {
     expect(busy.closed).toBe(false);
   });
 
-  it('closes the connection of a reader who takes nothing, although it goes on sending', async () => {
+  it('closes the connection of a client that reads nothing although it continues to send', async () => {
     await start({ stalledReaderMs: TIME_MS, messageMs: 60_000 });
     const caller = await join();
     await until(() => ends.length === 1);
@@ -129,7 +129,7 @@ describe('the TCP server for messages', () => {
     expect(faults).toEqual(['stalled_reader']);
   });
 
-  it('leaves a reader alone who takes little at a time, for far longer than one may take nothing', async () => {
+  it('does not close the connection of a slow reader, for far longer than a stalled one may stay', async () => {
     await start({ stalledReaderMs: TIME_MS });
     const { socket } = (await join()).send('large');
     const startedAtMs = performance.now();
@@ -176,7 +176,7 @@ describe('the TCP server for messages', () => {
     await until(() => third.closed);
     expect(faults).toEqual(['too_many_bytes_incoming']);
     expect([first.closed, second.closed]).toEqual([false, false]);
-    // What a connection held is free again when it ends.
+    // The slots of a connection are free again when it ends.
     first.socket.destroy();
     await until(() => ends[0]?.destroyed === true);
     const fourth = (await join()).read();
@@ -198,7 +198,7 @@ describe('the TCP server for messages', () => {
     expect(faults).toEqual([fault]);
   });
 
-  it('answers thousands of messages on one connection with the listeners of one', async () => {
+  it('replies to thousands of messages on one connection with the listeners of one', async () => {
     await start();
     const caller = (await join()).read().send('echo', '0');
     await until(() => caller.responses === 1);
@@ -231,7 +231,7 @@ describe('the TCP server for messages', () => {
     const caller = (await join()).read();
     for (let index = 0; index < 100; index += 1) caller.send('guarded', String(index));
     await until(() => begun > 0);
-    // One turn's worth may have been begun before the first was counted.
+    // One iteration's worth may have started before the first was counted.
     expect(begun).toBeLessThan(40);
     await until(() => {
       waiting.splice(0).forEach((end) => end());
@@ -250,7 +250,7 @@ describe('the TCP server for messages', () => {
     await until(() => pending.count === 0);
   });
 
-  it('logs no line for an event that nothing answers to, and answers a message of an unknown pattern', async () => {
+  it('logs nothing for an event of an unknown pattern, and replies to such a message', async () => {
     await start();
     const caller = (await join()).read();
     const event = JSON.stringify({ pattern: 'x'.repeat(100), data: 1 });

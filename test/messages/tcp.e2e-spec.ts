@@ -11,7 +11,7 @@ jest.setTimeout(60_000);
 const MESSAGES = { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: 0 } as const;
 const MEGABYTE = 1024 * 1024;
 
-/** A bare connection that sends a message as Nest frames it, and reads when it is told to. */
+/** A raw connection that sends a message in Nest's framing, and reads on demand. */
 class Sender {
   text = '';
 
@@ -60,7 +60,7 @@ describe('a caller over TCP', () => {
   afterAll(() => service.close());
   beforeEach(() => service.fakeYoutube.reset());
 
-  it('who drops the connection leaves its call: what nobody waits for is aborted and not charged', async () => {
+  it('that drops the connection ends its call: running fetches are aborted and not charged', async () => {
     const { key } = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const sender = await Sender.to(messageUrl(service));
@@ -78,7 +78,7 @@ describe('a caller over TCP', () => {
     await client.close();
   });
 
-  it('who does not read holds back the answer, which takes no memory meanwhile and is whole in the end', async () => {
+  it('that does not read delays the reply, which uses no memory meanwhile and is complete in the end', async () => {
     const { key } = await service.organization();
     const ends = connectionsOf(service);
     const sender = await Sender.to(messageUrl(service));
@@ -118,7 +118,7 @@ describe('a caller over TCP', () => {
 });
 
 describe('a service that takes messages and stops', () => {
-  it('answers the message in flight, refuses the next one, and then closes the connection', async () => {
+  it('replies to the message in flight, refuses the next one, and then closes the connection', async () => {
     const service = await startService({ environment: MESSAGES });
     const { key } = await service.organization();
     const client = clientOf(messageUrl(service));

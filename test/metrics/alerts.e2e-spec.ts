@@ -51,7 +51,7 @@ describe('an alert rule', () => {
     }
   });
 
-  it.each(rules)('$alert leads to a section that says what it means', ({ annotations }) => {
+  it.each(rules)('$alert links to a section that explains it', ({ annotations }) => {
     const [file = '', anchor] = annotations.runbook_url.split('#');
     expect(existsSync(join(PROJECT, file))).toBe(true);
     const text = readFileSync(join(PROJECT, file), 'utf8');
@@ -108,7 +108,7 @@ describe('an alert rule', () => {
 });
 
 (redisIsInstalled ? describe : describe.skip)('the figures behind RedisAway and CacheWritesRefused', () => {
-  it('fire while Redis answers and refuses writes', async () => {
+  it('fire while Redis responds but refuses writes', async () => {
     const redis = await RedisServer.start();
     const cached = await startService({ environment: { REDIS_URL: redis.url } });
     const failures = async (): Promise<number> =>
@@ -129,7 +129,7 @@ describe('an alert rule', () => {
     }
   });
 
-  it('say that Redis is away, and that it is there', async () => {
+  it('show whether Redis is available', async () => {
     const redis = await RedisServer.start();
     const cached = await startService({ environment: { REDIS_URL: redis.url } });
     const is = (up: number) => async (): Promise<boolean> =>

@@ -5,7 +5,7 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
 
-// A call whose database is away takes seconds.
+// A call without a database takes seconds.
 jest.setTimeout(30_000);
 
 const TRANSCRIPTS = '/channels/{id}/transcripts';
@@ -21,7 +21,7 @@ beforeEach(() => {
   service.link.join();
 });
 
-/** By how much a sum has grown through some work; an answer is counted when its connection knows of its end. */
+/** The increase of a sum by some work; a response is counted when its connection has finished it. */
 async function growth(
   work: () => Promise<unknown>,
 ): Promise<(name: string, labels?: Record<string, string>) => number> {
@@ -34,7 +34,7 @@ async function growth(
 }
 
 describe('the figures', () => {
-  it('are in the text format, each with what it means, under names that tell the unit', async () => {
+  it('are in the text format, each with a description, and named with their unit', async () => {
     const { status, headers, text } = await service.request('GET', '/metrics');
     expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
     const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
@@ -46,7 +46,7 @@ describe('the figures', () => {
     }
   });
 
-  it('say what runs', async () => {
+  it('show the running version', async () => {
     const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
       version: string;
     };
@@ -84,14 +84,14 @@ describe('the figures', () => {
     expect(cached('ct_upstream_requests_total')).toBe(0);
   });
 
-  it('tell each failure of an entry by its code', async () => {
+  it('count failed entries by code', async () => {
     const { key } = await service.organization();
     const grown = await growth(() => service.get('/channels/@harbourlight/transcripts?limit=100', key));
     for (const outcome of ['video_live', 'video_not_live_yet', 'video_private', 'transcript_unavailable'])
       expect([outcome, grown('ct_entries_total', { outcome })]).not.toEqual([outcome, 0]);
   });
 
-  it('tell each refusal: by quota, by limit, by authentication, by plan', async () => {
+  it('count refusals by quota, limit, authentication and plan', async () => {
     const poor = await service.organization({ monthlyLimit: 0 });
     const free = await service.organization({ plan: 'free' });
     const refused = await growth(async () => {
@@ -109,7 +109,7 @@ describe('the figures', () => {
       expect([code, sumOf(samples, 'ct_http_requests_total', { status, code })]).toEqual([code, 1]);
   });
 
-  it('tell of calls in flight and of those that a limit refuses', async () => {
+  it('count calls in flight and those refused by a limit', async () => {
     const busy = await startService({
       environment: { CALLS_PER_PROCESS: 2, CALLS_PER_KEY: 1, RATE_LIMIT_PER_MINUTE: 3 },
     });
@@ -143,7 +143,7 @@ describe('the figures', () => {
     }
   });
 
-  it('tell of blocks, of the exit that they were met at, and of the breaker that they open', async () => {
+  it('count blocks with their egress, and show the breaker that they open', async () => {
     const blocked = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
     try {
       const { key } = await blocked.organization();
@@ -162,7 +162,7 @@ describe('the figures', () => {
     }
   });
 
-  it('tell of a bot check inside a well-formed answer as a block', async () => {
+  it('count a bot check in a well-formed response as a block', async () => {
     const { key } = await service.organization();
     service.fakeYoutube.setFaults({ kind: 'bot-check', match: { kind: 'player' } });
     const grown = await growth(() => service.get('/channels/@bench-1x44/transcripts', key));
@@ -170,7 +170,7 @@ describe('the figures', () => {
     expect(grown('ct_upstream_requests_total', { kind: 'player', outcome: 'ok' })).toBeGreaterThan(0);
   });
 
-  it('tell of requests to the platform that nobody waited for any more', async () => {
+  it('count aborted requests to the platform', async () => {
     const short = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 1 } });
     try {
       const { key } = await short.organization();
@@ -188,7 +188,7 @@ describe('the figures', () => {
     }
   });
 
-  it('tell of answers that their reader did not wait for', async () => {
+  it('count responses whose client disconnected', async () => {
     const { key } = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const reader = new AbortController();
@@ -202,7 +202,7 @@ describe('the figures', () => {
     expect(sumOf(await scrape(service), 'ct_http_responses_unfinished_total', { route: TRANSCRIPTS })).toBe(1);
   });
 
-  it('tell that the database is away, and still come', async () => {
+  it('show that the database is unavailable, and are still served', async () => {
     const { key } = await service.organization();
     service.link.cut();
     const grown = await growth(() => service.get('/usage', key));
@@ -212,7 +212,7 @@ describe('the figures', () => {
     await until(async () => sumOf(await scrape(service), 'ct_dependency_up', { dependency: 'database' }) === 1);
   });
 
-  it('tell of settlements that had to be tried again', async () => {
+  it('count retried settlements', async () => {
     const { key } = await service.organization();
     const settled = async (): Promise<number> =>
       sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'settled' });
@@ -280,7 +280,7 @@ describe('/metrics itself', () => {
     }
   });
 
-  it('answers who has the token, when one is set, and nobody else', async () => {
+  it('requires the token when one is set', async () => {
     const token = 'a-metrics-token-of-the-tests-9d1c';
     const guarded = await startService({ environment: { METRICS_TOKEN: token } });
     try {
@@ -302,7 +302,7 @@ describe('/metrics itself', () => {
     }
   });
 
-  it('answers GET and HEAD only, and is described in the OpenAPI document', async () => {
+  it('accepts GET and HEAD only, and is described in the OpenAPI document', async () => {
     expect((await service.request('HEAD', '/metrics')).status).toBe(200);
     expect((await service.request('POST', '/metrics')).status).toBe(405);
     const { paths } = (await service.request('GET', '/docs-json')).body;

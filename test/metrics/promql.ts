@@ -1,4 +1,4 @@
-/** A metric that an expression asks for. */
+/** A metric in an expression. */
 export interface WantedMetric {
   metric: string;
   matchers: { label: string; matches: (value: string) => boolean }[];

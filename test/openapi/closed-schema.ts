@@ -1,4 +1,4 @@
-/** The schemas with every property named: an answer must not carry what the document does not describe. */
+/** The schemas without additional properties: a response must not contain undocumented fields. */
 export function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;
@@ -8,7 +8,7 @@ export function closed(value: unknown): unknown {
   if (copy['type'] === 'object' && typeof copy['properties'] === 'object' && !('additionalProperties' in copy)) {
     copy['additionalProperties'] = false;
   }
-  // OpenAPI 3.0 has a word of its own for what JSON Schema says with a list of types.
+  // OpenAPI 3.0 has its own keyword for what JSON Schema expresses as a list of types.
   if (copy['nullable'] === true) {
     delete copy['nullable'];
     return { anyOf: [copy, { type: 'null' }] };

@@ -41,7 +41,7 @@ const LOADED_MS = 20_000;
     expect(await page.evaluate(`document.querySelector('.authorize').textContent`)).toBe('Authorize');
   });
 
-  it('takes a key, makes the call and shows its answer, keeps nothing, and does nothing that its policy forbids', async () => {
+  it('accepts a key, makes the call and shows its response, stores nothing, and violates no content policy', async () => {
     const { key } = await service.organization();
     await open();
     await press('.authorize');

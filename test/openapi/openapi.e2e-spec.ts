@@ -149,7 +149,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has the Bearer scheme, which the operation asks for and the probes do not', () => {
+  it('has the Bearer scheme, required by the operation and not by the probes', () => {
     expect(document.components.securitySchemes).toMatchObject({
       apiKey: { type: 'http', scheme: 'bearer', bearerFormat: 'API key' },
     });
@@ -157,7 +157,7 @@ describe('the OpenAPI document', () => {
     expect(document.paths['/health/live']?.['get']?.security).toEqual([]);
   });
 
-  it('has a scheme and a tag of their own for the admin routes, all of which ask for the admin token', () => {
+  it('has a separate scheme and tag for the admin routes, all of which require the admin token', () => {
     expect(document.components.securitySchemes).toMatchObject({ adminToken: { type: 'http', scheme: 'bearer' } });
     for (const [name, { security, tags, responses }] of operations().filter(([of]) => of.includes('/admin/'))) {
       expect([name, security, tags]).toEqual([name, [{ adminToken: [] }], ['admin']]);
@@ -177,7 +177,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-describe('an answer matches the document', () => {
+describe('a response matches the document', () => {
   async function expectMatch(
     status: number,
     path: string,

@@ -1,5 +1,5 @@
 /*
- * Pages in the shapes of the platform's answers, small and written by hand, with fields that no reader reads beside the
+ * Small hand-written pages in the shapes of the platform's responses, with unused fields beside the
  * ones that are read.
  */
 
@@ -130,7 +130,7 @@ export function playlistPage(sectionContents: readonly unknown[], fields: object
 export const oldPage = (items: readonly unknown[], fields: object = {}) =>
   playlistPage([{ playlistVideoListRenderer: { contents: items, playlistId: 'UU', canReorder: false } }], fields);
 
-/** A continuation page: `append` for the pages after the first, `reload` for a first page asked for by its token. */
+/** A continuation page: `append` for the pages after the first, `reload` for a first page requested by its token. */
 export const continuedPage = (items: readonly unknown[], how: 'append' | 'reload' = 'append') => ({
   contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { selected: true } }] } },
   onResponseReceivedActions: [

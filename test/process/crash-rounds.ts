@@ -15,20 +15,20 @@ const DEADLINE_SECONDS = 5;
 /** The deadline, the 15 seconds that a lease lasts longer, and one more. */
 const LEASE_OVER_SECONDS = DEADLINE_SECONDS + 15 + 1;
 
-/** What one kill -9 left behind. */
+/** The state after one kill -9. */
 export interface CrashRound {
   /** How long after the calls were sent. */
   killedAfterMs: number;
-  /** Transcripts that calls had fetched and answered in full before the kill. */
+  /** Transcripts in complete responses before the kill. */
   responded: number;
   /** Charged in this round. */
   charged: number;
-  /** Transcripts that the fake YouTube was asked for in this round: nothing beyond it can have been fetched. */
+  /** Transcripts requested from the fake YouTube in this round: the upper limit of what was fetched. */
   requestedFor: number;
-  /** Held by reservations that the killed process left, before and after their leases. */
+  /** Reserved by the killed process, before and after its leases have ended. */
   reservedAfterKill: number;
   reservedAfterLease: number;
-  /** What `usage ORG --verify` ended with, and what it said. */
+  /** Exit code and result of `usage ORG --verify`. */
   verifyExitCode: unknown;
   exact: boolean;
 }
@@ -37,7 +37,7 @@ export interface CrashRound {
 export class CrashRounds {
   private channels = 0;
   private clockSeconds = 0;
-  /** How long the calls take when nobody kills anything. */
+  /** The duration of the calls without a kill. */
   private undisturbedMs = 0;
 
   private constructor(
@@ -48,7 +48,7 @@ export class CrashRounds {
     private readonly commands: CliSession,
   ) {}
 
-  /** Measures how long the calls take, and then kills the service in the middle of them, so many times. */
+  /** Measures the duration of the calls, and then kills the service during them, `rounds` times. */
   static async run(rounds: number): Promise<CrashRound[]> {
     const database = await QuotaDatabase.open();
     const fakeYoutube = await startFakeYoutube({ latencyMs: UPSTREAM_LATENCY_MS });
@@ -140,7 +140,7 @@ export class CrashRounds {
     return periods.reduce((sum, { used }) => sum + used, 0);
   }
 
-  /** Puts the quota's clock forward, so that nobody has to wait for the leases. */
+  /** Advances the quota's clock past the leases. */
   private async passLeases(): Promise<void> {
     this.clockSeconds += LEASE_OVER_SECONDS;
     await this.database.dataSource.query(`
@@ -149,14 +149,14 @@ export class CrashRounds {
   }
 }
 
-/** The faults of a round, in words; none when the service kept its promise. */
+/** The violated guarantees of a round. */
 export function faultsOf(round: CrashRound): string[] {
   const rules: [boolean, string][] = [
-    [round.verifyExitCode === 0 && round.exact, 'usage --verify does not agree'],
+    [round.verifyExitCode === 0 && round.exact, 'usage --verify is not exact'],
     [round.reservedAfterLease === 0, 'a reservation outlives its lease'],
-    [round.charged >= round.responded, 'an answer that was given was not charged'],
+    [round.charged >= round.responded, 'a complete response was not charged'],
     [round.charged <= round.requestedFor, 'more was charged than was fetched'],
-    [round.charged + round.reservedAfterKill <= REQUIRED, 'more is charged or held than was asked for'],
+    [round.charged + round.reservedAfterKill <= REQUIRED, 'more is charged or reserved than was requested'],
   ];
   return rules.flatMap(([stored, fault]) => (stored ? [] : [`${fault}: ${JSON.stringify(round)}`]));
 }

@@ -21,12 +21,12 @@ afterAll(async () => {
   await service.close();
 });
 
-/** Every key that was shown, and every text that must hold none of them. */
+/** Every issued key, and every text that must not contain one. */
 const keys: string[] = [];
 const bodies: string[] = [];
 const outputs: string[] = [];
 
-/** Keeps what was answered for the search. */
+/** Collects the response for the search. */
 async function stored(responding: Promise<ServiceResponse>): Promise<ServiceResponse> {
   const response = await responding;
   bodies.push(response.text, JSON.stringify(response.headers));
@@ -93,7 +93,7 @@ describe('no API key and no admin token is in plain text', () => {
     service.link.cut();
     await call(TRANSCRIPTS, pro.key);
     service.link.join();
-    // What a bug of ours would look like, in the gates and after them.
+    // Simulates bugs in the guards and after them.
     for (const [break_, mend] of [
       ['ALTER TABLE api_keys RENAME TO api_keys_away', 'ALTER TABLE api_keys_away RENAME TO api_keys'],
       ['ALTER FUNCTION quota_reserve_as RENAME TO q_away', 'ALTER FUNCTION q_away RENAME TO quota_reserve_as'],
@@ -178,7 +178,7 @@ describe('no API key and no admin token is in plain text', () => {
     await cli(key);
   });
 
-  it('neither in a line of the log, nor in a row, nor in an answer, nor in what a command says', async () => {
+  it('in a log line, a row, a response or the output of a command', async () => {
     expect(keys.length).toBeGreaterThan(30);
     expect(new Set(keys).size).toBeGreaterThan(30);
     const texts = {
@@ -195,8 +195,8 @@ describe('no API key and no admin token is in plain text', () => {
 
   it('and the search finds what it looks for', () => {
     const key = generateKey();
-    expect(() => refuseSecrets({ log: `x ${key} y` })).toThrow('An API key stands in log');
-    expect(() => refuseSecrets({ log: randomPart(key) }, [randomPart(key)])).toThrow('A secret stands in log');
+    expect(() => refuseSecrets({ log: `x ${key} y` })).toThrow('An API key is in log');
+    expect(() => refuseSecrets({ log: randomPart(key) }, [randomPart(key)])).toThrow('A secret is in log');
     expect(() => refuseSecrets({ log: key.slice(0, 10) }, [randomPart(key)])).not.toThrow();
   });
 });

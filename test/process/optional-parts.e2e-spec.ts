@@ -69,7 +69,7 @@ describe('a service', () => {
     );
   });
 
-  it('does not start on a port for messages that is taken, and says which variable to change', async () => {
+  it('does not start when the port for messages is in use, and names the variable to change', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;

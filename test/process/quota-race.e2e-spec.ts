@@ -35,7 +35,7 @@ afterAll(async () => {
 
 let channels = 0;
 
-/** A call that needs one count: the channel has one video, and nobody has asked for it before. */
+/** A call that needs one transcript: the channel has one video, which is not cached. */
 async function call(index: number, key: string): Promise<{ status: number; fetched: number }> {
   const path = `/channels/@bench-1x${(channels += 1)}/transcripts`;
   const response = await fetch(`${urls[index % 2]}${path}`, { headers: { Authorization: `Bearer ${key}` } });
@@ -55,7 +55,7 @@ describe(`${CALLS} calls at once over two processes`, () => {
     async (left) => {
       const customer = await customerWithKey(USED_BEFORE + left);
       await database.quota.settle(await database.reserved(customer, USED_BEFORE), USED_BEFORE);
-      // All of them are held where the channel is listed, so that they come to the reservation at once.
+      // All are held at the listing of the channel, so that they reach the reservation concurrently.
       const hold = fakeYoutube.hold({ kind: 'browse-uploads' }, CALLS);
       const calls = Array.from({ length: CALLS }, (_, index) => call(index, customer.key));
       await hold.arrived;

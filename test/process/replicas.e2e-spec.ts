@@ -72,50 +72,59 @@ describe('several processes on one database', () => {
     }
   });
 
-  it('a key that is revoked through one is refused by the other from the next call on', async () => {
+  describe('of which one changes a key or an organization', () => {
     const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
-    const { urls } = await startTwo({ ADMIN_TOKEN });
-    const { key, keyId } = await customer(100);
-    const statuses = async (): Promise<number[]> =>
-      (await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status);
-    expect(await statuses()).toEqual([200, 200]);
-    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
-    expect((await fetch(`${urls[0]}/admin/keys/${keyId}`, { method: 'DELETE', headers })).ok).toBe(true);
-    expect((await get(urls[1], '/usage', key)).status).toBe(401);
-    expect(await statuses()).toEqual([401, 401]);
+    let pair: Program[];
+    let urls: [string, string];
+    beforeAll(async () => {
+      ({ programs: pair, urls } = await startTwo({ ADMIN_TOKEN }));
+      // They outlive each of the tests.
+      running.splice(0);
+    });
+    afterAll(async () => {
+      await Promise.all(pair.map((program) => program.stop('SIGKILL')));
+    });
+
+    it('a key that is revoked through one is refused by the other from the next call on', async () => {
+      const { key, keyId } = await customer(100);
+      const statuses = async (): Promise<number[]> =>
+        (await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status);
+      expect(await statuses()).toEqual([200, 200]);
+      const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+      expect((await fetch(`${urls[0]}/admin/keys/${keyId}`, { method: 'DELETE', headers })).ok).toBe(true);
+      expect((await get(urls[1], '/usage', key)).status).toBe(401);
+      expect(await statuses()).toEqual([401, 401]);
+    });
+
+    it('a key that is revoked by a command beside them is refused by both from the next call on', async () => {
+      const { key, keyId } = await customer(100);
+      expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
+        200, 200,
+      ]);
+      expect(await runCli(['key', 'revoke', keyId], { DATABASE_URL: database.url })).toMatchObject({ code: 0 });
+      expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
+        401, 401,
+      ]);
+    });
+
+    it('a plan or limit that is changed through one is in force in the other from the next call on', async () => {
+      const { id, key } = await customer(100);
+      const change = async (body: object): Promise<void> => {
+        const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
+        const changed = { method: 'PATCH', headers, body: JSON.stringify(body) };
+        expect((await fetch(`${urls[0]}/admin/organizations/${id}`, changed)).status).toBe(200);
+      };
+      const path = `/channels/@bench-${VIDEOS}x71/transcripts`;
+      await change({ monthlyLimit: VIDEOS - 1 });
+      expect((await get(urls[1], path, key)).status).toBe(402);
+      await change({ monthlyLimit: VIDEOS });
+      expect((await get(urls[1], path, key)).status).toBe(200);
+      await change({ plan: 'free' });
+      expect((await get(urls[1], path, key)).status).toBe(403);
+    });
   });
 
-  it('a key that is revoked by a command beside them is refused by both from the next call on', async () => {
-    const { urls } = await startTwo();
-    const { key, keyId } = await customer(100);
-    expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
-      200, 200,
-    ]);
-    expect(await runCli(['key', 'revoke', keyId], { DATABASE_URL: database.url })).toMatchObject({ code: 0 });
-    expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
-      401, 401,
-    ]);
-  });
-
-  it('a plan or limit that is changed through one is in force in the other from the next call on', async () => {
-    const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
-    const { urls } = await startTwo({ ADMIN_TOKEN });
-    const { id, key } = await customer(100);
-    const change = async (body: object): Promise<void> => {
-      const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
-      const changed = { method: 'PATCH', headers, body: JSON.stringify(body) };
-      expect((await fetch(`${urls[0]}/admin/organizations/${id}`, changed)).status).toBe(200);
-    };
-    const path = `/channels/@bench-${VIDEOS}x71/transcripts`;
-    await change({ monthlyLimit: VIDEOS - 1 });
-    expect((await get(urls[1], path, key)).status).toBe(402);
-    await change({ monthlyLimit: VIDEOS });
-    expect((await get(urls[1], path, key)).status).toBe(200);
-    await change({ plan: 'free' });
-    expect((await get(urls[1], path, key)).status).toBe(403);
-  });
-
-  it('one is killed in mid-call: the other counts what it held until its lease ends, and then grants exactly the rest', async () => {
+  it('one is killed during a call: the other counts its reservation until the lease ends, and then grants exactly the rest', async () => {
     const { programs, urls } = await startTwo();
     const { id, key } = await customer(2 * VIDEOS);
     const hold = fakeYoutube.hold({ kind: 'timedtext' });

@@ -50,7 +50,7 @@ const call = async (url: string, path: string, key: string): Promise<Response> =
   fetch(url + path, { headers: { Authorization: `Bearer ${key}` } });
 
 describe('the service as a process', () => {
-  it('says how to make the first organization when there is none', async () => {
+  it('logs how to create the first organization when there is none', async () => {
     const service = run('main.js', {});
     await service.url();
     while (!service.stdout.includes('no_organization'))
@@ -132,7 +132,7 @@ describe('the service as a process', () => {
   });
 });
 
-describe('a start that cannot succeed ends with 1 and says why in one line each', () => {
+describe('a start that cannot succeed exits with 1 and one line for each reason', () => {
   it('for every variable that is wrong', async () => {
     const service = run('main.js', { PORT: 'http', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://u:hunter2@db' });
     expect(await service.exited).toEqual({ code: 1, signal: null });
@@ -152,7 +152,7 @@ describe('a start that cannot succeed ends with 1 and says why in one line each'
     server.close();
   });
 
-  it('for a database that does not answer, without its password', async () => {
+  it('for a database that does not respond, without its password', async () => {
     const service = run('main.js', { DATABASE_URL: 'postgres://app:hunter2@127.0.0.1:1/app' });
     expect(await service.exited).toEqual({ code: 1, signal: null });
     expect(service.stderr.trim().split('\n')).toHaveLength(1);
@@ -162,7 +162,7 @@ describe('a start that cannot succeed ends with 1 and says why in one line each'
 });
 
 describe('a restart on the embedded database', () => {
-  it('keeps organizations, keys and usage, and leaves nothing half-done, even after kill -9 in mid-call', async () => {
+  it('retains organizations, keys and usage in a consistent state, even after kill -9 during a call', async () => {
     const folder = temporaryFolder();
     const variables = { DATABASE_URL: '', DATA_DIR: folder.path };
     try {

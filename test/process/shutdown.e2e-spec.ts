@@ -48,7 +48,7 @@ interface Whole {
   body: { summary: { total: number; fetched: number } };
 }
 
-/** Rejects when the answer is not whole. */
+/** Rejects when the response is incomplete. */
 function call(url: string, key: string, agent: Agent | false): Promise<Whole> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { agent, headers: { Authorization: `Bearer ${key}` } }, (response) => {
@@ -71,8 +71,8 @@ const readiness = (url: string): Promise<number | 'refused'> =>
     () => 'refused' as const,
   );
 
-describe('a service that is told to stop', () => {
-  it('is not ready before it refuses connections, and serves what comes in between', async () => {
+describe('a service that receives SIGTERM or SIGINT', () => {
+  it('is not ready before it refuses connections, and serves requests in between', async () => {
     const url = await start();
     const { key } = await newKey();
     expect(await readiness(url)).toBe(200);
@@ -83,7 +83,7 @@ describe('a service that is told to stop', () => {
     expect(await service.exited).toEqual({ code: 0, signal: null });
   });
 
-  it('does not wait for the delay when it is told twice', async () => {
+  it('does not wait for the delay after a second signal', async () => {
     const url = await start();
     service.child.kill('SIGINT');
     const reportedAtMs = performance.now();

@@ -15,12 +15,12 @@ let channels = 1_000;
 
 const get = (path: string, headers: Record<string, string> = {}): Promise<ServiceResponse> =>
   send(replicas.nginx, path, { headers: { Authorization: `Bearer ${customer.key}`, ...headers } });
-/** A channel of so many videos that nobody has asked for. */
+/** A channel with this many videos that is not cached. */
 const newChannel = (videos = VIDEOS): string => `/channels/@bench-${videos}x${(channels += 1)}/transcripts`;
 const fetchedIn = ({ text }: ServiceResponse): number =>
   (JSON.parse(text) as { summary: { fetched: number } }).summary.fetched;
 
-/** Callers who ask for new channels one after another until they are told to stop. */
+/** Clients that request uncached channels one after another until they are stopped. */
 function load(): { responses: ServiceResponse[]; stop: () => Promise<void> } {
   const answers: ServiceResponse[] = [];
   let stopped = false;
@@ -51,7 +51,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     customer = await replicas.customer(1_000_000);
   });
 
-  it('stops at SIGTERM and starts again, under load, each in its turn: every call is answered in full', async () => {
+  it('stops at SIGTERM and starts again, under load, one after the other: every call has a complete response', async () => {
     replicas.fakeYoutube.set({ latencyMs: 10 });
     const { responses, stop } = load();
     await moreResponses(responses, 2 * CALLERS);
@@ -70,7 +70,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     });
   });
 
-  it('has lost its database and is not ready, the other answers every call, and both once it is back', async () => {
+  it('has lost its database and is not ready, the other serves every call, and both once it is available again', async () => {
     const [first] = replicas.replicas;
     first.link.cut();
     await until(async () => (await fetch(`http://127.0.0.1:${first.port}/health/ready`)).status === 503);
@@ -86,7 +86,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     expect(Math.min(...(await replicas.servedBy(ids)))).toBeGreaterThanOrEqual(6);
   });
 
-  it('is killed in mid-answer, its caller sees that the answer is not whole, and the next call is answered', async () => {
+  it('is killed during a response, its client sees that the response is incomplete, and the next call is served', async () => {
     const hold = replicas.fakeYoutube.hold({ kind: 'timedtext' });
     const path = newChannel();
     const id = 'killed-in-mid-answer';
@@ -97,7 +97,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     const cut = await responding;
     expect({ status: cut.status, ended: cut.ended }).toEqual({ status: 200, ended: false });
     hold.release();
-    // What the killed process had reserved is held until its lease ends, and not charged.
+    // The reservation of the killed process lasts until its lease ends, and is not charged.
     expect(await replicas.database.quota.usage(customer.id)).toMatchObject({ used: 0, reserved: VIDEOS });
     const again = await get(path);
     expect([again.status, fetchedIn(again)]).toEqual([200, VIDEOS]);
@@ -105,7 +105,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     await replicas.restart(victim);
   });
 
-  it('and the other one too are away, the caller is told 503 in the envelope, and to try again', async () => {
+  it('and the other one are unavailable, the client gets a retryable 503 in the error envelope', async () => {
     await Promise.all(replicas.replicas.map(({ program }) => program.stop()));
     const response = await get('/usage', { 'X-Request-Id': 'nobody-there' });
     expect(response.status).toBe(503);
@@ -121,7 +121,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
   });
 });
 
-/** The process that has the one call in flight: the other is asked next, as the one with fewer. */
+/** The process with the one call in flight: the other receives the next call, since it has fewer. */
 async function holderOfTheOneCall(): Promise<Replica> {
   const id = 'goes-to-the-idle-one';
   await get('/usage', { 'X-Request-Id': id });

@@ -136,7 +136,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     expect([await statusFor(first), await statusFor(same), await statusFor(other)]).toEqual([429, 429, 200]);
   });
 
-  it('logs one in a hundred refusals by address, and every other answer', async () => {
+  it('logs one in a hundred refusals by address, and every other response', async () => {
     const proxy = await nginx(...FOUR_REQUESTS);
     for (let count = 0; count < 304; count += 1) await usage(proxy, '127.0.0.2');
     await send(proxy, '/last', { headers: { 'X-Request-Id': 'the-last-line' } });
@@ -182,7 +182,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     await until(() => proxy.log.includes('"status":200'));
   });
 
-  it('closes an idle connection, and says beforehand after how many seconds', async () => {
+  it('closes an idle connection after the announced number of seconds', async () => {
     const proxy = await nginx(['keepalive_timeout 30s 30s;', 'keepalive_timeout 200ms 30s;']);
     const socket = open(proxy, 'GET /usage HTTP/1.1\r\nHost: proxy\r\n\r\n');
     let text = '';

@@ -19,7 +19,7 @@ export interface NginxOptions {
   changes?: readonly (readonly [from: string, to: string])[];
 }
 
-/** A port of this machine at which nobody listens. */
+/** An unused port. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -28,7 +28,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** nginx with the configuration that the project ships, in which ports, file paths and what a test asks for are replaced. */
+/** nginx with the project's configuration, in which ports, file paths and the settings of a test are replaced. */
 export class NginxServer {
   private constructor(
     readonly port: number,
@@ -61,7 +61,7 @@ export class NginxServer {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** A line for each answer so far. */
+  /** One line per response so far. */
   get log(): string {
     return readFileSync(join(this.folder.path, 'access.log'), 'utf8');
   }
@@ -79,7 +79,7 @@ function configurationFor(options: NginxOptions, port: number, folder: string): 
   const servers = replicas.map((replica) => `server 127.0.0.1:${replica} max_fails=0;`).join(' ');
   const changes: (readonly [string, string])[] = [
     ['listen 8080;', `listen 127.0.0.1:${port};`],
-    // The parameter that asks the name server again and again is of nginx 1.27.3; here there are no names.
+    // The parameter that repeats name lookups needs nginx 1.27.3; there are no names here.
     ['server service:3000 resolve max_fails=0;', servers],
     ['access_log /dev/stdout', `access_log ${folder}/access.log`],
     ...(decoding ? [['proxy_pass http://service;', 'proxy_pass http://service/;'] as const] : []),

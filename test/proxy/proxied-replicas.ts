@@ -16,7 +16,7 @@ export interface Replica {
   program: Program;
 }
 
-/** What came back for one request; `ended` is false when the connection broke within the body. */
+/** The response to one request; `ended` is false when the connection broke within the body. */
 export interface ServiceResponse {
   status: number;
   headers: IncomingHttpHeaders;
@@ -28,7 +28,7 @@ export interface Sending {
   method?: string;
   headers?: Record<string, string>;
   body?: string;
-  /** The address of this machine that the request comes from; any of 127.0.0.0/8. */
+  /** The source address of the request, any of 127.0.0.0/8. */
   from?: string;
   /** Told the text of the body so far, each time that more of it has come. */
   onText?: (text: string) => void;
@@ -49,7 +49,7 @@ export class ProxiedReplicas {
     const database = await QuotaDatabase.open();
     const fakeYoutube = await startFakeYoutube();
     const ports: [number, number] = [await freePort(), await freePort()];
-    // Before the processes: it does not mind that nobody listens yet, and a fault in its configuration leaves none behind.
+    // Before the processes: it starts without its upstreams, and an error in its configuration leaves no process running.
     const nginx = await NginxServer.start({ replicas: ports });
     const replica = async (port: number): Promise<Replica> => {
       const link = await severableLink(database.url);
@@ -80,7 +80,7 @@ export class ProxiedReplicas {
     await replica.program.url();
   }
 
-  /** How many of these requests a replica has a line for in its log, once all replicas together have so many. */
+  /** The number of these requests in a replica's log, once all replicas together have logged them. */
   async servedBy(ids: readonly string[], linesExpected = ids.length): Promise<number[]> {
     const counts = (): number[] =>
       this.replicas.map(({ program }) => ids.filter((id) => program.stdout.includes(`"requestId":"${id}"`)).length);
@@ -110,7 +110,7 @@ function run(port: number, link: SeverableLink, fakeYoutube: FakeYoutube): Progr
   });
 }
 
-/** Sends a request; the path goes out exactly as it is given. Rejects when no answer begins. */
+/** Sends a request; the path is sent unchanged. Rejects when no response starts. */
 export function send(nginx: NginxServer, path: string, options: Sending = {}): Promise<ServiceResponse> {
   const { method = 'GET', headers = {}, body, from, onText } = options;
   return new Promise((resolve, reject) => {

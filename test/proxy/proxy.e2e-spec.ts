@@ -25,7 +25,7 @@ const get = (
 const errorOf = ({ text }: ServiceResponse): Record<string, unknown> =>
   (JSON.parse(text) as { error: Record<string, unknown> }).error;
 
-/** The code of an error that nginx answered with in the service's envelope. */
+/** The code of an nginx error in the service's envelope. */
 const refusedByProxy = (response: ServiceResponse): unknown => {
   expect([response.status, response.headers['content-type'], errorOf(response)]).toMatchObject([
     404,
@@ -52,7 +52,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   it('share the calls that follow one another', async () => {
     const ids = newIds(20);
     for (const id of ids) expect((await get('/usage', { headers: { 'X-Request-Id': id } })).status).toBe(200);
-    // By turns, but for a call that comes before nginx has noted the end of the one before.
+    // Alternating, except for a call that arrives before nginx has registered the end of the previous one.
     expect(Math.min(...(await replicas.servedBy(ids)))).toBeGreaterThanOrEqual(6);
   });
 
@@ -71,7 +71,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['encoded', encodeURIComponent(CHANNEL_URL)],
     ['raw', CHANNEL_URL],
     ['with merged slashes', CHANNEL_URL.replace('//', '/')],
-  ])('give the same answer for a channel URL %s, passed on untouched or decoded on the way', async (_, id) => {
+  ])('give the same response for a channel URL %s, passed on unchanged or decoded on the way', async (_, id) => {
     const decoding = await replicas.anotherNginx({ decoding: true });
     const plain = await get('/channels/@tidewater/transcripts?limit=1');
     // The one passes on what was sent, whose slashes are two unless the caller merged them; the other makes one of them.
@@ -97,7 +97,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     }
   });
 
-  it('each line of an answer arrives while the next is still being fetched', async () => {
+  it('each line of a response arrives while the next is still being fetched', async () => {
     const hold = replicas.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-229' });
     let sofar = '';
     const onText = (text: string): void => void (sofar = text);
@@ -111,7 +111,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     expect(answer.text.trimEnd().split('\n')).toHaveLength(5);
   });
 
-  it('an answer comes compressed to who takes gzip, and plain to who does not', async () => {
+  it('a response is compressed for clients that accept gzip only', async () => {
     const path = '/channels/@tidewater/transcripts?limit=5';
     const plain = await get(path);
     const zipped = await get(path, { headers: { 'Accept-Encoding': 'gzip' } });
@@ -125,19 +125,19 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     );
   });
 
-  it('the address of the caller is counted, not that of the proxy, and not what the caller says it is', async () => {
+  it('limits apply to the address of the client, not to that of the proxy or one that the client claims', async () => {
     const failing = async (from: string, claimed = '203.0.113.9'): Promise<number> =>
       (await send(replicas.nginx, '/usage', { from, headers: { 'X-Forwarded-For': claimed } })).status;
     const statuses: number[] = [];
     for (let tried = 0; tried < FAILURES_OF_BOTH + 20; tried += 1) {
       statuses.push(await failing('127.0.0.2', `203.0.113.${tried}`));
     }
-    // Which process a request goes to is not the point: each lets through its twenty, whatever address was claimed.
+    // The process does not matter: each admits its twenty, whatever address was claimed.
     expect(statuses.sort()).toEqual([...Array<number>(FAILURES_OF_BOTH).fill(401), ...Array<number>(20).fill(429)]);
     expect(await failing('127.0.0.3')).toBe(401);
   });
 
-  it('/admin and /metrics are passed on for the networks that the configuration names, and for nobody else', async () => {
+  it('/admin and /metrics are passed on for the configured networks only', async () => {
     const admin = "'~^/admin/' operators;";
     const open = await replicas.anotherNginx({
       changes: [
@@ -240,14 +240,14 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['http://proxy.test/usage', 200],
     ['/channels/@a..b/transcripts', 404],
     ['/channels/@name/%2e%2e%2e/transcripts', 404],
-  ])('%s reaches the service, which answers %i', async (path, status) => {
+  ])('%s reaches the service, which responds with %i', async (path, status) => {
     const [id = ''] = newIds(1);
     expect((await get(path, { headers: { 'X-Request-Id': id } })).status).toBe(status);
     await until(() => lineOf(id) !== undefined);
     expect(lineOf(id)).toMatchObject({ status, replica: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
   });
 
-  it('a request keeps its id through the proxy and gets one when it has none; a key is never taken for one', async () => {
+  it('a request retains its id through the proxy and gets one when it has none; a key is never used as one', async () => {
     const [id = ''] = newIds(1);
     expect((await get('/usage', { headers: { 'X-Request-Id': id } })).headers['x-request-id']).toBe(id);
     const given = (await get('/usage')).headers['x-request-id'];

@@ -85,7 +85,7 @@ export class QuotaDatabase {
     return reservation.id;
   }
 
-  /** From now on the quota's time stands still at the given moment. */
+  /** Stops the quota's clock at the given time. */
   async setClock(at: Date): Promise<void> {
     await this.dataSource.query('CREATE TABLE IF NOT EXISTS test_clock (at timestamptz NOT NULL)');
     await this.dataSource.query(`

@@ -55,7 +55,7 @@ describe('a reservation', () => {
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ limit: 2, used: 5, remaining: 0 });
   });
 
-  it('is kept apart by organization', async () => {
+  it('is separate for each organization', async () => {
     const [one, other] = [await database.newCustomer(5), await database.newCustomer(5)];
     await database.reserved(one, 5);
     expect(await database.reserve(other, 5)).toMatchObject({ granted: true });
@@ -105,7 +105,7 @@ describe('a settlement', () => {
     });
   });
 
-  it('charges nothing for a call that fetched nothing, and leaves its row all the same', async () => {
+  it('charges nothing for a call that fetched nothing, but stores its row', async () => {
     const customer = await database.newCustomer(10);
     await database.quota.settle(await database.reserved(customer, 10), 0);
     expect(await database.quota.verify(customer.organizationId)).toEqual({
@@ -121,7 +121,7 @@ describe('a settlement', () => {
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({ periods: [{ forfeited: 2 }] });
   });
 
-  it('counts once, the first time, however often and at once it comes', async () => {
+  it('counts once, the first time, however often it is repeated, also concurrently', async () => {
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 8);
     await Promise.all(Array.from({ length: 20 }, () => database.quota.settle(id, 5)));
@@ -137,7 +137,7 @@ describe('a settlement', () => {
     await database.reserved(customer, 4);
     await database.quota.settle(await database.reserved(customer, 3), 3);
     await database.quota.settle(late, 8);
-    // 10 less 3 used and 4 still reserved leaves room for 3 of the 8.
+    // Of 10, 3 are used and 4 still reserved, so 3 of the 8 fit.
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 6, reserved: 4, remaining: 0 });
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({
       exact: true,
@@ -171,7 +171,7 @@ describe('a settlement', () => {
 });
 
 describe('a month', () => {
-  it('that begins in mid-call leaves the charge in the month of the reservation', async () => {
+  it('that begins during a call does not move the charge out of the month of the reservation', async () => {
     await database.setClock(new Date('2026-05-31T23:59:50Z'));
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 10, LEASE_SECONDS);

@@ -1,5 +1,5 @@
 // A process of its own that takes part in a race for an organization's quota, through the built service.
-// Arguments: database URL, organization, key, attempts (0: without end). It says "ready", waits for a line, and starts.
+// Arguments: database URL, organization, key, attempts (0: without end). It prints "ready", waits for a line, and starts.
 import { once } from 'node:events';
 import { Registry } from 'prom-client';
 import { Environment } from '../../dist/config/environment.js';

@@ -3,7 +3,7 @@ import { until } from '../until.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 import { Racer } from './racer.js';
 
-// Processes are started, on machines that do other work too.
+// Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
 
 const ATTEMPTS_PER_PROCESS = 100;
@@ -22,7 +22,7 @@ async function prepareTwo(customer: Customer, attempts: number): Promise<Racer[]
   return racers;
 }
 
-describe('two processes that race for what is left of a quota', () => {
+describe('two processes that race for the remaining quota', () => {
   it.each([0, 1, 37])('are granted and charged exactly %i', async (left) => {
     const customer = await database.newCustomer(USED_BEFORE + left);
     await database.quota.settle(await database.reserved(customer, USED_BEFORE), USED_BEFORE);
@@ -42,13 +42,13 @@ describe('two processes that race for what is left of a quota', () => {
     });
   });
 
-  it('and are killed leave a book that adds up and reservations that end with their lease', async () => {
+  it('and are killed leave an exact usage and reservations that end with their lease', async () => {
     const customer = await database.newCustomer(1_000_000);
     const two = await prepareTwo(customer, 0);
     for (const racer of two) racer.start();
     await Promise.all(two.map((racer) => racer.nextLine()));
     await Promise.all(two.map((racer) => racer.kill()));
-    // What the database had begun for them it brings to its end.
+    // The database completes the statements that it had started for them.
     await until(async () => (await othersAtWork()) === 0);
 
     const { used, reserved } = await database.quota.usage(customer.organizationId);

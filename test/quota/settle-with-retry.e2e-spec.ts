@@ -13,7 +13,7 @@ afterEach(mendSettling);
 afterAll(() => database.close());
 
 describe('settling with retries', () => {
-  it('succeeds when the database comes back while the lease lives', async () => {
+  it('succeeds when the database is available again before the lease ends', async () => {
     const registry = new Registry();
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 5);
@@ -77,7 +77,7 @@ describe('settling with retries', () => {
     expect(await Promise.all(settling)).toEqual([true, true]);
   });
 
-  it('ends at shutdown when the database stays away', async () => {
+  it('ends at shutdown when the database stays unavailable', async () => {
     const quota = database.newQuotaService();
     const id = await database.reserved(await database.newCustomer(10), 5);
     const settling = quota.settleWithRetry(id, 5, performance.now() + 60_000);

@@ -46,7 +46,7 @@ const waiting = async (): Promise<number> =>
 const rowsOf = ({ organizationId }: Customer): Promise<unknown> =>
   aside.query('SELECT required, charged FROM quota_reservations WHERE organization_id = $1', [organizationId]);
 
-it('a reservation that is granted when nobody waits for it any more is given back, not left to its lease', async () => {
+it('a reservation that is granted after its call was refused is cancelled, not left to its lease', async () => {
   const customer = await database.newCustomer(10);
   const release = await lock(customer);
   await expect(database.reserve(customer, 5)).rejects.toThrow(DatabaseSlowError);
@@ -71,7 +71,7 @@ it('a reservation that the server makes after its connection broke is cancelled'
     until(async () => (await waiting()) === 1).then(() => link.cut()),
   ]);
   link.join();
-  // The statement is still carried out: the server notices the broken connection when it answers.
+  // The statement is still executed: the server detects the broken connection when it responds.
   expect(await waiting()).toBeGreaterThan(0);
   await release();
   await until(async () => (await waiting()) === 0);
@@ -80,7 +80,7 @@ it('a reservation that the server makes after its connection broke is cancelled'
   expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
 });
 
-it('what is not sent in time is not sent at all, and leaves no row', async () => {
+it('a statement that is not sent in time is not sent at all, and creates no row', async () => {
   const customer = await database.newCustomer(100);
   const release = await lock(customer);
   const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => database.reserve(customer, 1)));
@@ -105,7 +105,7 @@ describe('a reservation under an id of the service', () => {
   const cancel = (id: string, { organizationId, keyId }: Customer): Promise<unknown> =>
     aside.query("SELECT quota_cancel($1, $2, $3, 'r', 'UC')", [id, organizationId, keyId]);
 
-  it('holds nothing when it comes after its cancellation, however often either comes', async () => {
+  it('reserves nothing when it arrives after its cancellation, however often either is repeated', async () => {
     const customer = await database.newCustomer(10);
     const id = randomUUID();
     await cancel(id, customer);
@@ -117,7 +117,7 @@ describe('a reservation under an id of the service', () => {
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
   });
 
-  it('ends when its cancellation comes after it, and is not made again', async () => {
+  it('ends with its cancellation, and is not created again', async () => {
     const customer = await database.newCustomer(10);
     const id = randomUUID();
     expect(await reserve(id, customer, 5)).toBe(id);
@@ -127,7 +127,7 @@ describe('a reservation under an id of the service', () => {
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 0 });
   });
 
-  it('counts once when it is asked for twice', async () => {
+  it('counts once when it is requested twice', async () => {
     const customer = await database.newCustomer(10);
     const id = randomUUID();
     expect(await reserve(id, customer, 8)).toBe(id);

@@ -16,7 +16,7 @@ const months = async ({ organizationId }: Customer): Promise<string[]> =>
   (await database.quota.verify(organizationId)).periods.map(({ period }) => period);
 
 describe('pruning the usage', () => {
-  it('removes the months before the retention with their calls, keeps the rest, and all adds up', async () => {
+  it('removes the months before the retention with their calls, retains the rest, and stays exact', async () => {
     const [one, other] = [await database.newCustomer(100), await database.newCustomer(100)];
     for (const at of ['2024-03-31T23:59:59Z', '2024-04-30T23:59:59Z', '2024-05-01T00:00:00Z', '2026-05-02T00:00:00Z']) {
       await spend(one, at, 3);
@@ -38,7 +38,7 @@ describe('pruning the usage', () => {
     expect(await database.retention.prune()).toMatchObject({ periods: 0, calls: 0 });
   });
 
-  it('removes what lapsed without a settlement, and leaves a call that still runs, which can be settled', async () => {
+  it('removes lapsed reservations, but not those of running calls, which can be settled', async () => {
     const customer = await database.newCustomer(100);
     await database.setClock(new Date('2026-04-30T23:59:30Z'));
     await database.reserved(customer, 5, 10);
@@ -58,13 +58,13 @@ describe('pruning the usage', () => {
     });
   });
 
-  it('while settlements come in never leaves a month that does not add up', async () => {
+  it('during settlements never leaves an inexact month', async () => {
     const customer = await database.newCustomer(10_000);
     await database.setClock(new Date('2026-01-10T00:00:00Z'));
     const ids: string[] = [];
     for (let count = 0; count < 40; count += 1) ids.push(await database.reserved(customer, 5, 60));
     Object.assign(database.environment, { USAGE_RETENTION_MONTHS: 1 });
-    // The months are long over, and the calls still have their leases: nobody's clock jumps like this but the test's.
+    // The months have long ended although the calls still have their leases: only a test's clock jumps like this.
     await database.dataSource.query(
       "UPDATE quota_reservations SET leased_until = '2027-01-01' WHERE settled_at IS NULL",
     );

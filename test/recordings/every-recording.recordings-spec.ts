@@ -27,7 +27,7 @@ async function open(clients: YoutubeClient[] = ['VISIONOS']): Promise<Adapter['p
   return adapter.platform;
 }
 
-/** The argument of the recorded request, or the video that the answer names where the request was not kept. */
+/** The argument of the recorded request, or the video that the response names when the request was not recorded. */
 function argumentOf(name: string, ...path: string[]): string {
   const { request, body } = recordings.get(name) ?? { request: null, body: 'null' };
   const response: unknown = body.startsWith('{') ? JSON.parse(body) : null;
@@ -66,7 +66,7 @@ const resolve: Read = async (name) => {
   return outcomeOf(reading, (id) => (/^UC[\w-]{22}$/.test(id) ? 'an ID' : id));
 };
 
-/** One video through one client; its text is answered with the recorded one, unless everything is answered with a page. */
+/** One video through one client; its text is the recorded one, unless every response is a page. */
 const video =
   (client: YoutubeClient, everything = false): Read =>
   async (name) => {
@@ -81,7 +81,7 @@ const watched = video('VISIONOS');
 const reel = video('ANDROID', true);
 const page = video('VISIONOS', true);
 
-/** Every recording: what is read when the platform answers with it, and what the caller of the adapter is told. */
+/** Every recording: how it is parsed as a response of the platform, and what the adapter reports. */
 const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'channel-age-restricted': [channel, 'named'],
   'channel-bad-browse-id': [channel, 'channel_not_found'],
@@ -108,7 +108,7 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'player-android-reel-cclicensed': [reel, 'upstream_failure'],
   'player-android-reel-live': [reel, 'video_live'],
   'player-android-reel-made-for-kids': [reel, 'upstream_failure'],
-  // Everything is answered with the recording, so no client plays the video.
+  // Every response is the recording, so no client plays the video.
   'player-android-reel-music-premium': [reel, 'video_unavailable'],
   'player-android-reel-nonexistent': [reel, 'video_unavailable'],
   'player-android-reel-paid': [reel, 'video_members_only'],
@@ -119,16 +119,16 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'player-visionos-audio-languages': [watched, 'ok'],
   'player-visionos-cclicensed': [watched, 'ok'],
   'player-visionos-live': [watched, 'video_live'],
-  // VISIONOS alone is asked here; ANDROID plays this video.
+  // Only VISIONOS is used here; ANDROID plays this video.
   'player-visionos-made-for-kids-unplayable': [watched, 'video_unavailable'],
   // Made for its dates alone: it has no playability.
   'player-web-microformat-cclicensed': [watched, 'upstream_failure, dated'],
   'player-web-microformat-made-for-kids': [watched, 'upstream_failure, dated'],
   'playlist-members-only-header': [uploads, 'upstream_failure'],
   'playlist-members-only-page1': [uploads, '100 video_members_only, and more'],
-  // The channel's page is answered with the same alert.
+  // The channel's page has the same alert.
   'playlist-shorts-none': [uploads, 'channel_not_found'],
-  // No list, so the channel is asked for; the same answer says nothing about it.
+  // There is no list, so the channel is requested; the same response has no information about it.
   'playlist-unavailable': [uploads, 'upstream_failure'],
   'resolve-c-name-jeffgeerling': [resolve, 'an ID'],
   'resolve-handle-gronkh': [resolve, 'an ID'],

@@ -60,19 +60,19 @@ describe('recorded videos, read by the whole adapter', () => {
     expect(end(await platform.readVideo(videoId, [], context()))).toBe(outcome);
   });
 
-  it('an answer about another video is never taken for the one asked for', async () => {
+  it('a response about another video is never used for the requested one', async () => {
     const platform = await open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, 'player-android-ok');
     expect(end(await platform.readVideo('aaaaaaaaaaa', [], context()))).toBe('upstream_blocked');
   });
 
-  it('a text comes under the language asked for, without markup', async () => {
+  it('a text is returned in the requested language, without markup', async () => {
     const outcome = await (await open({ YOUTUBE_CLIENTS: ['VISIONOS'] })).readVideo('M4gD1WSo5mA', ['en'], context());
     const segments = outcome.ok ? (outcome.transcript.get('en') ?? []) : [];
     expect(segments.length).toBeGreaterThan(0);
     expect(segments.map(({ text }) => text).join('')).not.toMatch(/[<>]|&lt;/);
   });
 
-  it('WEB tells when a video was published', async () => {
+  it('WEB returns the date of publication', async () => {
     const platform = await open(
       { YOUTUBE_CLIENTS: ['ANDROID'], PUBLISH_DATES: 'exact' },
       'player-web-microformat-cclicensed',
@@ -106,7 +106,7 @@ describe('recorded channels, read by the whole adapter', () => {
     ['UCTwECeGqMZee77BjdoYtI2Q', 'Creative Commons', '@creativecommons'],
     ['UCR-DXc1voovS8nhAvccRZhg', 'Jeff Geerling', '@JeffGeerling'],
     ['UCYJ61XIK64sp6ZFFS8sctxw', 'Gronkh', '@gronkh'],
-    // The gate shows a name only; the handle stands beside each upload.
+    // The age gate shows a name only; each upload has the handle.
     [AGE_GATED_CHANNEL, 'Laphroaig Whisky', '@laphroaig'],
   ])('%s is %s', async (id, name, handle) => {
     await expect((await open()).readChannel(id, context())).resolves.toEqual({ id, name, handle });
@@ -126,7 +126,7 @@ describe('recorded channels, read by the whole adapter', () => {
     expect([uploads.length, complete]).toEqual([100, false]);
   });
 
-  it('a list of videos for members says so before anything is asked for them', async () => {
+  it('members-only videos of a list are recognised before any request for them', async () => {
     const { uploads } = await (await open()).listUploads(MEMBERS_CHANNEL, 25, context());
     expect(uploads.length).toBeGreaterThan(25);
     expect(uploads.every(({ failure }) => failure === 'video_members_only')).toBe(true);

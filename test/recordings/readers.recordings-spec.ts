@@ -26,7 +26,7 @@ if (folder === undefined)
 const recordingOf = (name: string): unknown => JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
 const bodyOf = (name: string): unknown => at(recordingOf(name), 'response', 'body');
 
-/** The video that was asked for; some recordings have lost their request and are asked for by their answer. */
+/** The requested video; recordings without a request are identified by their response. */
 function videoIdOf(name: string): string {
   const recording = recordingOf(name);
   const requested =

@@ -15,14 +15,14 @@ interface Recording {
   body: string;
 }
 
-/** A server that answers with recorded traffic. */
+/** A server that replays recorded traffic. */
 export interface Replay {
   url: string;
-  /** Paths with their main argument, of what was asked and not recorded. */
+  /** Requests without a recording: path and main argument. */
   missed: string[];
-  /** Answers `/player` with this recording, whatever is asked; null for the one of the video asked for. */
+  /** Responds to every `/player` request with this recording; null for that of the requested video. */
   playAs(name: string | null): void;
-  /** Answers everything but the request for visitor data with this recording, whatever is asked; null for none. */
+  /** Responds to every request except that for visitor data with this recording; null for none. */
   respondAs(name: string | null): void;
   close(): Promise<void>;
 }
@@ -53,10 +53,10 @@ export function readRecordings(folder: string): Map<string, Recording> {
 }
 
 /**
- * Starts the server. A request is answered by the recording of the same path and the same main argument (`url`,
+ * Starts the server. The response is the recording of the same path and the same main argument (`url`,
  * `browseId`, `continuation`, `videoId`).
  *
- * @param aliases names of recordings that answer a main argument which they were not recorded with
+ * @param aliases names of recordings for main arguments that they were not recorded with
  */
 export async function startReplay(folder: string, aliases: Readonly<Record<string, string>>): Promise<Replay> {
   const recordings = readRecordings(folder);

@@ -40,7 +40,7 @@ interface TracesExport {
 /** Takes OTLP over HTTP, in JSON, as an OpenTelemetry collector does. */
 export class Collector {
   readonly spans: ReceivedSpan[] = [];
-  /** All that was sent, as it came. */
+  /** Everything received, unparsed. */
   text = '';
   /** The headers of each export. */
   readonly headers: Record<string, unknown>[] = [];
@@ -50,7 +50,7 @@ export class Collector {
     readonly url: string,
   ) {}
 
-  /** @param status what every export is answered with */
+  /** @param status of the response to every export */
   static async start(status = 200): Promise<Collector> {
     const server = createServer((request, response) => {
       void json(request).then((body) => {

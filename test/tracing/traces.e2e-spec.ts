@@ -124,7 +124,7 @@ describe('a call with a traceparent', () => {
     expect([traces.has(on.traceId), traces.has(off.traceId)]).toEqual([true, false]);
   });
 
-  it('comes as a message too', async () => {
+  it('is created for a message too', async () => {
     const to = await collector();
     const service = traced(to.url, { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0' });
     const { key } = await home.organization();
@@ -145,7 +145,7 @@ describe('a call with a traceparent', () => {
 });
 
 describe('traces', () => {
-  it('name a call that failed by its code, and hold no key and no token that stands where none belongs', async () => {
+  it('name a failed call by its code, and contain no misplaced key or token', async () => {
     const to = await collector();
     const [ADMIN_TOKEN, METRICS_TOKEN] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
     const service = traced(to.url, { UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN });
@@ -195,7 +195,7 @@ describe('traces', () => {
     expect(to.headers[0]).toMatchObject({ 'x-collector': 'yes' });
   });
 
-  it('are sampled as OTEL_TRACES_SAMPLER says', async () => {
+  it('are sampled according to OTEL_TRACES_SAMPLER', async () => {
     const to = await collector();
     const service = traced(to.url, { OTEL_TRACES_SAMPLER: 'always_off' });
     await fetch(`${await service.url()}/docs-json`);

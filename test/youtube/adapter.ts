@@ -30,7 +30,7 @@ export async function openAdapter(url: string, choices: Partial<Environment> = {
   return { platform: app.get(YoutubePlatform), registry: app.get(Registry), logged, close: () => app.close() };
 }
 
-/** A caller who waits for a minute, unless told otherwise. */
+/** A caller with a deadline of a minute by default. */
 export function context(choices: Partial<ReadingContext> = {}): ReadingContext {
   return {
     signal: new AbortController().signal,

@@ -159,14 +159,14 @@ describe('two languages, of which one needs a token on every client', () => {
     expect(await read(['de'])).toMatchObject({ ok: true, transcript: new Map([['de', [{ text: 'word' }]]]) });
   });
 
-  it('the gated one is told as a block, with what can be had instead', async () => {
+  it('the token-gated one is reported as a block, with the available alternatives', async () => {
     expect(await read(['en'])).toMatchObject({ failure: { code: 'upstream_blocked' } });
     const both = await read(['en', 'de']);
     expect(both).toMatchObject({ ok: false, failure: { code: 'upstream_blocked' } });
     expect(both.ok ? '' : both.failure.message).toContain('ask for de alone');
   });
 
-  it('is not told as missing because another client does not list it, or sees no captions or no video', async () => {
+  it('is not reported as missing because another client does not list it, or sees no captions or no video', async () => {
     for (const reel of [withTracks(captionTrack('de')), playerResponse(), undefined]) {
       expect(await read(['en'], reel)).toMatchObject({ failure: { code: 'upstream_blocked' } });
     }
@@ -174,7 +174,7 @@ describe('two languages, of which one needs a token on every client', () => {
 });
 
 describe('a mask that is refused', () => {
-  it('for the exact date: it is asked for without, and without from then on', async () => {
+  it('for the exact date: it is requested without a mask, now and from then on', async () => {
     const masks: boolean[] = [];
     const dated = json({ ...player, ...microformatResponse() });
     const refusal: Given = { ...json({ error: { code: 400 } }), status: 400 };
@@ -199,13 +199,13 @@ describe('an age-gated channel', () => {
   it.each([
     ['A whisky', 'A whisky', '@a.whisky'],
     [undefined, 'The tavern', '@a.whisky'],
-  ])('whose gate says %s is %s', async (channelTitle, name, handle) => {
+  ])('whose age gate names %s is %s', async (channelTitle, name, handle) => {
     const gate = { channelAgeGateRenderer: { mainText: {}, channelTitle } };
     const content = { sectionListRenderer: { contents: [gate] } };
     const page = { contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content } }] } } };
     const link = { browseEndpoint: { browseId: CHANNEL_ID, canonicalBaseUrl: '/@a.whisky' } };
     const byline = { runs: [{ text: 'The tavern', navigationEndpoint: link }] };
-    // The gate is asked for with a mask; the list, for its owner, without.
+    // The age gate is requested with a mask; the list, for its owner, without.
     const browse = (requested: URL) =>
       json(
         requested.searchParams.has('$fields')
@@ -223,7 +223,7 @@ describe('an age-gated channel', () => {
   });
 });
 
-describe('whatever the platform answers', () => {
+describe('whatever the platform responds', () => {
   it('to a request for a text: a transcript or a code, in time', async () => {
     await fc.assert(
       fc.asyncProperty(anything, async (timedtext) => {

@@ -38,7 +38,7 @@ describe('finding a channel', () => {
     await expect(resolve(kind, name)).resolves.toBe(id);
   });
 
-  it('an ID is asked of nobody', async () => {
+  it('an ID needs no request', async () => {
     await expect(adapter.platform.resolveChannel({ kind: 'id', id: HARBOUR_LIGHT.id }, context())).resolves.toBe(
       HARBOUR_LIGHT.id,
     );
@@ -49,7 +49,7 @@ describe('finding a channel', () => {
     await expect(resolve('handle', 'nobody-here')).rejects.toMatchObject({ code: 'channel_not_found' });
   });
 
-  it('a refusal or trouble is not told as a channel that does not exist', async () => {
+  it('a refusal or failure is not reported as a channel that does not exist', async () => {
     for (const [kind, code] of [
       ['captcha', 'upstream_blocked'],
       ['429', 'upstream_blocked'],
@@ -75,7 +75,7 @@ describe('a channel’s page', () => {
     await expect(read(others.AGE_GATED.id)).resolves.toMatchObject({ id: others.AGE_GATED.id });
   });
 
-  it('of one that is terminated or that nobody has is not found', async () => {
+  it('of a terminated or unknown channel is not found', async () => {
     await expect(read(others.TERMINATED.id)).rejects.toMatchObject({ code: 'channel_not_found' });
     await expect(read('UC0000000000000000000000')).rejects.toMatchObject({ code: 'channel_not_found' });
   });
@@ -101,7 +101,7 @@ describe('a channel’s uploads', () => {
     expect(uploads.filter(({ publishedAt }) => publishedAt !== null).length).toBeGreaterThanOrEqual(10);
   });
 
-  it('are read on until there are as many as asked for, and no further', async () => {
+  it('are read until the requested number is reached, and no further', async () => {
     const first = await list(others.FOG_SIGNAL.id, 100);
     expect([first.uploads.length, first.complete]).toEqual([100, false]);
     expect(fakeYoutube.requests.count({ kind: 'browse-continuation' })).toBe(0);
@@ -161,7 +161,7 @@ describe('a channel’s uploads', () => {
     await expect(list(HARBOUR_LIGHT.id)).rejects.toMatchObject({ code });
   });
 
-  it('a second page that fails is not told as the end of the list', async () => {
+  it('a second page that fails is not reported as the end of the list', async () => {
     fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse-continuation' } });
     await expect(list(others.FOG_SIGNAL.id, 200)).rejects.toMatchObject({ code: 'upstream_failure' });
   });

@@ -76,7 +76,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
   it(`on every request: every video is ${code}`, async () => {
     await begin(kind, 1);
     const outcomes = await within(readAll(idsFor(kind)));
-    // Two bytes are soon there, also when they drip: what they say about a video that is gone is true.
+    // Two bytes arrive soon even when they drip: their information about a deleted video is correct.
     const dripped = kind === 'slow-drip' ? ['video_unavailable'] : [];
     for (const [id, outcome] of outcomes) {
       // A video without captions has none to be hostile.
@@ -92,7 +92,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
     const outcomes = await within(readAll(idsFor(kind)));
     const wrong = outcomes.filter(([id, outcome]) => {
       const reported = end(outcome);
-      // A text that one client withholds, and that the others could not be asked for, is blocked.
+      // A text that one client withholds and the others cannot request is blocked.
       const gated = reported === 'upstream_blocked' && withToken.has(id);
       return reported !== code && !gated && report(outcome) !== truth.get(id);
     });
@@ -120,7 +120,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
         each.status === 'fulfilled' ? each.value : (each.reason as { code: string }).code,
       );
       const right = [HARBOUR_LIGHT.id, HARBOUR_LIGHT.handle, listed];
-      // These are answers to questions about videos only.
+      // These responses exist for video requests only.
       if (kind === 'bot-check' || kind === 'hostile-captions') expect(told).toEqual(right);
       else if (rate === 1) expect(told).toEqual([code, code, code]);
       else told.forEach((each, index) => expect([code, right[index]]).toContainEqual(each));

@@ -6,7 +6,7 @@ import { videoId } from '../fake-youtube/catalogue/model.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
 
-/** A proxy that tunnels (CONNECT), and counts; one that `refuses` answers instead of the platform with 429. */
+/** A proxy that tunnels (CONNECT) and counts; with `refuses` it responds with 429 in place of the platform. */
 interface Proxy {
   url: string;
   tunnels: number;
@@ -78,7 +78,7 @@ const read = (name: string) => adapter.platform.readVideo(videoId(name), [], con
 const refusingAddress = () => new URL(refusing.url).host;
 
 describe('a pool of proxies', () => {
-  it('every request leaves through a proxy, with the operator’s name and password', async () => {
+  it('every request is sent through a proxy, with the operator’s name and password', async () => {
     await openThrough(null);
     expect(end(await read('hl-island'))).toBe('ok');
     expect(proxies[0]?.tunnels).toBeGreaterThan(0);
@@ -87,7 +87,7 @@ describe('a pool of proxies', () => {
     ]);
   });
 
-  it('a refused exit rests and another takes over, within the same call', async () => {
+  it('a refused proxy is paused and another takes over, within the same call', async () => {
     await openThrough(refusingAddress(), null);
     expect(end(await read('hl-island'))).toBe('ok');
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_exit_rested', exit: 'proxy-1' }));
@@ -96,14 +96,14 @@ describe('a pool of proxies', () => {
     expect(refusing.requests.total).toBe(requested);
   });
 
-  it('channels are read through another exit, too', async () => {
+  it('channels are read through another proxy, too', async () => {
     await openThrough(refusingAddress(), null);
     await expect(
       adapter.platform.resolveChannel({ kind: 'handle', handle: 'harbourlight' }, context()),
     ).resolves.toMatch(/^UC/);
   });
 
-  it('each exit has visitor data of its own', async () => {
+  it('each egress has its own visitor data', async () => {
     await openThrough(null, null, null);
     const names = ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first', 'hl-keeper', 'hl-sharp'];
     expect((await Promise.all(names.map(read))).map(end)).toEqual(names.map(() => 'ok'));
@@ -113,7 +113,7 @@ describe('a pool of proxies', () => {
     expect(visitors.size).toBe(3);
   });
 
-  it('when all are refused, it is told as a block, and no password is in the log', async () => {
+  it('when all are refused, it is reported as a block, and no password is in the log', async () => {
     await openThrough(refusingAddress(), refusingAddress());
     expect(end(await read('hl-island'))).toBe('upstream_blocked');
     expect(JSON.stringify(adapter.logged)).not.toMatch(/p@ss|p%40ss|operator/);
@@ -121,7 +121,7 @@ describe('a pool of proxies', () => {
 });
 
 describe('a proxy that is down', () => {
-  it('is left aside, and the work is done through another one', async () => {
+  it('is not used, and the requests are sent through another one', async () => {
     proxies = [await startProxy(null)];
     const urls = ['http://127.0.0.1:1', ...proxies.map(({ url }) => url)];
     adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: urls });

@@ -1,9 +1,9 @@
 import type { FaultKind } from '../fake-youtube/faults/fault-registry.js';
 
-/** How trouble with the platform is told. */
+/** The error codes for failures of the platform. */
 export type ReportedAs = 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure';
 
-/** What each fault is told as, when it hits and does not pass. */
+/** The error code of each persistent fault. */
 export const REPORTED_AS: Readonly<Record<FaultKind, ReportedAs>> = {
   '429': 'upstream_blocked',
   '429-retry-after': 'upstream_blocked',

@@ -100,7 +100,7 @@ describe('time', () => {
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
   });
 
-  it('comes back when a 429 says so and there is time', async () => {
+  it('retries after the Retry-After of a 429 when there is time', async () => {
     await reopen({ UPSTREAM_RETRIES: 1 });
     fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 1, times: 1, match: { kind: 'player' } });
     expect(end(await read())).toBe('ok');
@@ -119,7 +119,7 @@ describe('time', () => {
   });
 });
 
-describe('leaving', () => {
+describe('disconnecting', () => {
   it.each(['player', 'timedtext'] as const)('stops the %s request, and rejects with the reason', async (kind) => {
     const leaving = new AbortController();
     const hold = fakeYoutube.hold({ kind });
@@ -186,7 +186,7 @@ describe('limits', () => {
     });
   });
 
-  it('five videos whose texts come empty shut the exit, for those are enforced tokens', async () => {
+  it('five videos with empty texts open the circuit of the egress, since those are enforced tokens', async () => {
     fakeYoutube.setFaults({ kind: 'empty', match: { kind: 'timedtext' } });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
@@ -205,7 +205,7 @@ describe('limits', () => {
     expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
   });
 
-  it('of a hundred videos begun at once only the first meet the block', async () => {
+  it('of a hundred videos started concurrently only the first receive the block', async () => {
     await reopen({ UPSTREAM_CONCURRENCY: 4 });
     fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
     const call = context();
@@ -215,7 +215,7 @@ describe('limits', () => {
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBeLessThanOrEqual(5 + 4);
   });
 
-  it('an exit that is shut is probed by one video with one request, and opens when that is answered', async () => {
+  it('an open circuit is probed by one video with one request, and closes when that succeeds', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check' });
     for (const name of FIVE) await readNamed(name);
     const probe = async () => {
@@ -238,7 +238,7 @@ describe('limits', () => {
     }
   });
 
-  it('a client that is refused video after video is not asked first any more', async () => {
+  it('a client that is refused repeatedly is no longer tried first', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
     fakeYoutube.requests.clear();
@@ -249,7 +249,7 @@ describe('limits', () => {
     );
   });
 
-  it('videos whose text needs a token do not shut the exit for the others', async () => {
+  it('videos whose text needs a token do not open the circuit for the others', async () => {
     for (let times = 0; times < 3; times += 1) {
       for (const name of ['hl-token', 'hl-void', 'hl-mixed']) {
         expect(end(await adapter.platform.readVideo(videoId(name), [], context()))).toBe('upstream_blocked');

@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await adapter.close();
-  // Everything that was opened is closed again, and nothing is asked of any other place than the base URL.
+  // All connections are closed again, and requests go to the base URL only.
   await fakeYoutube.requests.until((log) => log.sockets === 0 && log.inFlight === 0);
 });
 
@@ -54,7 +54,7 @@ describe('each state of a video', () => {
     expect(end(await read(name))).toBe(outcome);
   });
 
-  it('no video of the catalogue ends in trouble that nobody ordered', async () => {
+  it('no video of the catalogue ends in an unexpected failure', async () => {
     const { platform } = adapter;
     const outcomes = await Promise.all(HARBOUR_LIGHT.uploads().map(({ id }) => platform.readVideo(id, [], context())));
     expect(outcomes.map(end)).not.toContain('upstream_failure');
@@ -84,14 +84,14 @@ describe('one client after another', () => {
     expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'ANDROID' })).toBe(1);
   });
 
-  it('a bot check is told as a block only when every client meets it, and the identity is renewed', async () => {
+  it('a bot check is reported as a block only when every client gets it, and the visitor data is renewed', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
     expect(end(await read('hl-island'))).toBe('ok');
     fakeYoutube.setFaults({ kind: 'bot-check' });
     expect(end(await read('hl-island'))).toBe('upstream_blocked');
   });
 
-  it('private, members-only, gone, live and upcoming are asked of one client only', async () => {
+  it('private, members-only, deleted, live and upcoming videos are requested with one client only', async () => {
     await read('hl-dinghy');
     fakeYoutube.requests.clear();
     for (const name of ['hl-private', 'hl-crew', 'hl-tidecam', 'hl-regatta', 'hl-silent', 'hl-wreck']) await read(name);
@@ -156,7 +156,7 @@ describe('exact dates', () => {
     expect(fakeYoutube.requests.count({ kind: 'player', client: 'WEB' })).toBe(1);
   });
 
-  it('are unknown when it fails, and the text comes all the same', async () => {
+  it('are unknown when it fails, and the text is returned all the same', async () => {
     fakeYoutube.setFaults({ kind: '500', match: { client: 'WEB' } });
     const outcome = await read('hl-island');
     expect([end(outcome), outcome.details.publishedAt]).toEqual(['ok', null]);

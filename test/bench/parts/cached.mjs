@@ -39,7 +39,7 @@ export async function startBoth(bench, fakeYoutube, size, environment = {}) {
   return { service, bare };
 }
 
-/** A service that has answered a call once; `body` is what it answers from its cache. */
+/** A service that has served a call once; `body` is its cached response. */
 export async function startFilled(bench, fakeYoutube, size, environment = {}) {
   const service = await startService(bench.folder, {
     ...{ DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url },
@@ -99,7 +99,7 @@ export async function bothWays(bench, service, bare, size, seconds) {
   return figures;
 }
 
-/** How far memory rises while many read slowly, over what it was when nobody read. */
+/** The increase of memory while many clients read slowly, over its idle value. */
 async function measureSlowReaders(bench, fakeYoutube, size) {
   const service = await startFilled(bench, fakeYoutube, size);
   try {
@@ -113,7 +113,7 @@ async function measureSlowReaders(bench, fakeYoutube, size) {
   }
 }
 
-/** Takes a piece, rests, takes another; after some seconds it hurries, so that the bench comes to its end. */
+/** Reads slowly in pieces; after some seconds it reads fast, so that the benchmark ends. */
 async function readSlowly(bench, port, size) {
   const connection = new Connection(port, pathOf(size), { Authorization: `Bearer ${bench.key}` });
   const slowUntil = performance.now() + (bench.quick ? 2_000 : 8_000);
@@ -123,7 +123,7 @@ async function readSlowly(bench, port, size) {
     },
   });
   connection.close();
-  if (status !== 200) throw new Error(`A slow reader was answered ${status}`);
+  if (status !== 200) throw new Error(`A slow reader received ${status}`);
 }
 
 function report(size, { runs, bodyBytes, oneCpuMs, profile }, memory) {

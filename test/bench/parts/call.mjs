@@ -7,7 +7,7 @@ export function pathOf({ videos, cues, limit = videos }) {
   return `/channels/@bench-${videos}x${cues}/transcripts?limit=${limit}`;
 }
 
-/** Calls the service once and checks that all is there: every entry, every cue, and a summary that says so. */
+/** Calls the service once and checks that the response is complete: every entry, every cue and the summary. */
 export async function callService(bench, service, { videos, cues, limit = videos }) {
   const path = pathOf({ videos, cues, limit });
   const answer = await readOnce(service.port, path, { Authorization: `Bearer ${bench.key}` });
@@ -22,7 +22,7 @@ export async function callService(bench, service, { videos, cues, limit = videos
   return { ms, firstEntryMs, body, cached: summary.cached };
 }
 
-/** Many connections ask for one small thing. */
+/** Many connections request one small resource. */
 export async function smallLoad(bench, { port, path, program }, seconds) {
   const headers = { Authorization: `Bearer ${bench.key}` };
   const asked = { port, path, headers, connections: SMALL_CONNECTIONS, seconds };

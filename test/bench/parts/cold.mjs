@@ -118,7 +118,7 @@ export async function cold(bench) {
   }
 }
 
-/** Where the service's time goes in a cold call; measured apart, since being watched costs time. */
+/** Where the service spends its time in a cold call; measured separately, since profiling costs time. */
 async function profileOf(bench, fakeYoutube, size) {
   await fakeYoutube.setLatency(0);
   const started = await start(bench, PROGRAMS[0], fakeYoutube);

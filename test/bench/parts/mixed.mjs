@@ -11,7 +11,7 @@ const EVERY_MS = 1_000;
 /** Ten callers with a hundred videos each, and one who wants a single video now and then. Nothing is in the cache. */
 export async function mixed(bench) {
   const videos = bench.quick ? 20 : 100;
-  // Fewer cues than elsewhere: the fake YouTube keeps the texts of all ten channels within its memory.
+  // Fewer cues than elsewhere, so that the fake YouTube can cache the texts of all ten channels.
   const cues = bench.quick ? 100 : 1_000;
   const large = Array.from({ length: CALLERS }, (_, caller) => ({ videos, cues: cues + caller }));
   const one = (index) => ({ videos: 1, cues: cues + 100 + index });

@@ -8,7 +8,7 @@ import { LATENCY_MS, runCold, SERVICE_PROGRAM } from './cold.mjs';
 export async function redis(bench) {
   const server = await startRedis(bench.folder);
   if (!server) {
-    bench.say('redis: neither redis-server nor valkey-server is installed; left out');
+    bench.say('redis: neither redis-server nor valkey-server is installed; skipped');
     return null;
   }
   const size = { videos: bench.quick ? 20 : 100, cues: bench.quick ? 300 : 1_500 };

@@ -1,6 +1,6 @@
 /*
- * What the programs beside the service have in common: each collects the transcripts of a channel when it is told to, and
- * answers how long it took and what it found, so that an empty success is not taken for a fast one.
+ * The common part of the compared programs: each collects the transcripts of a channel on request, and
+ * reports its duration and its results, so that an empty success does not count as a fast one.
  */
 
 const FAKE_YOUTUBE = process.env.FAKE_YOUTUBE_URL;
@@ -16,7 +16,7 @@ const waiting = [];
 let underWay = 0;
 
 /**
- * The global fetch, led to the fake YouTube, with so many requests at a time as the bench allows; takes what youtubei.js
+ * The global fetch, redirected to the fake YouTube, with the concurrency that the benchmark allows; accepts what youtubei.js
  * hands over too, a Request and its body beside it.
  */
 export async function fetchAtFakeYoutube(input, init = {}) {
@@ -31,7 +31,7 @@ export async function fetchAtFakeYoutube(input, init = {}) {
     });
   } finally {
     const next = waiting.shift();
-    // The place goes to whoever waits longest; only when nobody does is it free.
+    // The slot passes to the longest waiting request; it is free only when none waits.
     if (next) next();
     else underWay -= 1;
   }

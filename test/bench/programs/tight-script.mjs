@@ -1,6 +1,6 @@
 /*
  * The practical limit: what the job costs when nothing is around it. No key, no quota, no cache, no retry, no second
- * client, no look at what came beyond what is needed; everything that the service found out about being fast is in it.
+ * client, and it reads only the required fields; it uses every optimization of the service.
  */
 import { Agent, request } from 'undici';
 import { gunzip } from 'node:zlib';

@@ -1,5 +1,5 @@
 /*
- * youtube-caption-extractor, all at once. It asks as an iPhone first, which the fake YouTube does not know; its requests are
+ * youtube-caption-extractor, all at once. It first uses the iPhone client, which the fake YouTube does not know; its requests are
  * passed on as those of its second client, so that it pays for no refusal that the platform would not give it.
  */
 import { getSubtitles } from 'youtube-caption-extractor';

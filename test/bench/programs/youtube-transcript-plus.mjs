@@ -1,6 +1,6 @@
 /*
  * youtube-transcript-plus, all videos at once. It reads a key out of the watch page first, which the fake YouTube does not
- * have. The website's player answer takes its place: the page has that inside it, and as much again of other things.
+ * have. The website's player response is used instead: the page contains it, and as much other data again.
  */
 import { fetchTranscript } from 'youtube-transcript-plus';
 import { answerBench, askAsWeb, fetchAtFakeYoutube, listUploads } from './collector.mjs';

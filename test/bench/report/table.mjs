@@ -1,4 +1,4 @@
-/** Figures of any size in as many digits as say something. */
+/** Formats numbers of any size with their significant digits. */
 export function shown(value) {
   if (typeof value !== 'number') return String(value);
   if (Number.isNaN(value)) return '–';

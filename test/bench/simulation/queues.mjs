@@ -1,4 +1,4 @@
-/** What will happen, the earliest first; of two at the same time the one that was planned first. */
+/** Scheduled events, the earliest first; of two at the same time the one scheduled first. */
 export class Agenda {
   #heap = [];
   #planned = 0;
@@ -50,15 +50,15 @@ function isBefore(one, other) {
 }
 
 /**
- * So many servers, and callers who wait for them: a server that becomes free goes to the caller who has the fewest, those
- * with as few by turns, and the work of one keeps its order. So the service shares its outgoing requests. With one caller
- * for each piece of work it is a plain queue.
+ * A number of servers shared by callers: a free server is given to the caller with the fewest, those
+ * with equally few in turn, and the work of one caller stays in order, as the service shares its outgoing requests. With one caller
+ * per piece of work it is a plain queue.
  */
 export class FairServers {
   #agenda;
   #servers;
   #busy = 0;
-  /** The work that waits, by caller; the order of the keys is whose turn it is. */
+  /** Waiting work by caller; the order of the keys is the order of turns. */
   #waiting = new Map();
   waits = [];
   busySeconds = 0;
@@ -68,7 +68,7 @@ export class FairServers {
     this.#servers = servers;
   }
 
-  /** Asks for `seconds` of a server; `done` is called when they are over, unless the caller has left by then. */
+  /** Requests `seconds` of a server; `done` is called afterwards, unless the caller has left by then. */
   serve(caller, seconds, done) {
     const work = { caller, seconds, done, since: this.#agenda.now };
     if (this.#busy < this.#servers) return this.#begin(work);
@@ -77,7 +77,7 @@ export class FairServers {
     else this.#waiting.set(caller, [work]);
   }
 
-  /** What a caller still waits for is forgotten; what is being served is given up, and its servers are free. */
+  /** Removes a caller: its waiting work is dropped, its running work is aborted, and its servers are free. */
   leave(caller) {
     this.#waiting.delete(caller);
     const serving = caller.serving ?? [];

@@ -20,7 +20,7 @@ export function logNormal(random, median, sigma) {
   return median * Math.exp(sigma * normal);
 }
 
-/** When calls arrive at random within a time, so many a second on average. */
+/** Random arrival times within a duration, with an average rate per second. */
 export function arrivalsAtRandom(random, perSecond, seconds) {
   const arrivals = [];
   for (let at = exponential(random, 1 / perSecond); at < seconds; at += exponential(random, 1 / perSecond)) {

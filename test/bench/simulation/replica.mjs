@@ -2,10 +2,10 @@ import { Agenda, FairServers } from './queues.mjs';
 import { exponential, logNormal, randomFrom } from './random.mjs';
 
 /**
- * One replica, in discrete events. A call for a channel that is not cached asks for the channel, one request after
+ * A discrete-event model of one replica. A call for an uncached channel requests the channel, one request after
  * another, and then for its videos, as many at a time as there are slots: each video's requests follow one another, each
- * has a slot for its round trip, and what came is worked on by the one thread. A cached call needs the thread alone. At
- * the deadline a call gives up what is missing.
+ * takes a slot for its round trip, and its response is processed by the single thread. A cached call needs the thread only. At
+ * the deadline a call gives up its missing videos.
  */
 export const DEFAULTS = {
   seed: 1,
@@ -58,7 +58,7 @@ export function simulate(options) {
   };
   arrive(0);
   agenda.run();
-  // Not the agenda's last moment, which is a deadline that nobody was waiting for any more.
+  // Not the agenda's last event, which is the deadline of a completed call.
   const seconds = calls.reduce((last, call) => Math.max(last, call.arrivedAt + call.seconds), 0);
   return {
     calls,
@@ -107,7 +107,7 @@ class ColdCall {
 
   work(seconds, done) {
     if (seconds === 0) return done();
-    // What has come is worked on in the order in which it came, whoever's it is.
+    // Responses are processed in order of arrival, for all callers.
     this.thread.serve({}, seconds, () => this.call.over || done());
   }
 

@@ -1,4 +1,4 @@
-// Opens the database of the environment, from the compiled files in the directory given, and asks it something.
+// Opens the database of the environment with the compiled files in the given directory, and runs a query.
 const { Environment } = await import(`${process.argv[2]}/config/environment.js`);
 const { openDatabase } = await import(`${process.argv[2]}/database/data-source.js`);
 const environment = Object.assign(new Environment(), { DATABASE_URL: process.argv[3] });

@@ -1,4 +1,4 @@
-// Opens the embedded PostgreSQL of a directory, says so on a line of JSON, and closes it when standard input ends.
+// Opens the embedded PostgreSQL of a directory, prints its URL as a line of JSON, and closes it when standard input ends.
 import { openEmbeddedPostgres } from '../../../dist/database/embedded/embedded-postgres.js';
 
 const [dataDir, as] = process.argv.slice(2);

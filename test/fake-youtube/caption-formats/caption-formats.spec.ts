@@ -53,7 +53,7 @@ describe('json3', () => {
     expect(events[0]).not.toHaveProperty('segs');
   });
 
-  it('writes times as text where a track says so', () => {
+  it('writes times as text for tracks with that option', () => {
     const track = trackOf([{ startMs: 240, durationMs: 900, runs: [{ text: 'a' }] }], { timesAsStrings: true });
     expect(JSON.parse(json3(track))).toMatchObject({ events: [{ tStartMs: '240', dDurationMs: '900' }] });
   });

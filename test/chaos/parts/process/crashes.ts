@@ -70,7 +70,7 @@ export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
 /** The violated guarantees of a round. */
 function faultsOf(round: Round): string[] {
   const rules: [boolean, string][] = [
-    [round.exact, 'usage --verify does not agree'],
+    [round.exact, 'usage --verify is not exact'],
     [round.reservedAfterLease === 0, 'a reservation outlives its lease'],
     [round.charged >= round.responded, 'a complete response was not charged'],
     [round.charged <= round.requestedFor, 'more was charged than was fetched'],
