@@ -2,7 +2,7 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import { InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
 import { requestContextOf } from '../http/request-context.js';
 import { ApiKeysService } from '../organizations/api-keys.service.js';
-import { RejectionCounts } from '../rate-limit/rejection-counts.js';
+import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { FailedAuthentications } from './failed-authentications.js';
 
 /** Refuses a call without a valid API key (401), and after too many of those every further one of its address (429). */
@@ -11,7 +11,7 @@ export class ApiKeyGuard implements CanActivate {
   constructor(
     private readonly apiKeys: ApiKeysService,
     private readonly failed: FailedAuthentications,
-    private readonly events: RejectionCounts,
+    private readonly events: RejectionMetrics,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {

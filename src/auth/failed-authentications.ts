@@ -6,7 +6,7 @@ import { networkOf } from '../http/client-address.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import type { RequestContext } from '../http/request-context.js';
 import { RateCounter } from '../rate-limit/rate-counter.js';
-import { RejectionCounts } from '../rate-limit/rejection-counts.js';
+import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 
 /** Failures per minute of one address. Enough for mistyped keys, far too few for guessing one. */
 const FAILURES_MAX = 20;
@@ -44,7 +44,7 @@ export class FailedAuthentications {
 
   constructor(
     shared: SharedCounts,
-    private readonly events: RejectionCounts,
+    private readonly events: RejectionMetrics,
   ) {
     this.counts = new RateCounter(shared);
   }

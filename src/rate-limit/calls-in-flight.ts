@@ -11,7 +11,7 @@ import { SharedCounts } from '../cache/shared-counts.js';
 import { Environment } from '../config/environment.js';
 import { ConcurrencyLimitReachedError, ServiceAtCapacityError } from '../domain/errors.js';
 import { requestContextOf } from '../http/request-context.js';
-import { RejectionCounts } from './rejection-counts.js';
+import { RejectionMetrics } from './rejection-metrics.js';
 
 /** The end of a running call cannot be predicted. */
 const RETRY_AFTER_SECONDS = 2;
@@ -54,7 +54,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
   constructor(
     private readonly shared: SharedCounts,
     private readonly environment: Environment,
-    private readonly events: RejectionCounts,
+    private readonly events: RejectionMetrics,
     @Optional() private readonly leaseMs: number = LEASE_MS,
   ) {}
 

@@ -5,7 +5,7 @@ import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { requestContextOf } from '../http/request-context.js';
 import type { RateRecord } from './local-rate-counter.js';
 import { RateCounter } from './rate-counter.js';
-import { RejectionCounts } from './rejection-counts.js';
+import { RejectionMetrics } from './rejection-metrics.js';
 
 const WINDOW_MS = 60_000;
 
@@ -18,7 +18,7 @@ export class RateLimitGuard implements CanActivate {
   constructor(
     { RATE_LIMIT_PER_MINUTE }: Environment,
     private readonly counter: RateCounter,
-    private readonly events: RejectionCounts,
+    private readonly events: RejectionMetrics,
   ) {
     this.limit = RATE_LIMIT_PER_MINUTE;
   }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { RejectionCounts } from '../../src/rate-limit/rejection-counts.js';
+import { RejectionMetrics } from '../../src/rate-limit/rejection-metrics.js';
 import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { RedisConnection } from '../../src/cache/redis-connection.js';
 import { SharedCounts } from '../../src/cache/shared-counts.js';
@@ -111,7 +111,7 @@ let replicas: [TestService, TestService];
     const connection = await RedisConnection.open(redis.url);
     const shared = new SharedCounts(connection);
     await until(async () => (await shared.run('return { 1 }', 'any', [])) !== undefined);
-    const calls = new CallsInFlight(shared, new Environment(), new RejectionCounts(new Registry()), leaseMs);
+    const calls = new CallsInFlight(shared, new Environment(), new RejectionMetrics(new Registry()), leaseMs);
     let end: () => void = () => undefined;
     await calls.acquire('slow-reader', new Promise((resolve) => (end = resolve)));
     const name = 'ct:calls:slow-reader';

@@ -11,7 +11,7 @@ export type RejectionReason = (typeof AUTHENTICATION_FAILURES)[number] | (typeof
 
 /** Metrics of the requests that authentication and the limits refuse. */
 @Injectable()
-export class RejectionCounts {
+export class RejectionMetrics {
   private readonly failedAuthentications: Counter<'reason'>;
   private readonly limitRefusals: Counter<'reason'>;
 
