@@ -9,7 +9,7 @@ import { createLogger } from '../src/observability/logging/logger.js';
 import { ApiKeysService } from '../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../src/organizations/organizations.service.js';
 import { startFakeYoutube, type FakeYoutube, type FakeYoutubeOptions } from './fake-youtube/fake-youtube.js';
-import { severableLink, type SeverableLink } from './database/interruptible-link.js';
+import { interruptibleLink, type InterruptibleLink } from './database/interruptible-link.js';
 import { createTestDatabase, runQuery } from './database/test-database.js';
 import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 
@@ -33,7 +33,7 @@ export interface TestService {
   url: string;
   fakeYoutube: FakeYoutube;
   /** The connection to the database, which can be interrupted. */
-  link: SeverableLink;
+  link: InterruptibleLink;
   /** The log lines so far. */
   logs: string[];
   organization(options?: { plan?: Plan; monthlyLimit?: number }): Promise<TestOrganization>;
@@ -64,7 +64,7 @@ export interface TestServiceOptions {
 /** Starts the service in this process. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = await createTestDatabase();
-  const link = await severableLink(options.databaseUrl ? await options.databaseUrl(database.url) : database.url);
+  const link = await interruptibleLink(options.databaseUrl ? await options.databaseUrl(database.url) : database.url);
   const fakeYoutube = await startFakeYoutube(options.fakeYoutube);
   const environment = Object.assign(
     new Environment(),

@@ -9,7 +9,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { isConnectionFailure } from '../../src/database/database-errors.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
-import { severableLink } from './interruptible-link.js';
+import { interruptibleLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
 
 // Starting processes takes long on busy machines.
@@ -112,7 +112,7 @@ describe('the database of a process', () => {
   });
 
   it('connections that went silent are given up and replaced', async () => {
-    const link = await severableLink(database.url);
+    const link = await interruptibleLink(database.url);
     try {
       const { dataSource } = await open(link.url);
       await Promise.all([1, 2, 3].map(() => dataSource.query('SELECT pg_sleep(0.05)')));

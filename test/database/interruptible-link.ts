@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** A way to a server that can be cut and joined again, or go silent as when a machine vanishes. */
-export interface SeverableLink {
+export interface InterruptibleLink {
   /** The server's URL with this link's address in it. */
   url: string;
   /** Breaks every connection and refuses new ones. */
@@ -13,7 +13,7 @@ export interface SeverableLink {
 }
 
 /** Puts a link in front of the server of a URL. */
-export async function severableLink(serverUrl: string): Promise<SeverableLink> {
+export async function interruptibleLink(serverUrl: string): Promise<InterruptibleLink> {
   const target = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let severed = false;

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
-import { severableLink, type SeverableLink } from '../database/interruptible-link.js';
+import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
 import { Program } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
@@ -12,7 +12,7 @@ export const ADMIN_TOKEN = 'an-admin-token-of-the-tests-e5a7';
 /** One process of the service, on a port that stays when it is started again, with a way to the database of its own. */
 export interface Replica {
   port: number;
-  link: SeverableLink;
+  link: InterruptibleLink;
   program: Program;
 }
 
@@ -52,7 +52,7 @@ export class ProxiedReplicas {
     // Before the processes: it starts without its upstreams, and an error in its configuration leaves no process running.
     const nginx = await NginxServer.start({ replicas: ports });
     const replica = async (port: number): Promise<Replica> => {
-      const link = await severableLink(database.url);
+      const link = await interruptibleLink(database.url);
       return { port, link, program: run(port, link, fakeYoutube) };
     };
     const replicas: [Replica, Replica] = [await replica(ports[0]), await replica(ports[1])];
@@ -97,7 +97,7 @@ export class ProxiedReplicas {
   }
 }
 
-function run(port: number, link: SeverableLink, fakeYoutube: FakeYoutube): Program {
+function run(port: number, link: InterruptibleLink, fakeYoutube: FakeYoutube): Program {
   return Program.run('main.js', {
     PORT: String(port),
     DATABASE_URL: link.url,

@@ -3,19 +3,19 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { DatabaseSlowError } from '../../src/database/database-errors.js';
 import { until } from '../until.js';
-import { severableLink, type SeverableLink } from '../database/interruptible-link.js';
+import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 
 jest.setTimeout(20_000);
 
-let link: SeverableLink;
+let link: InterruptibleLink;
 let database: QuotaDatabase;
 /** Its connections are not those of the link. */
 let aside: DataSource;
 beforeAll(async () => {
   const testDatabase = await createTestDatabase();
-  link = await severableLink(testDatabase.url);
+  link = await interruptibleLink(testDatabase.url);
   database = await QuotaDatabase.open({ url: link.url, drop: () => testDatabase.drop() });
   aside = await new DataSource({ type: 'postgres', url: testDatabase.url, installExtensions: false }).initialize();
 });
