@@ -1,6 +1,7 @@
 import { ServerNats, type IncomingEvent, type NatsContext } from '@nestjs/microservices';
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Environment } from '../config/environment.js';
+import { withTimeout } from '../domain/with-timeout.js';
 import { PacketDeserializer } from './message-reader.js';
 import {
   ConnectionCalls,
@@ -137,13 +138,12 @@ class NatsLink {
 
   private async flush(): Promise<void> {
     const { connection, limits } = this;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      // Without a server, events wait in this process until it is available again or the deadline of the call passes.
-      timer = setTimeout(resolve, limits.stalledReaderMs).unref();
-    });
-    if (!connection.isClosed()) await Promise.race([connection.flush().catch(() => undefined), late]);
-    clearTimeout(timer);
+    // Without a server, events wait in this process until it is available again or the deadline of the call passes.
+    if (!connection.isClosed())
+      await withTimeout(
+        connection.flush().catch(() => undefined),
+        limits.stalledReaderMs,
+      );
     this.flushing = undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Upload } from '../domain/transcript.js';
+import { withTimeout } from '../domain/with-timeout.js';
 import { CachedEntries } from './cached-entries.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import type { TextForm } from './cache/transcript-text.js';
@@ -179,12 +180,7 @@ export class Delivery {
 
   private async settledOrLate(): Promise<void> {
     const untilDeadlineMs = this.plan.call.deadlineAtMs + AFTER_DEADLINE_MAX_MS - performance.now();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, Math.max(0, Math.min(SETTLEMENT_WAIT_MS, untilDeadlineMs)));
-    });
-    await Promise.race([Promise.all(this.settlements), late]);
-    clearTimeout(timer);
+    await withTimeout(Promise.all(this.settlements), Math.min(SETTLEMENT_WAIT_MS, untilDeadlineMs));
   }
 
   private releaseAfter(entry: Entry): void {

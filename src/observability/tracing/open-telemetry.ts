@@ -2,6 +2,7 @@ import { diag, DiagLogLevel } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider, type Span, type SpanProcessor } from '@opentelemetry/sdk-trace-node';
+import { withTimeout } from '../../domain/with-timeout.js';
 
 const SERVICE_NAME = 'channel-transcripts';
 /** An unresponsive collector must not delay the end of the process for longer. */
@@ -60,13 +61,13 @@ class RedactingSpanProcessor implements SpanProcessor {
 }
 
 async function shutDown(provider: NodeTracerProvider, onFailure: (cause: string) => void): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      onFailure(`The collector did not accept the last spans within ${SHUTDOWN_TIMEOUT_MS} ms.`);
-      resolve();
-    }, SHUTDOWN_TIMEOUT_MS);
-  });
-  await Promise.race([provider.shutdown().catch((error: unknown) => onFailure(String(error))), timeout]);
-  clearTimeout(timer);
+  const sent = provider.shutdown().then(
+    () => true,
+    (error: unknown) => {
+      onFailure(String(error));
+      return true;
+    },
+  );
+  if (!(await withTimeout(sent, SHUTDOWN_TIMEOUT_MS)))
+    onFailure(`The collector did not accept the last spans within ${SHUTDOWN_TIMEOUT_MS} ms.`);
 }
