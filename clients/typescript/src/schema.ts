@@ -2986,7 +2986,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All metrics. docs/operations.md describes them. */
+            /** @description All metrics. docs/monitoring.md describes them. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -42,7 +42,7 @@ export class MetricsController {
       'Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.',
   })
   @ApiOkResponse({
-    description: 'All metrics. docs/operations.md describes them.',
+    description: 'All metrics. docs/monitoring.md describes them.',
     content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
   })
   @ApiErrors(TOKEN_REQUIRED, 'method_not_allowed', 'internal_error')
