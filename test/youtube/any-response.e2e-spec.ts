@@ -163,7 +163,7 @@ describe('two languages, of which one needs a token on every client', () => {
     expect(await read(['en'])).toMatchObject({ failure: { code: 'upstream_blocked' } });
     const both = await read(['en', 'de']);
     expect(both).toMatchObject({ ok: false, failure: { code: 'upstream_blocked' } });
-    expect(both.ok ? '' : both.failure.message).toContain('ask for de alone');
+    expect(both.ok ? '' : both.failure.message).toContain('Request de only.');
   });
 
   it('is not reported as missing because another client does not list it, or sees no captions or no video', async () => {
