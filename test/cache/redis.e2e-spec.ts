@@ -275,7 +275,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
   });
 });
 
-describeWithRedis(`a service whose Redis goes away${suffix}`, () => {
+describeWithRedis(`a service whose Redis becomes unavailable${suffix}`, () => {
   let redis: RedisServer;
   let service: TestService;
   let key: string;
@@ -338,7 +338,7 @@ describeWithRedis(`a service whose Redis goes away${suffix}`, () => {
   });
 });
 
-describeWithRedis(`a service that starts while its Redis is away${suffix}`, () => {
+describeWithRedis(`a service that starts while its Redis is unavailable${suffix}`, () => {
   it('serves, and uses it as soon as it is there', async () => {
     const redis = await RedisServer.reserve();
     const service = await startService({ environment: { REDIS_URL: redis.url } });

@@ -130,7 +130,7 @@ describe('in the middle of a call', () => {
         required: 4,
         leaseSeconds: 60,
       });
-      if (!reserved.granted) throw new Error('The room was not given away.');
+      if (!reserved.granted) throw new Error('The freed room was not granted.');
       await quota.settle(reserved.id, 4);
     });
     expect(await quota.verify(organization.id)).toMatchObject({ exact: true, periods: [{ used: 6, forfeited: 2 }] });

@@ -28,7 +28,7 @@ describe('the embedded PostgreSQL after a crash', () => {
 
   const crashBoth = async (): Promise<void> => {
     const service = start();
-    await runQuery(await service.url(), 'CREATE TABLE kept AS SELECT 42 AS value');
+    await runQuery(await service.url(), 'CREATE TABLE stored AS SELECT 42 AS value');
     const pid = await postmasterPid(dataDir());
     await service.kill();
     process.kill(pid ?? 0, 'SIGKILL');
@@ -36,7 +36,7 @@ describe('the embedded PostgreSQL after a crash', () => {
 
   it('data is there after both the service and PostgreSQL were killed', async () => {
     await crashBoth();
-    expect(await runQuery(await start().url(), 'SELECT value FROM kept')).toEqual([{ value: 42 }]);
+    expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
   });
 
   it('it starts although its lock file names a dead process that is still listed', async () => {
@@ -54,7 +54,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     const lockFile = join(dataDir(), 'postgres/cluster/postmaster.pid');
     await writeFile(lockFile, (await readFile(lockFile, 'utf8')).replace(/^\d+/, zombie));
 
-    expect(await runQuery(await start().url(), 'SELECT value FROM kept')).toEqual([{ value: 42 }]);
+    expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
   });
 
   it('a first start that was killed on the way is forgotten by the next', async () => {

@@ -12,11 +12,11 @@ describe('the embedded PostgreSQL', () => {
 
   it('data is there after a restart', async () => {
     const first = start();
-    await runQuery(await first.url(), 'CREATE TABLE kept AS SELECT 42 AS value');
+    await runQuery(await first.url(), 'CREATE TABLE stored AS SELECT 42 AS value');
     expect(await first.close()).toEqual({ code: 0, errorOutput: '' });
     expect(await postmasterPid(dataDir())).toBeUndefined();
 
-    expect(await runQuery(await start().url(), 'SELECT value FROM kept')).toEqual([{ value: 42 }]);
+    expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
   });
 
   it('a PostgreSQL that outlived a killed service is taken over, and stopped at the end', async () => {

@@ -54,8 +54,8 @@ describe('requests that are refused', () => {
     expect(logged).toBeLessThanOrEqual(count / 2);
     // Those of a known caller are all there.
     expect(requests.filter(({ code }) => code === 'invalid_request')).toHaveLength(count);
-    const left = lines.flatMap(({ event, counts }) => (event === 'refusals_not_logged' ? [counts] : []));
-    const notLogged = (left as Record<string, number>[]).map((counts) => counts['not_found'] ?? 0);
+    const dropped = lines.flatMap(({ event, counts }) => (event === 'refusals_not_logged' ? [counts] : []));
+    const notLogged = (dropped as Record<string, number>[]).map((counts) => counts['not_found'] ?? 0);
     expect(logged + notLogged.reduce((sum, one) => sum + one, 0)).toBe(count);
   });
 });

@@ -102,7 +102,7 @@ class OwnDatabase implements Database {
       signal(pid, 'SIGKILL');
       postmasters.delete(pid);
     }
-    await until('PostgreSQL is gone', async () => (await findPostmaster(this.cluster)) === undefined);
+    await until('PostgreSQL has stopped', async () => (await findPostmaster(this.cluster)) === undefined);
   }
 
   async freeze(): Promise<void> {

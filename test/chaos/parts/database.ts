@@ -135,10 +135,10 @@ class FaultKind {
       this.fetched += reported.summary.fetched;
       wrong.push(...brokenIdentities(reported));
       if (reported.summary.fetched !== VIDEOS) wrong.push(`fetched ${reported.summary.fetched} of ${VIDEOS}`);
-      if (fault.isOutage && phase.refusable) wrong.push('answered although the database was away');
+      if (fault.isOutage && phase.refusable) wrong.push('succeeded although the database was unavailable');
     } else {
       if (response.status !== 503 || codeOf(response) !== 'service_unavailable') {
-        wrong.push(`answered ${response.status} ${codeOf(response)}${response.whole ? '' : ', cut short'}`);
+        wrong.push(`responded ${response.status} ${codeOf(response)}${response.whole ? '' : ', cut short'}`);
       }
       if (response.headers['retry-after'] === undefined) wrong.push('refused without Retry-After');
       if (!phase.refusable) wrong.push('refused after it was granted');

@@ -165,7 +165,7 @@ class FaultKind {
     for (let round = 1; round <= rounds; round += 1) {
       const end = await this.loss(async (videoIds) => {
         const count = await evict(this.redis, videoIds);
-        if (count < videoIds.length) wrong.push(`only ${count} texts were there to be taken away`);
+        if (count < videoIds.length) wrong.push(`only ${count} texts were present to be removed`);
         evicted += count;
       });
       wrong.push(...end.wrong);

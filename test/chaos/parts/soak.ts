@@ -205,7 +205,7 @@ class Soak {
     const url = this.one.environment['DATABASE_URL'] ?? '';
     let sockets = 0;
     await until(
-      'No socket is left',
+      'No socket remains open',
       async () => {
         const held = await Promise.all(this.services.map((service) => service.resources()));
         const [row] = await this.database.query(url, POOLED);

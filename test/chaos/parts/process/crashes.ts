@@ -42,7 +42,7 @@ export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
     rows: [
       ['kill -9', `${rounds.length} times, after 0 to ${latest} ms of ${CALLS} calls of ${VIDEOS} videos`],
       [
-        'left reservations behind',
+        'reservations not released',
         `${remaining.length} times (${sum((one) => one.reservedAfterKill)} counts), ${cut.length} after fetching had begun`,
       ],
       [

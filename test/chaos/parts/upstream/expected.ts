@@ -47,7 +47,7 @@ export function check(cell: Cell, response: ServiceResponse, truth: ReadonlyMap<
     if (end === right && !(must && right === 'ok')) continue;
     if (codes.has(end) || (codes.size > 0 && end === 'upstream_blocked' && WITH_TOKEN.has(videoId))) continue;
     if (end === 'upstream_timeout') late += slow ? 0 : 1;
-    else wrong.push(`${videoId} is told as ${end} and is ${right}`);
+    else wrong.push(`${videoId} is reported as ${end} and is ${right}`);
   }
   return { reported, wrong, late };
 }
