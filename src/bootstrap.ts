@@ -40,7 +40,7 @@ const LAST_SETTLEMENTS_MS = 2_000;
 /** How long a browser may cache a preflight response. */
 const PREFLIGHT_SECONDS = 600;
 
-const FOR_OPERATORS = /^\/(?:admin|metrics)(?:\/|$)/;
+const WITHOUT_CORS = /^\/(?:admin|metrics)(?:\/|$)/;
 
 /** Timeouts that tests shorten. */
 export interface HttpTimes {
@@ -125,7 +125,7 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[]): 
     maxAge: PREFLIGHT_SECONDS,
   };
   app.enableCors(({ path }: Request, decide: (error: null, options: object) => void) => {
-    decide(null, FOR_OPERATORS.test(path) ? { origin: false } : cors);
+    decide(null, WITHOUT_CORS.test(path) ? { origin: false } : cors);
   });
 }
 

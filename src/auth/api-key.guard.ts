@@ -11,7 +11,7 @@ export class ApiKeyGuard implements CanActivate {
   constructor(
     private readonly apiKeys: ApiKeysService,
     private readonly failed: FailedAuthentications,
-    private readonly events: RejectionMetrics,
+    private readonly metrics: RejectionMetrics,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -22,7 +22,7 @@ export class ApiKeyGuard implements CanActivate {
         ? undefined
         : await this.apiKeys.authenticate(apiKey, { fromSuspect: this.failed.isThrottled(call) });
     if (!caller) {
-      this.events.count(apiKey === undefined ? 'no_key' : 'invalid_key');
+      this.metrics.count(apiKey === undefined ? 'no_key' : 'invalid_key');
       await this.failed.record(call);
       throw apiKey === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError();
     }

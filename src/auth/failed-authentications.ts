@@ -39,12 +39,12 @@ interface Scope {
 export class FailedAuthentications {
   /** Not the counter of the API keys, whose counts failing addresses could otherwise evict. */
   private readonly counts: RateCounter;
-  /** When the throttling of a scope ends, by `performance.now()`. Spares the count, which may be in Redis. */
+  /** When the throttling of a scope ends, by `performance.now()`. Until then failures are refused without counting them in Redis. */
   private readonly throttledUntilMs = new LRUCache<string, number>({ max: THROTTLED_SCOPES_MAX });
 
   constructor(
     shared: SharedCounts,
-    private readonly events: RejectionMetrics,
+    private readonly metrics: RejectionMetrics,
   ) {
     this.counts = new RateCounter(shared);
   }
@@ -79,7 +79,7 @@ export class FailedAuthentications {
   }
 
   private refuse(call: RequestContext, credential: Credential, { failuresMax }: Scope, resetSeconds: number): never {
-    this.events.count('failing_address');
+    this.metrics.count('failing_address');
     setRateLimitHeaders(call, failuresMax, { used: failuresMax, resetSeconds });
     throw new TooManyFailedAuthenticationsError(credential, resetSeconds);
   }

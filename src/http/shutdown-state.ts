@@ -3,7 +3,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { ServiceUnavailableError } from '../domain/errors.js';
 
 const RETRY_AFTER_SECONDS = 5;
-const FOR_OPERATORS = /^\/(?:health\/|metrics$)/;
+const SERVED_WHILE_REFUSING = /^\/(?:health\/|metrics$)/;
 
 /** A server beside HTTP that closes in the same order. */
 export interface ClosingServer {
@@ -27,7 +27,7 @@ export class ShutdownState {
    */
   readonly refuse = (request: Request, response: Response, next: NextFunction): void => {
     if (this.stopping) response.setHeader('Connection', 'close');
-    if (!this.refusing || FOR_OPERATORS.test(request.path)) {
+    if (!this.refusing || SERVED_WHILE_REFUSING.test(request.path)) {
       next();
       return;
     }

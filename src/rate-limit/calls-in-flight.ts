@@ -54,7 +54,7 @@ export class CallsInFlight implements BeforeApplicationShutdown {
   constructor(
     private readonly shared: SharedCounts,
     private readonly environment: Environment,
-    private readonly events: RejectionMetrics,
+    private readonly metrics: RejectionMetrics,
     @Optional() private readonly leaseMs: number = LEASE_MS,
   ) {}
 
@@ -125,12 +125,12 @@ export class CallsInFlight implements BeforeApplicationShutdown {
   }
 
   private tooManyOfKey(): ConcurrencyLimitReachedError {
-    this.events.count('key_in_flight');
+    this.metrics.count('key_in_flight');
     return new ConcurrencyLimitReachedError(this.environment.CALLS_PER_KEY, RETRY_AFTER_SECONDS);
   }
 
   private tooManyOfProcess(): ServiceAtCapacityError {
-    this.events.count('process_in_flight');
+    this.metrics.count('process_in_flight');
     return new ServiceAtCapacityError(RETRY_AFTER_SECONDS);
   }
 

@@ -9,7 +9,7 @@ import { RejectionMetrics } from './rejection-metrics.js';
 
 const WINDOW_MS = 60_000;
 
-/** How often: refuses a call by a key that has exceeded its limit per minute (429). One count over all routes. */
+/** Refuses a call by a key that has exceeded its limit per minute (429). All routes share one count. */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   private readonly limit: number;
@@ -18,7 +18,7 @@ export class RateLimitGuard implements CanActivate {
   constructor(
     { RATE_LIMIT_PER_MINUTE }: Environment,
     private readonly counter: RateCounter,
-    private readonly events: RejectionMetrics,
+    private readonly metrics: RejectionMetrics,
   ) {
     this.limit = RATE_LIMIT_PER_MINUTE;
   }
@@ -26,7 +26,7 @@ export class RateLimitGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const record = await this.count(context);
     if (!record || record.granted) return true;
-    this.events.count('key_per_minute');
+    this.metrics.count('key_per_minute');
     throw new RequestRateExceededError(this.limit, record.resetSeconds);
   }
 

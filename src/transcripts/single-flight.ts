@@ -18,7 +18,7 @@ class Flight<T> implements ReadingContext {
   readonly waiters = new Set<Waiter<T>>();
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
-  landed = false;
+  succeeded = false;
 
   constructor(readonly fairnessKey: object) {}
 
@@ -54,7 +54,7 @@ export class SingleFlight<T> {
     const result = this.wait(key, flight, context);
     if (!known) {
       this.flights.set(key, flight);
-      void this.fly(key, flight, start, store);
+      void this.run(key, flight, start, store);
     }
     return result;
   }
@@ -62,8 +62,8 @@ export class SingleFlight<T> {
   private wait(key: string, flight: Flight<T>, context: ReadingContext): Promise<SingleFlightResult<T>> {
     return new Promise((resolve, reject) => {
       const disconnect = (): void => {
-        // The owner is decided once the flight has landed: a disconnect must not make a paid result free.
-        if (flight.landed) return;
+        // The owner is decided once the work has succeeded: a disconnect must not make a paid result free.
+        if (flight.succeeded) return;
         flight.waiters.delete(waiter);
         reject(asError(context.signal.reason));
         if (flight.waiters.size > 0) return;
@@ -76,7 +76,7 @@ export class SingleFlight<T> {
     });
   }
 
-  private async fly(
+  private async run(
     key: string,
     flight: Flight<T>,
     start: (context: ReadingContext) => Promise<T>,
@@ -87,7 +87,7 @@ export class SingleFlight<T> {
       const value = await start(flight);
       finish = (waiter, owner) => waiter.resolve({ value, owner });
       if (flight.waiters.size > 0) {
-        flight.landed = true;
+        flight.succeeded = true;
         await store(value);
       }
     } catch (error) {

@@ -50,7 +50,7 @@ function createEgressPool(environment: Environment, registry: Registry): EgressP
       openForMs === null
         ? report('log', 'youtube_block_closed', { exit, use })
         : report('warn', 'youtube_block_opened', { exit, use, openForSeconds: openForMs / 1000 }),
-    onCooldown: (exit, restMs) => report('log', 'youtube_exit_rested', { exit, restSeconds: restMs / 1000 }),
+    onCooldown: (exit, cooldownMs) => report('log', 'youtube_exit_rested', { exit, restSeconds: cooldownMs / 1000 }),
   });
 }
 
@@ -66,9 +66,9 @@ function createPipeline(environment: Environment, limiter: FairLimiter, metrics:
 }
 
 function createClientHealth({ YOUTUBE_CLIENTS }: Environment): ClientHealth {
-  return new ClientHealth(YOUTUBE_CLIENTS, ({ name: exit }, client, restMs) =>
-    restMs === null
+  return new ClientHealth(YOUTUBE_CLIENTS, ({ name: exit }, client, cooldownMs) =>
+    cooldownMs === null
       ? report('log', 'youtube_client_back', { exit, client })
-      : report('warn', 'youtube_client_rested', { exit, client, restSeconds: restMs / 1000 }),
+      : report('warn', 'youtube_client_rested', { exit, client, restSeconds: cooldownMs / 1000 }),
   );
 }

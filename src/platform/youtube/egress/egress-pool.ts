@@ -40,7 +40,7 @@ export interface EgressPoolOptions {
   now?: () => number;
   /** Called when a breaker opens (with the pause in milliseconds) or closes (with null). */
   onBreaker?: (egress: string, use: EgressUse, openForMs: number | null) => void;
-  onCooldown?: (egress: string, restMs: number) => void;
+  onCooldown?: (egress: string, cooldownMs: number) => void;
   registry: Registry;
 }
 
@@ -70,11 +70,11 @@ export class EgressPool {
     const nowMs = this.now();
     const inTurn = this.egresses.map((_, index) => this.egresses[(this.turn + index) % this.egresses.length]);
     const candidates = inTurn.flatMap((egress) => (egress && !excluded.has(egress) ? [egress] : []));
-    const rested = candidates.filter((egress) => egress.coolingDownUntilMs <= nowMs);
+    const ready = candidates.filter((egress) => egress.coolingDownUntilMs <= nowMs);
     const coolingDown = candidates.filter((egress) => egress.coolingDownUntilMs > nowMs);
     // An egress that cools down is better than none, but not for a second attempt at the same subject.
     coolingDown.sort((one, other) => one.coolingDownUntilMs - other.coolingDownUntilMs);
-    for (const egress of excluded.size > 0 ? rested : [...rested, ...coolingDown]) {
+    for (const egress of excluded.size > 0 ? ready : [...ready, ...coolingDown]) {
       const admission = egress.breakers[use].admit();
       if (!admission) continue;
       this.turn = (this.egresses.indexOf(egress) + 1) % this.egresses.length;
@@ -87,12 +87,12 @@ export class EgressPool {
   cooldown(egress: Egress, retryAfterSeconds: number | null): void {
     const managed = this.egresses.find((candidate) => candidate === egress);
     if (!managed || this.egresses.length === 1) return;
-    const restMs = Math.min(COOLDOWN_MAX_MS, retryAfterSeconds === null ? COOLDOWN_MS : retryAfterSeconds * 1000);
+    const cooldownMs = Math.min(COOLDOWN_MAX_MS, retryAfterSeconds === null ? COOLDOWN_MS : retryAfterSeconds * 1000);
     const nowMs = this.now();
     // All requests in flight through it come back refused: one cooldown, reported once.
     const coolingDown = managed.coolingDownUntilMs > nowMs;
-    managed.coolingDownUntilMs = Math.max(managed.coolingDownUntilMs, nowMs + restMs);
-    if (!coolingDown) this.options.onCooldown?.(egress.name, restMs);
+    managed.coolingDownUntilMs = Math.max(managed.coolingDownUntilMs, nowMs + cooldownMs);
+    if (!coolingDown) this.options.onCooldown?.(egress.name, cooldownMs);
   }
 
   /** Counts the verdict of an attempt. */

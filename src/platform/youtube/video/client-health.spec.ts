@@ -9,7 +9,7 @@ function clientHealth() {
   const events: [YoutubeClient, number | null][] = [];
   const clients = new ClientHealth(
     ['VISIONOS', 'ANDROID', 'ANDROID_VR'],
-    (_egress, client, restMs) => events.push([client, restMs]),
+    (_egress, client, cooldownMs) => events.push([client, cooldownMs]),
     () => clock.nowMs,
   );
   const egresses = new EgressPool({

@@ -19,7 +19,7 @@ export class ClientHealth {
   /** @param onCooldown called when a client moves to the end (with the pause in milliseconds) and back (with null) */
   constructor(
     private readonly clients: readonly YoutubeClient[],
-    private readonly onCooldown: (egress: Egress, client: YoutubeClient, restMs: number | null) => void = () =>
+    private readonly onCooldown: (egress: Egress, client: YoutubeClient, cooldownMs: number | null) => void = () =>
       undefined,
     private readonly now: () => number = () => performance.now(),
   ) {}
@@ -44,7 +44,7 @@ export class ClientHealth {
     this.breakers.set(egress, byClient);
     const known = byClient.get(client);
     if (known) return known;
-    const created = new CircuitBreaker(this.now, (restMs) => this.onCooldown(egress, client, restMs));
+    const created = new CircuitBreaker(this.now, (cooldownMs) => this.onCooldown(egress, client, cooldownMs));
     byClient.set(client, created);
     return created;
   }
