@@ -16,8 +16,7 @@ import { requestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
-import { writeResponse } from '../transcripts/response/response-writer.js';
-import { serializeJson, serializeNdjson } from '../transcripts/response/serialization.js';
+import { writeResponse, serializeJson, serializeNdjson } from '../transcripts/response/response-writer.js';
 import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
 
 const NDJSON = 'application/x-ndjson';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
-import { rejectUndocumentedPaths } from './request-paths.js';
+import { rejectUndocumentedPaths, legiblePath } from './request-paths.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
+import fc from 'fast-check';
 
 const reject = rejectUndocumentedPaths({
   paths: {
@@ -40,5 +41,46 @@ describe('the methods of a path', () => {
     ['POST', '/things.', 'unknown'],
   ])('%s %s: %s', (method, path, expected) => {
     expect(outcome(method, path)).toBe(expected);
+  });
+});
+
+const KEY = 'ctk_0123456789abcdefghij';
+const encodeAll = (text: string): string =>
+  [...text].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
+
+describe('the legible form of a path', () => {
+  it.each([
+    ['plain', KEY],
+    ['encoded', KEY.replace('_', '%5F')],
+    ['encoded twice', KEY.replace('_', '%255f')],
+    ['encoded nine times', KEY.replace('_', `%${'25'.repeat(8)}5F`)],
+    ['encoded in every letter', encodeAll(KEY)],
+    ['encoded in every letter, three times', encodeAll(encodeAll(encodeAll(KEY)))],
+    ['encoded beside what is malformed', `%zz%${KEY.replace('_', '%5F')}%c3%28%`],
+    ['encoded beside bytes that are no UTF-8', `%ff%63%74%6b%5f${KEY.slice(4)}%c3`],
+  ])('contains a key that is %s in plain characters, so that it can be redacted', (_how, key) => {
+    expect(legiblePath(`/channels/${key}/transcripts`)).toContain(KEY);
+  });
+
+  it('is replaced by a note when the path is encoded too many times', () => {
+    let path = 'a';
+    for (let layer = 0; layer < 17; layer += 1)
+      path = layer % 2 ? path.replace('%', '%25%') : encodeAll(path.slice(0, 40));
+    expect(legiblePath(path).length).toBeLessThanOrEqual(path.length);
+  });
+
+  it('is the decoded path when it was encoded once', () => {
+    expect(legiblePath('/channels/%40%E6%B8%AF/transcripts')).toBe('/channels/@港/transcripts');
+  });
+
+  it('exists for any text, and takes time linear in its length', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom('%', '2', '5', 'f', 'a') }), (text) => {
+        expect(legiblePath(text).length).toBeLessThanOrEqual(Math.max(text.length, 24));
+      }),
+    );
+    const startedAtMs = performance.now();
+    for (const part of ['%25', '%', '25', '%2', '%2525', '%ff']) legiblePath(part.repeat(5_000));
+    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
   });
 });

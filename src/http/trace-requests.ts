@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
-import { legiblePath } from './legible-path.js';
+import { legiblePath } from './request-paths.js';
 import { requestContext } from './request-context.js';
 import type { Redactor } from './redaction.js';
 import { onResponseEnd } from './response-end.js';

@@ -3,7 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { DomainError } from '../domain/errors.js';
-import { serializeNdjson, type Chunk } from '../transcripts/response/serialization.js';
+import { serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { MessageCalls, TRANSCRIPTS_PATTERN, type MessageCall } from './message-calls.js';
 import { readTranscriptsMessage } from './message-reader.js';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, IsNull } from 'typeorm';
 import { withOrganizationSlot } from '../database/organization-limiter.js';
-import { retryConflicts } from '../database/retry-conflicts.js';
+import { retryConflicts } from '../database/query-with-deadline.js';
 import { checkMonthlyLimit, parseName, parsePlan } from './input-rules.js';
 import {
   AmbiguousOrganizationError,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
-import { retryConflicts } from '../database/retry-conflicts.js';
+import { retryConflicts } from '../database/query-with-deadline.js';
 
 /** What `prune` removed. */
 export interface Pruned {

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readHtmlKind } from '../../src/platform/youtube/egress/classify-response.js';
+import { readHtmlKind } from '../../src/platform/youtube/egress/upstream-response.js';
 import { readCaptionXml } from '../../src/platform/youtube/captions/caption-formats.js';
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
 import { asArray, asString, at, UnreadableError } from '../../src/platform/youtube/response-parsing.js';
-import { readFeedDates } from '../../src/platform/youtube/channel/feed.js';
+import { readFeedDates } from '../../src/platform/youtube/channel/channel-requests.js';
 import { readListedUpload } from '../../src/platform/youtube/channel/listed-upload.js';
 import {
   readMicroformat,

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { LOG_LEVELS, type Environment } from '../../config/environment.js';
-import { escapeInvisible } from '../../http/escape-invisible.js';
+import { escapeInvisible } from '../../http/redaction.js';
 import { redactApiKeys } from '../../organizations/api-key.js';
 
 type LogLevel = Environment['LOG_LEVEL'];

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
-import { escapeInvisible } from '../../http/escape-invisible.js';
+import { escapeInvisible } from '../../http/redaction.js';
 import { redactApiKeys } from '../../organizations/api-key.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';

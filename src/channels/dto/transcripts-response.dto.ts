@@ -11,7 +11,7 @@ import {
 } from '../../domain/transcript.js';
 import type { Summary, VideoMetadata } from '../../transcripts/transcript-events.js';
 
-// The response is written as text (response/serialization.ts), because cached transcripts are already JSON. `implements`
+// The response is written as text (response/response-writer.ts), because cached transcripts are already JSON. `implements`
 // ties each class to the type that is written, and the e2e tests validate responses against the document.
 
 const CHANNEL = {

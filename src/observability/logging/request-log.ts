@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { legiblePath } from '../../http/legible-path.js';
+import { legiblePath } from '../../http/request-paths.js';
 import { requestContext } from '../../http/request-context.js';
 import type { Redactor } from '../../http/redaction.js';
 import { RefusalSampler } from './refusal-sampler.js';

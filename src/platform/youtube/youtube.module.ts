@@ -12,7 +12,7 @@ import { RequestPipeline } from './egress/request-pipeline.js';
 import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
-import { ClientHealth } from './video/client-health.js';
+import { ClientHealth } from './video/client-fallback.js';
 import { VideoReader } from './video/video-reader.js';
 import { YoutubePlatform } from './youtube-platform.js';
 

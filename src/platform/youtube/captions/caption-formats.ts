@@ -1,7 +1,6 @@
 import type { Segment } from '../../../domain/transcript.js';
 import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
-import { readPlainCues } from './plain-cues.js';
-import { CUE_LENGTH_MAX, decodeEntities, plainText } from './plain-text.js';
+import { CUE_LENGTH_MAX, decodeEntities, plainText, readPlainCues } from './plain-text.js';
 import { attributeOf, nextTag, type XmlTag } from './xml-tags.js';
 
 /**

@@ -1,13 +1,18 @@
 import type { ReadingContext } from '../../video-platform.js';
 import type { CompletedRequest } from '../upstream-metrics.js';
 import type { Admission } from './circuit-breaker.js';
-import { classifyResponse } from './classify-response.js';
 import type { Egress } from './egress-pool.js';
 import type { FairLimiter } from './fair-limiter.js';
 import { isTimeout, transfer, UnreadableBodyError, type OutgoingRequest, type RawResponse } from './http-transport.js';
 import { addressKind, redirectTarget } from './platform-url.js';
 import { withRetries, type RetryBudget } from './retry.js';
-import { outcomeOf, parseJson, type JsonResponse, type UpstreamResponse } from './upstream-response.js';
+import {
+  outcomeOf,
+  parseJson,
+  type JsonResponse,
+  type UpstreamResponse,
+  classifyResponse,
+} from './upstream-response.js';
 
 const REDIRECTS_MAX = 3;
 

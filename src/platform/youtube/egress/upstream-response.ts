@@ -65,3 +65,58 @@ export function parseJson(response: Extract<UpstreamResponse, { kind: 'ok' }>): 
     return { kind: 'unreadable', expected: 'whole JSON' };
   }
 }
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Classifies a complete response. A refusal page is a block at any status. */
+export function classifyResponse(status: number, headers: Headers, body: string, nowMs = Date.now()): UpstreamResponse {
+  const media = mediaOf(header(headers, 'content-type'), body);
+  const retryAfterSeconds = readRetryAfter(header(headers, 'retry-after'), nowMs);
+  if (status === 429) return { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds };
+  if (media === 'html') {
+    const page = readHtmlKind(body);
+    if (page !== 'other') return { kind: 'blocked', reason: page, retryAfterSeconds };
+  }
+  return status >= 200 && status < 300 ? { kind: 'ok', media, body } : { kind: 'http-error', status, media };
+}
+
+/** Seconds from either form of `Retry-After` (RFC 9110, 10.2.3); null for any other value. */
+export function readRetryAfter(value: string, nowMs: number): number | null {
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  // Date.parse accepts almost any text; an HTTP date starts with the name of a day.
+  if (!/^[A-Z][a-z]{2,8}, /.test(value)) return null;
+  const atMs = Date.parse(value);
+  return Number.isNaN(atMs) ? null : Math.max(0, Math.ceil((atMs - nowMs) / 1000));
+}
+
+/** The type of a body. Its start takes precedence over its content type, because a refusal page can have any. */
+function mediaOf(contentType: string, body: string): Media {
+  const beginning = body.slice(0, 256).trimStart().toLowerCase();
+  if (beginning === '' && body.trim() === '') return 'empty';
+  if (beginning.startsWith('<!doctype html') || beginning.startsWith('<html')) return 'html';
+  if (contentType.includes('json')) return 'json';
+  if (contentType.includes('xml')) return 'xml';
+  return contentType.includes('html') ? 'html' : 'other';
+}
+
+function header(headers: Headers, name: string): string {
+  const value = headers[name];
+  return (Array.isArray(value) ? (value[0] ?? '') : (value ?? '')).trim();
+}
+
+/** The kind of an HTML page received instead of JSON, XML or a caption text. */
+export type HtmlKind = 'captcha' | 'consent' | 'other';
+
+/** Both refusal pages had fewer than 10,000 characters when seen; markers beyond this length are not searched. */
+const SEARCHED_LENGTH_MAX = 262_144;
+
+/**
+ * Recognizes the platform's refusal pages by their markers (seen in 2025 and 2026): the form of the consent page, and the
+ * captcha of the page that comes with 429, or the one of its older form. Never throws.
+ */
+export function readHtmlKind(body: string): HtmlKind {
+  const head = body.slice(0, SEARCHED_LENGTH_MAX);
+  if (/\bclass\s{0,9}=\s{0,9}["']g-recaptcha["']/.test(head)) return 'captcha';
+  if (/\baction\s{0,9}=\s{0,9}["']https:\/\/consent\.(?:youtube|google)\.com\//.test(head)) return 'consent';
+  return /\baction\s{0,9}=\s{0,9}["']\/(?:das_captcha|sorry\/)/.test(head) ? 'captcha' : 'other';
+}

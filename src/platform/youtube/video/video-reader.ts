@@ -17,8 +17,9 @@ import {
   hasSeenTracks,
   isRefusal,
   stepAfter,
+  type ClientCandidate,
+  ClientHealth,
 } from './client-fallback.js';
-import { type ClientCandidate, ClientHealth } from './client-health.js';
 import { report } from '../event-log.js';
 import type { Attempt } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Segment } from '../../../domain/transcript.js';
 import { readCaptionDocument, readCaptionXml } from './caption-formats.js';
-import { readPlainCues } from './plain-cues.js';
+import { readPlainCues } from './plain-text.js';
 import { UnreadableError } from '../response-parsing.js';
 
 const HEAD = '<?xml version="1.0" encoding="utf-8" ?>';

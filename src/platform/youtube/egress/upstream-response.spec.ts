@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
-import { classifyResponse, readHtmlKind, readRetryAfter } from './classify-response.js';
+import { classifyResponse, readHtmlKind, readRetryAfter } from './upstream-response.js';
 
 const CAPTCHA =
   '<!DOCTYPE html><html><body><form><div class="g-recaptcha" data-sitekey="x"></div></form></body></html>';

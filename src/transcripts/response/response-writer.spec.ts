@@ -4,7 +4,7 @@ import { anyText } from '../../../test/any-text.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent, type VideoMetadata } from '../transcript-events.js';
 import type { SentText } from '../cache/transcript-text.js';
-import { serializeJson, serializeNdjson } from './serialization.js';
+import { serializeJson, serializeNdjson } from './response-writer.js';
 
 const text = anyText({ maxLength: 20 });
 const number = fc.nat();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { QueryFailedError } from 'typeorm';
-import { retryConflicts } from './retry-conflicts.js';
+import { retryConflicts } from './query-with-deadline.js';
 
 const failure = (code: string): Error =>
   new QueryFailedError('SELECT 1', [], Object.assign(new Error('failed'), { code, severity: 'ERROR' }));
