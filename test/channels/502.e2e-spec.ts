@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 beforeEach(() => service.fakeYoutube.reset());
 
-describe('a channel that the platform does not let us read', () => {
+describe('a channel that the platform refuses to return', () => {
   it.each([
     ['500', 'upstream_failure'],
     ['reset', 'upstream_failure'],

@@ -27,7 +27,7 @@ describe('while the database is unavailable', () => {
     expect((await service.get('/channels/@tidewater/transcripts?limit=1', key)).status).toBe(200);
   });
 
-  it('a call is 503 within two seconds also when the database hangs instead of refusing connections', async () => {
+  it('a call is 503 within two seconds, even when the database hangs instead of refusing connections', async () => {
     const { key } = await service.organization();
     service.link.silence();
     const begunAtMs = performance.now();
@@ -71,8 +71,8 @@ describe('while the database is unavailable', () => {
   });
 });
 
-describe('while the process has as many calls in flight as it takes on', () => {
-  it('a call of any key is 503 with Retry-After and no side effects, and admitted when another has ended', async () => {
+describe('while the process is at capacity', () => {
+  it('a call of any key is 503 with Retry-After and no side effects, and is admitted when another call ends', async () => {
     const busy = await startService({ environment: { CALLS_PER_PROCESS: 1, CALLS_PER_KEY: 1 } });
     try {
       const [one, other] = [await busy.organization(), await busy.organization()];

@@ -88,7 +88,7 @@ function bodyOf(bytes: Buffer): Buffer {
   }
 }
 
-describe('a caller who does not read', () => {
+describe('a client that does not read its response', () => {
   const VIDEOS = 100;
   const PATH = `/channels/@bench-${VIDEOS}x1500/transcripts?limit=${VIDEOS}`;
   let service: TestService;
@@ -117,7 +117,7 @@ describe('a caller who does not read', () => {
     return { reader, socket };
   }
 
-  it('is charged as soon as everything is fetched, delays the writing, and receives the complete response when it reads', async () => {
+  it('is charged once everything is fetched, pauses the writing, and receives the complete response when it reads', async () => {
     const { key } = await service.organization();
     const { reader, socket } = await request(key, 'identity');
     await until(async () => {
@@ -135,7 +135,7 @@ describe('a caller who does not read', () => {
     expect(written).toBeLessThan(body.length / 2);
   });
 
-  it.each(['identity', 'gzip'])('receives a cached response completely in the end (%s)', async (encoding) => {
+  it.each(['identity', 'gzip'])('eventually receives a complete cached response (%s)', async (encoding) => {
     const { key } = await service.organization();
     const plain = await service.get(PATH, key);
     const warm = (await service.get(PATH, key)).text;
@@ -151,7 +151,7 @@ describe('a caller who does not read', () => {
   });
 });
 
-describe('the writing of a body', () => {
+describe('writing a response body', () => {
   const STALLED_READER_MS = 500;
   // Hexadecimal digits of chance, which half remain of when they are compressed.
   const PIECE = Buffer.from(randomBytes(50_000).toString('hex'));
@@ -202,7 +202,7 @@ describe('the writing of a body', () => {
     return writing;
   }
 
-  it('stops for a reader who takes nothing, and closes the connection under it after a while', async () => {
+  it('pauses for a client that does not read, and closes its connection after the timeout', async () => {
     for (const { reader, ended, pulled } of await Promise.all([write('identity'), write('gzip')])) {
       expect(await ended).toBeUndefined();
       // The socket buffers of both ends, and no more.
@@ -213,7 +213,7 @@ describe('the writing of a body', () => {
     }
   });
 
-  it('continues for a reader that is slow but reads', async () => {
+  it('continues for a client that reads slowly', async () => {
     const startedAtMs = performance.now();
     const [plain, compressed] = await Promise.all([write('identity'), write('gzip')]);
     plain.reader.readSlowly(8_000_000);

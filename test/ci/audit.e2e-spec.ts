@@ -69,7 +69,7 @@ async function audit(
   return { ...end, requested: asked };
 }
 
-describe('the check of what the service runs on', () => {
+describe('the audit of the production dependencies', () => {
   it('passes when there are no advisories, and does not check development dependencies', async () => {
     const { code, output, requested } = await audit(200, {});
     expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^clean: .* 0 high, 0 critical/)]]);
@@ -77,24 +77,24 @@ describe('the check of what the service runs on', () => {
     expect(requested).not.toContain('jest');
   });
 
-  it.each(['high', 'critical'])('fails for an advisory that is %s, and names the package', async (severity) => {
+  it.each(['high', 'critical'])('fails for a %s advisory, and names the package', async (severity) => {
     const { code, output } = await audit(200, { undici: [advisory(severity)] });
     expect(code).toBe(1);
     expect(output).toContain(`undici *: ${severity}`);
     expect(output).toMatch(/^vulnerable: /m);
   });
 
-  it('passes with one that is moderate', async () => {
+  it('passes with a moderate advisory', async () => {
     const { code, output } = await audit(200, { undici: [advisory('moderate')] });
     expect([code, output]).toEqual([0, expect.stringMatching(/^clean: .* [1-9][0-9]* moderate/)]);
   });
 
-  it('reports in one line that nothing was checked when the registry is unavailable, and passes', async () => {
+  it('passes when the registry is unavailable, and reports in one line that nothing was checked', async () => {
     const { code, output } = await audit(405, {});
     expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^not checked: .*\(405\)/)]]);
   });
 
-  it('fails for a release when nothing was checked, and passes when it is clean', async () => {
+  it('fails for a release when nothing was checked, and passes without advisories', async () => {
     expect(await audit(405, {}, '--required')).toMatchObject({
       code: 2,
       output: expect.stringMatching(/^not checked: /),

@@ -74,11 +74,11 @@ function promised(prints: string): RegExp {
 }
 
 describe('the examples in the documents', () => {
-  it('are there in every language', () => {
+  it('exist in every language', () => {
     expect(new Set(EXAMPLES.map(({ language }) => language))).toEqual(new Set(['sh', 'ts', 'python']));
   });
 
-  it.each(PAGES)('(%s) have what they print below them, all of them', (page) => {
+  it.each(PAGES)('(%s) are all followed by their output', (page) => {
     const blocks = readFileSync(join(PROJECT, page), 'utf8').match(/^```(?:sh|ts|python)$/gm) ?? [];
     // How to install the client is no call.
     const calls = blocks.length - (page.startsWith('clients/') ? 1 : 0);
@@ -86,7 +86,7 @@ describe('the examples in the documents', () => {
   });
 
   it.each(EXAMPLES.filter(({ language }) => INSTALLED[language]))(
-    'print what they promise ($name)',
+    'print their documented output ($name)',
     async (example) => {
       const { PATH = '', HOME = '' } = process.env;
       const env = { PATH, HOME, BASE_URL: service.url, KEY: organization.key };

@@ -37,7 +37,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
     url = await start('service').url();
   });
 
-  it('it listens on no port, and its socket is in a directory that its owner alone may enter', async () => {
+  it('it listens on no port, and only its owner can enter the directory of its socket', async () => {
     expect(await runQuery(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '' }]);
     const directory = socketDirectoryOf(url);
     expect(directory).toBe(join(dataDir(), 'postgres/cluster'));
@@ -45,7 +45,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
     expect([mode & 0o777, IS_ROOT ? uid > 0 : uid === process.getuid?.()]).toEqual([0o700, true]);
   });
 
-  it('the role of the service has no power beyond its database', async () => {
+  it('the role of the service has no privileges beyond its database', async () => {
     const [role] = await runQuery(url, 'SELECT * FROM pg_roles WHERE rolname = current_user');
     expect(role).toMatchObject({
       ...{ rolname: SERVICE_ROLE, rolsuper: false, rolcreaterole: false, rolcreatedb: false },
@@ -85,7 +85,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
   });
 });
 
-describe('the embedded PostgreSQL of an ordinary user', () => {
+describe('the embedded PostgreSQL of an unprivileged user', () => {
   const { start, dataDir } = useDataDirectory();
   /** `nobody`, since PostgreSQL runs only under existing accounts. */
   const [uid = 0, gid = 0] = ['-u', '-g'].map((flag) =>
@@ -168,7 +168,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     ]);
   });
 
-  it('is taken over when its PostgreSQL still runs, and no longer listens on a port', async () => {
+  it('is taken over while its PostgreSQL still runs, which then listens on no port', async () => {
     const { url: earlierUrl } = await startServer(dataDir(), SETTINGS);
     const [service, command] = [start('service'), start('command')];
     const [url] = await Promise.all([service.url(), command.url()]);
@@ -182,7 +182,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     expect(refused).toBe('refused');
   });
 
-  it('stays with the service of that version while it runs; a command works beside it', async () => {
+  it('stays in use by a running service of that version; a command works beside it', async () => {
     const earlier = await startServer(dataDir(), SETTINGS);
     const client = new pg.Client({ connectionString: earlier.url });
     await client.connect();
@@ -198,11 +198,11 @@ describe('a data directory of an earlier version, in which the superuser owned e
   });
 });
 
-describe('a data directory in which no socket can be', () => {
+describe('a data directory that cannot contain a socket', () => {
   const { start, dataDir } = useDataDirectory();
   const long = (): string => join(dataDir(), 'd'.repeat(100));
 
-  it('as its path is too long: the socket is in a private temporary directory, removed when PostgreSQL stops', async () => {
+  it('(path too long): the socket is in a private temporary directory, which is removed when PostgreSQL stops', async () => {
     await copyEarlierData(long());
     const service = start('service', long());
     const url = await service.url();
@@ -222,7 +222,7 @@ describe('a data directory in which no socket can be', () => {
     await expect(stat(directory)).rejects.toThrow('ENOENT');
   });
 
-  it('as the file system has none: the same', async () => {
+  it('(file system without sockets): the socket is in a private temporary directory', async () => {
     const cluster = join(dataDir(), 'postgres/cluster');
     await copyEarlierData(dataDir());
     // PostgreSQL cannot remove it, and so makes no socket.
@@ -233,7 +233,7 @@ describe('a data directory in which no socket can be', () => {
   });
 });
 
-describe('the connections of a service', () => {
+describe('the connections of a service to the embedded PostgreSQL', () => {
   const { dataDir } = useDataDirectory();
   const logged: unknown[] = [];
   const nodeEnv = process.env['NODE_ENV'];
@@ -251,7 +251,7 @@ describe('the connections of a service', () => {
   const open = (path: string, as: 'service' | 'command' = 'service') =>
     openDatabase(Object.assign(new Environment(), { DATA_DIR: path }), { as, entities: [], migrations: [] });
 
-  it('follow PostgreSQL to another place when it is started again after a crash', async () => {
+  it('follow PostgreSQL to a new socket when it restarts after a crash', async () => {
     const path = join(dataDir(), 'd'.repeat(100));
     await copyEarlierData(path);
     const opened = await open(path);

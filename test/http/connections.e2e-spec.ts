@@ -45,7 +45,7 @@ async function usage({ key }: TestOrganization): Promise<{ used: number; reserve
   return { used, reserved };
 }
 
-describe('what cannot be read as a request', () => {
+describe('a malformed request', () => {
   it.each([
     ['garbage', 'GARBAGE\r\n\r\n'],
     ['an odd expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'],
@@ -81,7 +81,7 @@ describe('a client that disconnects', () => {
     expect(await usage(organization)).toEqual({ used: 0, reserved: 0 });
   });
 
-  it('also ends the calls that wait behind another on the same connection', async () => {
+  it('also ends the calls queued behind another on the same connection', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 8);
     const connection = openConnection();
@@ -102,7 +102,7 @@ describe('a client that disconnects', () => {
   });
 });
 
-describe('calls that follow one another on a connection without waiting', () => {
+describe('pipelined calls', () => {
   it('get their responses in order', async () => {
     const { key } = await service.organization();
     const connection = openConnection();

@@ -39,7 +39,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
   /** Lines of both: in one process Nest logs through the service that was made last. */
   const responded = (): number => services[1].logs.filter((line) => line.includes('"event":"message"')).length;
 
-  it('reply to each message once, whichever of them receives it', async () => {
+  it('reply to each message exactly once', async () => {
     const { key } = await services[0].organization();
     const responses = await Promise.all(
       Array.from({ length: 30 }, (_, index) => request(client, { apiKey: key, id: `@bench-1x${index + 20}` })),
@@ -62,7 +62,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
     await until(async () => (await services[0].get('/usage', key)).body.used === 1);
   });
 
-  it('leave new messages to the other one when they stop, and reply to those they have', async () => {
+  it('leave new messages to the other service at shutdown, and reply to the messages they have received', async () => {
     const { key } = await services[0].organization();
     const hold = services[0].fakeYoutube.hold({ kind: 'timedtext' }, 8);
     const running = Array.from({ length: 8 }, (_, index) =>

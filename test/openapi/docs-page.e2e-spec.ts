@@ -41,7 +41,7 @@ const LOADED_MS = 20_000;
     expect(await page.evaluate(`document.querySelector('.authorize').textContent`)).toBe('Authorize');
   });
 
-  it('accepts a key, makes the call and shows its response, stores nothing, and violates no content policy', async () => {
+  it('accepts a key, makes the call, shows its response, stores nothing, and violates no content security policy', async () => {
     const { key } = await service.organization();
     await open();
     await press('.authorize');
@@ -71,7 +71,7 @@ const LOADED_MS = 20_000;
     expect(page.console).toEqual([]);
   });
 
-  it('runs no script that is not served beside it', async () => {
+  it('runs only scripts that the service itself serves', async () => {
     await open();
     await page.evaluate(
       `document.body.insertAdjacentHTML('beforeend', '<img src="x:" onerror="window.ran = true">');

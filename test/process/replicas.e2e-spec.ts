@@ -72,7 +72,7 @@ describe('several processes on one database', () => {
     }
   });
 
-  describe('of which one changes a key or an organization', () => {
+  describe('when one process changes a key or an organization', () => {
     const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
     let pair: Program[];
     let urls: [string, string];
@@ -85,7 +85,7 @@ describe('several processes on one database', () => {
       await Promise.all(pair.map((program) => program.stop('SIGKILL')));
     });
 
-    it('a key that is revoked through one is refused by the other from the next call on', async () => {
+    it('a key revoked through one process is refused by the other from the next call on', async () => {
       const { key, keyId } = await customer(100);
       const statuses = async (): Promise<number[]> =>
         (await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status);
@@ -96,7 +96,7 @@ describe('several processes on one database', () => {
       expect(await statuses()).toEqual([401, 401]);
     });
 
-    it('a key that is revoked by a command beside them is refused by both from the next call on', async () => {
+    it('a key revoked by an admin command is refused by both processes from the next call on', async () => {
       const { key, keyId } = await customer(100);
       expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
         200, 200,
@@ -107,7 +107,7 @@ describe('several processes on one database', () => {
       ]);
     });
 
-    it('a plan or limit that is changed through one is in force in the other from the next call on', async () => {
+    it('a plan or limit changed through one process applies in the other from the next call on', async () => {
       const { id, key } = await customer(100);
       const change = async (body: object): Promise<void> => {
         const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
@@ -124,7 +124,7 @@ describe('several processes on one database', () => {
     });
   });
 
-  it('one is killed during a call: the other counts its reservation until the lease ends, and then grants exactly the rest', async () => {
+  it('the reservation of a killed process counts in the other one until its lease ends, which then grants exactly the rest', async () => {
     const { programs, urls } = await startTwo();
     const { id, key } = await customer(2 * VIDEOS);
     const hold = fakeYoutube.hold({ kind: 'timedtext' });
@@ -152,7 +152,7 @@ describe('several processes on one database', () => {
 
 // Where there is no Redis this cannot be shown; continuous integration installs it.
 (redisIsInstalled ? describe : describe.skip)('several processes with one Redis', () => {
-  it('what one of them has fetched is free through the other, also when the first was killed', async () => {
+  it('a transcript fetched by one process is free through the other, even when the first was killed', async () => {
     const redis = await RedisServer.start();
     try {
       const { programs, urls } = await startTwo({ REDIS_URL: redis.url });

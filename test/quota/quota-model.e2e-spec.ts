@@ -33,7 +33,7 @@ afterAll(() => database.close());
 
 describe('any sequence of reservations, settlements, waits and changes of the limit', () => {
   it(
-    'ends in the figures of a plain model, after each step',
+    'matches a reference model after each step',
     async () => {
       await fc.assert(
         fc.asyncProperty(count, fc.array(step, { minLength: 5, maxLength: 40 }), async (limit, steps) => {

@@ -144,12 +144,12 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'visitor-id-web': [watched, 'upstream_failure'],
 };
 
-describe('every recording, read by the whole adapter', () => {
-  it('has its outcome in the table', () => {
+describe('every recording through the whole adapter', () => {
+  it('has a row in the table of outcomes', () => {
     expect([...recordings.keys()].sort()).toEqual(Object.keys(OUTCOMES).sort());
   });
 
-  it.each(Object.entries(OUTCOMES))('%s', async (name, [read, outcome]) => {
+  it.each(Object.entries(OUTCOMES))('has the outcome of the table: %s', async (name, [read, outcome]) => {
     await expect(read(name)).resolves.toBe(outcome);
     expect(adapter?.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
   });

@@ -172,17 +172,17 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
 };
 
 describe('the recorded traffic', () => {
-  it('is stated in the table file by file', () => {
+  it('has exactly one row in the table for each file', () => {
     const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
     expect(files.map((file) => file.slice(0, -5)).sort()).toEqual(Object.keys(RECORDINGS).sort());
   });
 
-  it.each(Object.entries(RECORDINGS))('%s is read as what it shows', (name, [read, outcome]) => {
+  it.each(Object.entries(RECORDINGS))('%s is read as the row of the table states', (name, [read, outcome]) => {
     expect(summaryOf(() => read(bodyOf(name), name))).toBe(outcome);
   });
 
   it.each(['channel-livestreams', 'channel-videos-gronkh', 'channel-videos-creativecommons'])(
-    '%s has 30 lockups, each with all that it shows',
+    '%s has 30 lockups, each with every displayed field',
     (name) => {
       const tabs = asArray(at(bodyOf(name), 'contents', 'twoColumnBrowseResultsRenderer', 'tabs'));
       const grid = tabs.flatMap((tab) => asArray(at(tab, 'tabRenderer', 'content', 'richGridRenderer', 'contents')));
@@ -202,7 +202,7 @@ describe('the recorded traffic', () => {
     expect('details' in one && one.details).toEqual('details' in other && other.details);
   });
 
-  it('is a value or an UnreadableError, and nothing else, however it changes', () => {
+  it('is read as a value or an UnreadableError, after any mutation', () => {
     for (const [name, [read]] of Object.entries(RECORDINGS)) {
       fc.assert(
         fc.property(mutationsOf(bodyOf(name)), (body) => {

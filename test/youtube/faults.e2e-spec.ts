@@ -87,7 +87,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
     expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
   });
 
-  it('on a fifth of the requests: every video is what it is, or the fault, and no text is cut or missing', async () => {
+  it('on a fifth of the requests: every video has its own outcome or that of the fault, and no text is truncated or missing', async () => {
     await begin(kind, 0.2);
     const outcomes = await within(readAll(idsFor(kind)));
     const wrong = outcomes.filter(([id, outcome]) => {
@@ -102,7 +102,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
   });
 
   it.each([1, 0.2])(
-    'on %d of the requests: a channel is what it is, or the fault, within the deadline',
+    'on %d of the requests: a channel has its own outcome or that of the fault, within the deadline',
     async (rate) => {
       await begin(kind, rate);
       const { platform } = adapter;
