@@ -7,7 +7,7 @@ import { until } from '../until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 import { CACHE_SECRET, signedEntries } from './signed-entries.js';
 
-// The server is killed, and a service may wait two seconds before it looks for it again.
+// The server is killed, and a service may wait two seconds before it reconnects.
 jest.setTimeout(30_000);
 
 const PATH = '/channels/@tidewater/transcripts';
@@ -104,7 +104,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     // No other test reads its texts.
     const path = '/channels/@fogsignalradio/transcripts?limit=3';
     await one.get(path, payer.key);
-    const questions = async (service: TestService, key: string): Promise<number> => {
+    const roundTrips = async (service: TestService, key: string): Promise<number> => {
       await redis.command('CONFIG', 'RESETSTAT');
       expect((await service.get(path, key)).body.summary).toMatchObject({ succeeded: 3, cached: 3 });
       const stats = String(await redis.command('INFO', 'commandstats'));
@@ -112,9 +112,9 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       return Number(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1]);
     };
     // The channel's id, the channel and its uploads are read by themselves.
-    expect(await questions(other, reader.key)).toBe(3 + 2);
-    expect(await questions(other, reader.key)).toBe(3 + 1);
-    expect(await questions(one, payer.key)).toBe(3 + 1);
+    expect(await roundTrips(other, reader.key)).toBe(3 + 2);
+    expect(await roundTrips(other, reader.key)).toBe(3 + 1);
+    expect(await roundTrips(one, payer.key)).toBe(3 + 1);
   });
 
   it('never send a local copy after the text has changed', async () => {

@@ -51,7 +51,7 @@ const cacheOf = async (service: TestService): Promise<unknown> => {
 const untilCacheIs = (service: TestService, expected: 'up' | 'down'): Promise<void> =>
   until(async () => String(await cacheOf(service)).endsWith(expected));
 
-describeWithRedis(`a Redis that answers and refuses writes${suffix}`, () => {
+describeWithRedis(`a Redis that responds but refuses writes${suffix}`, () => {
   let redis: RedisServer;
   let service: TestService;
 

@@ -90,7 +90,7 @@ describe('an invalid parameter', () => {
 
 describe('a request that Node refuses', () => {
   it.each([
-    ['that is no HTTP', 'HELLO\r\n\r\n', 400],
+    ['that is not HTTP', 'HELLO\r\n\r\n', 400],
     ['with a malformed header', 'GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n', 400],
     ['without a host', 'GET /usage HTTP/1.1\r\n\r\n', 400],
     ['with two hosts', 'GET /usage HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],

@@ -19,7 +19,7 @@ const ADDRESS_FAILURES = 20;
 let redis: RedisServer;
 let replicas: [TestService, TestService];
 
-// Where there is no Redis this cannot be shown; continuous integration installs it.
+// Skipped without Redis; continuous integration installs it.
 (redisIsInstalled ? describe : describe.skip)('two replicas with one Redis', () => {
   beforeAll(async () => {
     redis = await RedisServer.start();
@@ -83,7 +83,7 @@ let replicas: [TestService, TestService];
     expect(refused[0]?.body.error.message).toContain('Concurrency limit');
     hold.release();
     expect(statuses(await calls)).toEqual([...Array<number>(AT_ONCE).fill(200), ...Array<number>(6).fill(429)]);
-    // The response is whole before its place is given back.
+    // The response is complete before its slot is released.
     await until(async () => (await namesLike('ct:calls:*')).length === 0);
   });
 
@@ -141,7 +141,7 @@ let replicas: [TestService, TestService];
   });
 
   it('share the failure count of an address', async () => {
-    // A process remembers its own counts, and the test above made it count one failure.
+    // Local counts persist between tests: the previous test counted one failure.
     const failures = await spread(ADDRESS_FAILURES - 1, (replica) => replica.request('GET', '/usage'));
     expect(new Set(statuses(failures))).toEqual(new Set([401]));
     expect(statuses(await spread(2, (replica) => replica.request('GET', '/usage')))).toEqual([429, 429]);
@@ -190,7 +190,7 @@ let replicas: [TestService, TestService];
 
   it('log once that Redis refuses writes, and use local counts meanwhile', async () => {
     const { key } = await replicas[0].organization();
-    // As after a failover, when the connection still leads to the server that is a replica now.
+    // As after a failover: the connection still leads to the server that has become a replica.
     await redis.command('REPLICAOF', '127.0.0.1', '1');
     const answers = await Promise.all(Array.from({ length: 20 }, () => replicas[0].get('/usage', key)));
     expect(statuses(answers)).toEqual([...Array<number>(RATE).fill(200), ...Array<number>(20 - RATE).fill(429)]);
@@ -198,7 +198,7 @@ let replicas: [TestService, TestService];
   });
 });
 
-/** Of both: in one process they share a logger. */
+/** The log of both services: in one process they share a logger. */
 function warnings(): string[] {
   return replicas.flatMap(({ logs }) => logs).filter((line) => line.includes('"level":"warn"'));
 }

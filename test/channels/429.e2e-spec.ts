@@ -185,7 +185,7 @@ describe('an address that keeps failing to authenticate', () => {
       const failures = await times(FAILURES + 1, () => from(`2001:db8:5:${network}::1`));
       statuses.push(...failures.map(({ status }) => status));
     }
-    // What one network is refused does not count for its site.
+    // Failures refused for one network do not count for its site.
     expect(statuses.filter((status) => status === 401)).toHaveLength(5 * FAILURES);
     const refused = await from('2001:db8:5:99::1');
     expect([refused.status, rateOf(refused)[0]]).toEqual([429, 5 * FAILURES]);
@@ -210,7 +210,7 @@ describe('an address that keeps failing to authenticate', () => {
     await service.app.get(ApiKeysService).revoke(keyId);
     expect((await service.get('/usage', key, flooding)).status).toBe(429);
     expect(new Set((await flood).flat())).toEqual(new Set([429]));
-    // Ten a second for all of them together, and those of the valid key.
+    // Ten lookups per second for all unknown keys together, plus those of the valid key.
     expect(lookups()).toBeLessThan((now() - startedAtMs) / 100 + 5);
   });
 

@@ -34,9 +34,9 @@ describe('while the database is unavailable', () => {
     const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
     const tookMs = performance.now() - begunAtMs;
     expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
-    // With a second for a busy machine; the driver's own patience is above five.
+    // Includes a second for a busy machine; the driver's own timeout is above five seconds.
     expect(tookMs).toBeLessThan(3_000);
-    // What is silent now stays so.
+    // The connections that hang now stay so.
     service.link.cut();
   });
 

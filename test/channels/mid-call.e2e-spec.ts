@@ -23,17 +23,17 @@ beforeEach(async () => {
 
 let channels = 0;
 
-/** A channel of four videos that nothing is cached of. */
+/** A channel of four videos that are not cached. */
 const newChannel = (): string => `/channels/@bench-4x${(channels += 1)}/transcripts`;
 
-/** What the quota takes for the time, as an SQL expression. */
+/** Sets the clock of the quota to an SQL expression. */
 async function setClock(expression: string): Promise<void> {
   await service.query(
     `CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT ${expression} $$`,
   );
 }
 
-/** Makes a call of four counts, does the change when it has reserved and fetches, and lets it end. */
+/** Makes a call for four transcripts, applies the change while it fetches, and lets it complete. */
 async function whileCalling({ key }: TestOrganization, change: () => Promise<unknown>): Promise<ServiceResponse> {
   const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
   const running = service.get(newChannel(), key);

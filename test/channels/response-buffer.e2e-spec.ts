@@ -10,7 +10,7 @@ jest.setTimeout(20_000);
 
 const MEGABYTE = 1024 * 1024;
 const BUFFER_MEGABYTES = 1;
-/** A sixteenth of it for one call. */
+/** One call may use a sixteenth of it. */
 const CALL_BYTES_MAX = 64 * 1024;
 
 let service: TestService;
@@ -33,7 +33,7 @@ afterEach(async () => {
 
 const pathTo = (handle: string): string => `/channels/${handle}/transcripts?limit=100`;
 
-/** Asks for a channel whose newest video does not arrive, so that all others wait for it. */
+/** Requests a channel whose newest video does not arrive, so that all others wait for it. */
 function requestBehindNewest(handle: string): { hold: Hold; running: Promise<ServiceResponse> } {
   const [newest] = benchChannelByHandle(handle)?.uploads() ?? [];
   const hold = service.fakeYoutube.hold({ kind: 'timedtext', videoId: newest?.id ?? '' });
@@ -63,7 +63,7 @@ describe('texts buffered for a client', () => {
   it('stop the fetching at the limit: missing transcripts are not charged, and a later call can fetch them', async () => {
     const most = watchMost();
     const { running } = requestBehindNewest('@bench-100x100');
-    // Nobody releases the newest: the fetching ends all the same.
+    // The newest video is never released, and the fetching still ends.
     const { body } = await running;
     const { fetched, failed } = body.summary;
     expect(body.summary).toEqual({ total: 100, succeeded: fetched, failed, cached: 0, fetched });

@@ -10,13 +10,13 @@ import { Connections } from '../../src/http/connections/connections.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// Answers of many megabytes, on machines that do other work too.
+// The responses have many megabytes, and machines can be busy.
 jest.setTimeout(30_000);
 
 /** A client on a raw connection that reads only on demand. */
 class Reader {
   received = 0;
-  /** The connection has ended, well or not. */
+  /** The connection has ended, with or without an error. */
   closed = false;
   private readonly chunks: Buffer[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -49,13 +49,13 @@ class Reader {
     }, 20);
   }
 
-  /** Takes all there is, from now on. */
+  /** Reads everything from now on. */
   readAll(): void {
     this.socket.on('data', (chunk: Buffer) => this.take(chunk));
     this.socket.resume();
   }
 
-  /** What has arrived: the whole of it ends with the empty chunk of HTTP. */
+  /** The received bytes; a complete response ends with the empty chunk. */
   get bytes(): Buffer {
     return Buffer.concat(this.chunks);
   }
@@ -106,7 +106,7 @@ describe('a client that does not read its response', () => {
   afterAll(() => service.close());
   afterEach(() => readers.splice(0).forEach((reader) => reader.disconnect()));
 
-  /** Asks without reading; `socket` is the service's end of the connection. */
+  /** Sends a request without reading; `socket` is the service's end of the connection. */
   async function request(key: string, encoding: string): Promise<{ reader: Reader; socket: Socket }> {
     const before = sockets.length;
     const reader = await Reader.request(port, PATH, { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding });
@@ -124,7 +124,7 @@ describe('a client that does not read its response', () => {
       const { used, reserved } = (await service.get('/usage', key)).body;
       return used === VIDEOS && reserved === 0;
     }, 20_000);
-    // The connection takes no more.
+    // The socket buffers of the connection are full.
     await until(() => socket.writableNeedDrain);
     const written = socket.bytesWritten;
     expect([reader.received, reader.closed]).toEqual([0, false]);
@@ -153,7 +153,7 @@ describe('a client that does not read its response', () => {
 
 describe('writing a response body', () => {
   const STALLED_READER_MS = 500;
-  // Hexadecimal digits of chance, which half remain of when they are compressed.
+  // Random hexadecimal digits, which compress to about half.
   const PIECE = Buffer.from(randomBytes(50_000).toString('hex'));
   const DEFLATED = deflateRawSync(PIECE, { finishFlush: constants.Z_FULL_FLUSH });
   const PIECES = 150;
@@ -162,7 +162,7 @@ describe('writing a response body', () => {
     reader: Reader;
     /** The number of requested pieces so far. */
     pulled: () => number;
-    /** Settles with the writing: undefined, or what it threw. */
+    /** Settles when the writing ends: undefined, or the thrown error. */
     ended: Promise<unknown>;
     close: () => void;
   }

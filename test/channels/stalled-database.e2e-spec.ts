@@ -15,7 +15,7 @@ let unlock: (() => Promise<void>) | undefined;
 beforeAll(async () => {
   service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: DEADLINE_SECONDS } });
   organization = await service.organization();
-  // What is loaded on first use takes a good part of a second.
+  // Loading modules on first use takes most of a second.
   await service.get('/channels/@bench-1x1/transcripts', organization.key);
 });
 afterAll(() => service.close());

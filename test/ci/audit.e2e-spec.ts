@@ -37,14 +37,14 @@ async function audit(
   advisories: object,
   ...flags: string[]
 ): Promise<{ code: number; output: string; requested: string[] }> {
-  const asked: string[] = [];
+  const requestedPackages: string[] = [];
   const registry = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const bytes = Buffer.concat(chunks);
       const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
-      if (text !== '') asked.push(...Object.keys(JSON.parse(text) as object));
+      if (text !== '') requestedPackages.push(...Object.keys(JSON.parse(text) as object));
       // For a package with an advisory npm requests its versions too.
       const answer = request.method === 'GET' ? ONE_VERSION : advisories;
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
@@ -53,7 +53,7 @@ async function audit(
   await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
   const { port } = registry.address() as AddressInfo;
   const { PATH = '', HOME = '' } = process.env;
-  // npm remembers advisories; those of a test must not be met again.
+  // npm caches advisories; each test needs its own.
   const cache = temporaryFolder();
   const env = { PATH, HOME, npm_config_registry: `http://127.0.0.1:${port}/`, npm_config_cache: cache.path };
   const end = await new Promise<{ code: number; output: string }>((resolve) => {
@@ -66,7 +66,7 @@ async function audit(
   });
   cache.remove();
   await new Promise((resolve) => registry.close(resolve));
-  return { ...end, requested: asked };
+  return { ...end, requested: requestedPackages };
 }
 
 describe('the audit of the production dependencies', () => {

@@ -19,7 +19,7 @@ interface Example {
   prints: string;
 }
 
-/** Each block of a language that is followed by a block of what it prints. */
+/** Each code block that is followed by a block with its output. */
 function examplesOf(file: string): Example[] {
   const page = readFileSync(join(PROJECT, file), 'utf8');
   const pattern = /```(sh|ts|python)\n([^`]*?(?:`[^`]+`[^`]*?)*)```\n(?:(?!```)[^])*?```text\n([^]*?)```/g;
@@ -80,7 +80,7 @@ describe('the examples in the documents', () => {
 
   it.each(PAGES)('(%s) are all followed by their output', (page) => {
     const blocks = readFileSync(join(PROJECT, page), 'utf8').match(/^```(?:sh|ts|python)$/gm) ?? [];
-    // How to install the client is no call.
+    // The installation command has no output block.
     const calls = blocks.length - (page.startsWith('clients/') ? 1 : 0);
     expect(examplesOf(page)).toHaveLength(calls);
   });

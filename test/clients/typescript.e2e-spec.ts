@@ -24,7 +24,7 @@ afterAll(() => service.close());
 const clientOf = (apiKey: string, on = service): ChannelTranscriptsClient =>
   createChannelTranscriptsClient({ baseUrl: on.url, apiKey });
 
-/** What a call is refused with; fails the test when it is not. */
+/** The error of a refused call; fails the test when the call succeeds. */
 async function refusal(call: Promise<unknown>): Promise<ChannelTranscriptsError> {
   const error: unknown = await call.then(
     () => undefined,

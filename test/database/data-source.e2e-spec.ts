@@ -146,7 +146,7 @@ describe('the database of a process', () => {
 
   it.each([
     [
-      'a port that nobody listens on',
+      'a port without a listener',
       (url: URL) => (url.port = '1'),
       /^The database at 127\.0\.0\.1:1 cannot be reached: the connection was refused\.$/,
     ],

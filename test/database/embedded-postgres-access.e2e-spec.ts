@@ -22,7 +22,7 @@ jest.setTimeout(60_000);
 const SERVICE_ROLE = 'channel_transcripts';
 const SETTINGS = ['fsync=off', 'shared_buffers=16MB'];
 
-/** Where a URL of the embedded PostgreSQL leads. */
+/** The address in a URL of the embedded PostgreSQL. */
 const socketDirectoryOf = (url: string): string => new URL(url).searchParams.get('host') ?? '';
 
 async function killPostmaster(dataDir: string): Promise<void> {
@@ -74,7 +74,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
   });
 
   (IS_ROOT ? it : it.skip)('another user can neither connect nor listen in its place after a crash', async () => {
-    // So that nothing but the directory of the socket is in the way.
+    // Only the directory of the socket denies access.
     await chmod(join(dataDir(), '..'), 0o711);
     const path = `${socketDirectoryOf(url)}/.s.PGSQL.5432`;
     const asStranger = (code: string): string =>
@@ -93,18 +93,21 @@ describe('the embedded PostgreSQL of an unprivileged user', () => {
   );
   const owner = IS_ROOT ? { uid, gid } : {};
 
-  (!IS_ROOT || canRunAs(owner) ? it : it.skip)('runs as that user, who alone may enter, and root may', async () => {
-    await mkdir(dataDir());
-    if (IS_ROOT) {
-      await chmod(join(dataDir(), '..'), 0o711);
-      await chown(dataDir(), uid, gid);
-    }
-    const url = await start('service', dataDir(), owner).url();
-    expect(await stat(socketDirectoryOf(url))).toMatchObject({ uid });
-    const command = start('command');
-    expect(await command.url()).toBe(url);
-    expect(await runQuery(url, 'SELECT current_user AS role')).toEqual([{ role: SERVICE_ROLE }]);
-  });
+  (!IS_ROOT || canRunAs(owner) ? it : it.skip)(
+    'runs as that user, who owns the socket directory, and root can connect',
+    async () => {
+      await mkdir(dataDir());
+      if (IS_ROOT) {
+        await chmod(join(dataDir(), '..'), 0o711);
+        await chown(dataDir(), uid, gid);
+      }
+      const url = await start('service', dataDir(), owner).url();
+      expect(await stat(socketDirectoryOf(url))).toMatchObject({ uid });
+      const command = start('command');
+      expect(await command.url()).toBe(url);
+      expect(await runQuery(url, 'SELECT current_user AS role')).toEqual([{ role: SERVICE_ROLE }]);
+    },
+  );
 });
 
 /** Data of an earlier version: one role for everything. Copied by each test, as making it takes seconds. */
@@ -119,7 +122,7 @@ beforeAll(async () => {
   url.pathname = '/channel_transcripts';
   await runMigrations(url.href, MIGRATIONS);
   await runQuery(url.href, `INSERT INTO organizations (id, name, plan) VALUES ('org_1', 'Acme', 'pro')`);
-  // Kinds of things that no migration makes yet.
+  // Kinds of objects that no migration creates yet.
   await runQuery(
     url.href,
     `CREATE SCHEMA more; CREATE TABLE more.items (id serial PRIMARY KEY, at int GENERATED ALWAYS AS IDENTITY);
@@ -155,7 +158,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
         UNION ALL SELECT typowner FROM pg_type WHERE oid >= 16384
         UNION ALL SELECT nspowner FROM pg_namespace WHERE oid >= 16384) owned`;
     expect(await runQuery(url, owners)).toEqual([{ owner: SERVICE_ROLE }]);
-    // What a later migration does.
+    // The change of a later migration.
     await runQuery(
       url,
       'ALTER TABLE organizations ADD COLUMN note text; DROP FUNCTION quota_prune; DROP TABLE migrations',
@@ -217,7 +220,7 @@ describe('a data directory that cannot contain a socket', () => {
     await killPostmaster(long());
     await until(async () => (await runQuery(url, 'SELECT 1').catch(() => [])).length > 0);
     await service.close();
-    // It may not have joined the PostgreSQL that it had started again; then this stops it.
+    // Stops a PostgreSQL that the service restarted without connecting to it.
     await start('command', long()).close();
     await expect(stat(directory)).rejects.toThrow('ENOENT');
   });
@@ -225,7 +228,7 @@ describe('a data directory that cannot contain a socket', () => {
   it('(file system without sockets): the socket is in a private temporary directory', async () => {
     const cluster = join(dataDir(), 'postgres/cluster');
     await copyEarlierData(dataDir());
-    // PostgreSQL cannot remove it, and so makes no socket.
+    // PostgreSQL cannot remove it and therefore creates no socket.
     await mkdir(join(cluster, '.s.PGSQL.5432'));
     const url = await start().url();
     expect(socketDirectoryOf(url)).not.toBe(cluster);

@@ -58,7 +58,7 @@ describe('the embedded PostgreSQL', () => {
       expect(await runQuery(await command.url(), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
       return (await command.close()).code;
     };
-    // All have to end before the directory is removed, whatever becomes of one.
+    // All have to end before the directory is removed, even when one fails.
     const lane = async (): Promise<(number | null)[]> => [await comeAndGo(), await comeAndGo(), await comeAndGo()];
     const lanes = await Promise.allSettled([lane(), lane(), lane()]);
     expect(lanes).toEqual(Array(3).fill({ status: 'fulfilled', value: [0, 0, 0] }));

@@ -35,7 +35,7 @@ afterAll(async () => {
   await other.drop();
 });
 
-/** From outside the database, which may refuse everybody. */
+/** Connects to another database, since this one may refuse every connection. */
 const request = (statement: string): Promise<unknown> => runQuery(process.env['TEST_DATABASE_URL'] ?? '', statement);
 const disconnect = (): Promise<unknown> =>
   request(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${database}'`);
@@ -81,7 +81,7 @@ describe('a database that refuses the login', () => {
       () => `ALTER DATABASE ${database} ALLOW_CONNECTIONS true`,
     ],
     [
-      'because it is not there (3D000)',
+      'because it does not exist (3D000)',
       () => `ALTER DATABASE ${database} RENAME TO ${database}_away`,
       () => `ALTER DATABASE ${database}_away RENAME TO ${database}`,
     ],
@@ -177,7 +177,7 @@ describe('connections to a database server that became read-only', () => {
   });
 });
 
-/** As after a failover: connections that are open lead to a server that takes no writes, new ones to another. */
+/** As after a failover: open connections lead to a read-only server, new ones to another server. */
 async function becomeReadOnly(): Promise<unknown[]> {
   const dataSource = service.app.get(DataSource);
   const runners = Array.from({ length: 10 }, () => dataSource.createQueryRunner());

@@ -34,7 +34,7 @@ const of = (name: string, stage = last): string[] =>
 const stageNamed = (name: string): Instruction[] =>
   stages.find((stage) => stage[0]?.rest.endsWith(` AS ${name}`)) ?? [];
 
-/** Every package that the built service names in an import, by whether it waits for it at its start. */
+/** Every package that the built service imports, statically or dynamically. */
 function importedPackages(kind: 'static' | 'dynamic'): Set<string> {
   const pattern =
     kind === 'static' ? /^(?:import (?:[^;'"=]* from )?|export [^;'"=]* from )'([^']+)';/gm : /\bimport\('([^']+)'\)/g;

@@ -4,10 +4,10 @@ import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// Redis is killed and waited for.
+// Redis is killed, and the tests wait for the reconnection.
 jest.setTimeout(30_000);
 
-/** What a check may take, and the time that a busy machine needs beside it. */
+/** The timeout of a check, plus a margin for a busy machine. */
 const BOUND_MS = 1_500 + 2_000;
 
 const ready = (service: TestService): Promise<ServiceResponse> => service.request('GET', '/health/ready');

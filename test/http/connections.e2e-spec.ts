@@ -74,7 +74,7 @@ describe('a client that disconnects', () => {
     await until(() => service.logs.some((line) => line.includes('"left-early"')));
     await lock.query('COMMIT');
     await lock.end();
-    // As long as the call of another takes from its beginning to its end.
+    // As long as the whole call of another client takes.
     expect((await service.get('/channels/@tidewater/transcripts?limit=2', other.key)).status).toBe(200);
     expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(2);
     await until(async () => (await usage(organization)).reserved === 0);

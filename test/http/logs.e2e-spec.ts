@@ -52,7 +52,7 @@ describe('refused requests', () => {
     const requests = lines.filter(({ event }) => event === 'request');
     const logged = requests.filter(({ code }) => code === 'not_found').length;
     expect(logged).toBeLessThanOrEqual(count / 2);
-    // Those of a known caller are all there.
+    // Refusals of an authenticated caller are all logged.
     expect(requests.filter(({ code }) => code === 'invalid_request')).toHaveLength(count);
     const dropped = lines.flatMap(({ event, counts }) => (event === 'refusals_not_logged' ? [counts] : []));
     const notLogged = (dropped as Record<string, number>[]).map((counts) => counts['not_found'] ?? 0);

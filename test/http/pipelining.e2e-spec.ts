@@ -7,7 +7,7 @@ import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// Answers of many megabytes, on machines that do other work too.
+// The responses have many megabytes, and machines can be busy.
 jest.setTimeout(30_000);
 
 const STALLED_READER_MS = 500;
@@ -86,7 +86,7 @@ function get(path: string, headers: Record<string, string> = {}): string {
   return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
-/** Makes a request so large that not many of them arrive at once. */
+/** Makes a request so large that only a few of them arrive in one read. */
 const PADDED = { 'X-Padding': 'x'.repeat(2_000) };
 
 function call(channel: string, id = 'a'): string {
@@ -104,7 +104,7 @@ function uncached(): string {
   return `bench-1x${300 + channels}`;
 }
 
-/** Keeps the guards of every call waiting for the database until it is released. */
+/** Blocks the guards of every call on the database until it is released. */
 async function holdKeys(): Promise<{ waiting: () => Promise<number>; release: () => Promise<void> }> {
   const lock = new pg.Client({ connectionString: service.link.url });
   await lock.connect();
@@ -221,12 +221,12 @@ describe('pipelined requests', () => {
 });
 
 describe('a call that is queued behind another response', () => {
-  /** How long a wait must be to be longer than any timer of a stalled reader. */
+  /** Longer than any timeout of a stalled reader. */
   const LONG_MS = 3 * STALLED_READER_MS;
 
   it.each([
     ['a response without a body to wait for', get('/health/live')],
-    ['a long one', get(FILE)],
+    ['a long response', get(FILE)],
     ['a call', ''],
   ])('is not disconnected while the service itself waits (after %s)', async (_what, first) => {
     await service.get('/channels/@tidewater/transcripts', organization.key);
@@ -261,7 +261,7 @@ describe('a call that is queued behind another response', () => {
     const startedMs = performance.now();
     let bytes = 0;
     let tail = '';
-    // 6 MB in more than three times the time in which a reader must take something.
+    // 6 MB, in more than three times the stall timeout.
     const reading = setInterval(() => {
       let left = 60_000;
       while (left > 0) {
@@ -296,7 +296,7 @@ describe('a malformed request on a pipelined connection', () => {
     const hold = service.fakeYoutube.hold({ kind: 'browse' });
     const client = new Client().read().send(call(uncached(), 'running'), odd);
     await hold.arrived;
-    // A second piece of it does not change that.
+    // Further malformed bytes do not change the order.
     client.send(odd);
     expect((await service.request('GET', '/health/live')).status).toBe(200);
     expect([client.received, client.closed, inFlight()]).toEqual(['', false, 1]);

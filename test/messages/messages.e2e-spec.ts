@@ -86,8 +86,8 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
 
     it.each<[string, string, object]>([
       ['a limit of 0', 'limit=0', { limit: 0 }],
-      ['a limit that is no whole number', 'limit=1.5', { limit: 1.5 }],
-      ['languages that are none', 'languages=e', { languages: ['e'] }],
+      ['a limit that is not an integer', 'limit=1.5', { limit: 1.5 }],
+      ['an invalid language', 'languages=e', { languages: ['e'] }],
       ['an unknown field', 'cursor=x', { cursor: 'x' }],
       ['several faults', 'limit=x&page=2', { limit: 'x', page: 2 }],
       ['a list that holds a number', 'languages=', { languages: [1] }],
@@ -111,7 +111,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
 
     it.each<[string, unknown]>([
       ['no key', { id: '@tidewater' }],
-      ['a key that is no text', { apiKey: 7, id: '@tidewater' }],
+      ['a key that is not a string', { apiKey: 7, id: '@tidewater' }],
       ['a text', 'ctk_'],
       ['a list', [1]],
     ])('is refused as unauthorized for %s, before any other check', async (_name, message) => {

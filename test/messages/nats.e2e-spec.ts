@@ -11,7 +11,7 @@ jest.setTimeout(60_000);
 
 const EVENT_BYTES_MAX = 16 * 1024;
 
-// Where there is no NATS server this cannot be shown; continuous integration installs it.
+// Skipped without a NATS server; continuous integration installs it.
 (natsIsInstalled ? describe : describe.skip)('two services of one queue group on NATS', () => {
   let broker: NatsBroker;
   let services: [TestService, TestService];
@@ -36,7 +36,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
     await broker.close();
   });
 
-  /** Lines of both: in one process Nest logs through the service that was made last. */
+  /** The log of both services: in one process Nest logs through the service that was created last. */
   const responded = (): number => services[1].logs.filter((line) => line.includes('"event":"message"')).length;
 
   it('reply to each message exactly once', async () => {
@@ -73,7 +73,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
     hold.release();
     for (const { events } of await Promise.all(running)) expect(events.at(-1)?.type).toBe('summary');
     await stopped;
-    // The one that stopped has no database any more: these are the other one's.
+    // The stopped service has no database connection, so these replies come from the other one.
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => request(client, { apiKey: key, id: '@emptyslip' })),
     );

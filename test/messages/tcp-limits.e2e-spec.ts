@@ -11,7 +11,7 @@ jest.setTimeout(30_000);
 
 const TIME_MS = 400;
 const KILOBYTE = 1024;
-/** More than one write, and less than what may wait before no more is read. */
+/** More than one write, and less than the limit at which the service stops reading. */
 const SOME_BYTES = 48 * KILOBYTE;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 
@@ -66,7 +66,7 @@ describe('the TCP server for messages', () => {
     server.addHandler('some', () => Promise.resolve(of('x'.repeat(SOME_BYTES))));
     server.addHandler('large', () => Promise.resolve(of('x'.repeat(16 * MEGABYTE))));
     server.addHandler('long', (_data, context: TcpContext) => {
-      // As the service does it: what runs has a place on its connection.
+      // As in the service: a running message is registered with its connection.
       const outlet = server.replyChannel(context);
       return Promise.resolve(
         new Observable((subscriber) => {
@@ -103,7 +103,7 @@ describe('the TCP server for messages', () => {
     const [idle, busy] = [(await join()).read(), (await join()).read()];
     busy.send('long');
     await until(() => idle.closed);
-    // Twice the time: the other one had its chance to be closed.
+    // Twice the timeout: long enough for the other connection to be closed.
     await until(() => faults.length === 1);
     const again = (await join()).read();
     await until(() => again.closed);
@@ -115,7 +115,7 @@ describe('the TCP server for messages', () => {
     const caller = await join();
     await until(() => ends.length === 1);
     const isTaken = (): boolean => ends[0]?.writableLength === 0;
-    // Little enough waits in the end for the service to go on reading from the caller.
+    // The buffered replies stay small enough for the service to continue reading.
     for (let id = 1; isTaken(); id += 1) {
       const before = ends[0]?.bytesWritten ?? 0;
       caller.send('some', String(id));
@@ -186,10 +186,10 @@ describe('the TCP server for messages', () => {
   });
 
   it.each([
-    ['what is no frame', 'GET / HTTP/1.1\r\n\r\n', 'malformed_frame'],
+    ['bytes that are not a frame', 'GET / HTTP/1.1\r\n\r\n', 'malformed_frame'],
     ['a frame that is too large, by its length alone', '65537#', 'frame_too_large'],
-    ['a frame that is no JSON', '4#{"a"', 'not_a_message'],
-    ['a frame that is no message', '1#1', 'not_a_message'],
+    ['a frame that is not JSON', '4#{"a"', 'not_a_message'],
+    ['a frame that is not a message', '1#1', 'not_a_message'],
   ])('closes a connection that sends %s', async (_name, text, fault) => {
     await start();
     const caller = (await join()).read();
@@ -209,7 +209,7 @@ describe('the TCP server for messages', () => {
     for (let index = 1; index < 3_000; index += 1) caller.send('echo', String(index));
     let most = 0;
     await until(() => (most = Math.max(most, listeners())) > 0 && caller.responses === 3_000, 20_000);
-    // A wait for the reader or a pause is no listener either.
+    // Waiting for the reader and pausing add no listener either.
     expect(most).toBeLessThanOrEqual(before + 1);
     expect(listeners()).toBe(before);
   });

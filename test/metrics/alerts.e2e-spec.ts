@@ -8,7 +8,7 @@ import { until } from '../until.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
 import { metricsIn } from './promql.js';
 
-// Redis is killed and waited for.
+// Redis is killed, and the tests wait for the reconnection.
 jest.setTimeout(30_000);
 
 interface Rule {
@@ -22,7 +22,7 @@ interface Rule {
 const PROJECT = join(import.meta.dirname, '../..');
 const { groups } = parse(readFileSync(join(PROJECT, 'deploy/alerts.yml'), 'utf8')) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
-/** What Prometheus adds to every series, and the one series that it makes itself. */
+/** The labels that Prometheus adds to every series, and the one series that it generates itself. */
 const OF_PROMETHEUS = { labels: ['job', 'instance'], metric: 'up' };
 
 let service: TestService;

@@ -225,7 +225,7 @@ describe('the metrics', () => {
     await running;
     await until(async () => sumOf(await scrape(service), 'ct_quota_settlement_retries_total') > 0);
     service.link.join();
-    // Tries come with growing pauses.
+    // The pauses between retries grow.
     await until(async () => (await settled()) > settledBefore, 20_000);
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 1, reserved: 0 });
     expect(sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'given_up' })).toBe(0);

@@ -49,7 +49,7 @@ async function customerWithKey(monthlyLimit: number): Promise<Customer & { key: 
   return { ...customer, key };
 }
 
-describe(`${CALLS} calls at once over two processes`, () => {
+describe(`${CALLS} concurrent calls over two processes`, () => {
   it.each([0, 1, 37])(
     'with a remaining quota of %i: exactly that many are served and charged, the others are 402',
     async (left) => {

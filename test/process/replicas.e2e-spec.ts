@@ -12,7 +12,7 @@ jest.setTimeout(120_000);
 
 const AT_ONCE = 5;
 const VIDEOS = 3;
-/** More than the deadline of a call and the 15 seconds that its lease lasts longer. */
+/** Longer than a lease, which lasts 15 seconds longer than the deadline of its call. */
 const LEASE_OVER_MS = 120_000;
 
 let fakeYoutube: FakeYoutube;
@@ -58,7 +58,7 @@ async function customer(monthlyLimit: number): Promise<{ id: string; keyId: stri
 }
 
 describe('several processes on one database', () => {
-  it(`${AT_ONCE} started at once on an empty one: each migration runs once, and all of them serve`, async () => {
+  it(`run each migration once when ${AT_ONCE} start concurrently on an empty database, and all of them serve`, async () => {
     const empty = await createTestDatabase();
     try {
       const urls = await Promise.all(start(AT_ONCE, { DATABASE_URL: empty.url }).map((program) => program.url()));
@@ -78,7 +78,7 @@ describe('several processes on one database', () => {
     let urls: [string, string];
     beforeAll(async () => {
       ({ programs: pair, urls } = await startTwo({ ADMIN_TOKEN }));
-      // They outlive each of the tests.
+      // These programs are shared by all tests of this block.
       running.splice(0);
     });
     afterAll(async () => {
@@ -150,7 +150,7 @@ describe('several processes on one database', () => {
   });
 });
 
-// Where there is no Redis this cannot be shown; continuous integration installs it.
+// Skipped without Redis; continuous integration installs it.
 (redisIsInstalled ? describe : describe.skip)('several processes with one Redis', () => {
   it('a transcript fetched by one process is free through the other, even when the first was killed', async () => {
     const redis = await RedisServer.start();

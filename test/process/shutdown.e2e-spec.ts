@@ -105,7 +105,7 @@ describe('a service that receives SIGTERM or SIGINT', () => {
     );
     await hold.arrived;
 
-    // Kept connections, each with one request after another, as long as the balancer sends any.
+    // Keep-alive connections with sequential requests, for as long as the balancer sends any.
     let sending = true;
     const responses: Whole[] = [];
     const agent = new Agent({ keepAlive: true, maxSockets: 12 });
@@ -116,7 +116,7 @@ describe('a service that receives SIGTERM or SIGINT', () => {
     await until(() => responses.length > 100);
     service.child.kill('SIGTERM');
     await until(async () => (await readiness(url)) === 503);
-    // The balancer looks again before it believes it, and sends meanwhile.
+    // The balancer checks readiness once more before it stops sending.
     const seenAfter = responses.length;
     await until(() => responses.length > seenAfter + 24);
     sending = false;

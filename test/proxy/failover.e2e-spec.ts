@@ -40,7 +40,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
   await until(() => answers.length >= before + count, 30_000);
 }
 
-// Where there is no nginx this cannot be shown; continuous integration installs it.
+// Skipped without nginx; continuous integration installs it.
 (nginxIsInstalled ? describe : describe.skip)('behind nginx, if one of two processes', () => {
   beforeAll(async () => {
     replicas = await ProxiedReplicas.start();

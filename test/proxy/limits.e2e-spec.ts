@@ -17,7 +17,7 @@ const REFUSED = {
   ...{ contentType: 'application/json; charset=utf-8', cacheControl: 'private, no-store' },
 };
 
-/** What of a refusal a caller can rely on. */
+/** The documented parts of a refusal. */
 function refusal({ status, headers, text }: ServiceResponse): Record<string, unknown> {
   const { error } = JSON.parse(text) as { error: Record<string, unknown> };
   expect(error['requestId']).toBe(headers['x-request-id']);
@@ -27,7 +27,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
   };
 }
 
-// Where there is no nginx this cannot be shown; continuous integration installs it.
+// Skipped without nginx; continuous integration installs it.
 (nginxIsInstalled ? describe : describe.skip)('nginx with the shipped configuration', () => {
   let replica: Server;
   let port: number;
@@ -46,7 +46,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
   /** A connection that sends a text and reads nothing on its own. */
   const open = (proxy: NginxServer, text: string): Socket => {
     const socket = connect(proxy.port, '127.0.0.1', () => void socket.write(text));
-    // A connection that nginx resets is a closed one.
+    // A reset by nginx also counts as closed.
     socket.on('error', () => undefined);
     sockets.push(socket);
     return socket;
@@ -143,7 +143,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     await until(() => proxy.log.includes('the-last-line'));
     const statuses = proxy.log.split('\n').flatMap((line) => /"status":(\d+)/.exec(line)?.[1] ?? []);
     expect(statuses.filter((status) => status === '200')).toHaveLength(4);
-    // About 3; 30 would be chance once in 10^19.
+    // About 3 are expected; the probability of 30 is below 1 in 10^19.
     expect(statuses.filter((status) => status === '429').length).toBeLessThan(30);
   });
 

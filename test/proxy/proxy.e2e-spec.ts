@@ -6,7 +6,7 @@ import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
 // Two processes of the service are started.
 jest.setTimeout(60_000);
 
-/** What an address may fail in a minute, at each process alone while there is no Redis. */
+/** Allowed authentication failures per address and minute; each process counts them separately without Redis. */
 const FAILURES_OF_BOTH = 40;
 const CHANNEL_URL = 'https://www.youtube.com/@tidewater';
 const LINES = { Accept: 'application/x-ndjson' };
@@ -40,7 +40,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   return line === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>);
 };
 
-// Where there is no nginx this cannot be shown; continuous integration installs it.
+// Skipped without nginx; continuous integration installs it.
 (nginxIsInstalled ? describe : describe.skip)('two processes behind nginx with the shipped configuration', () => {
   beforeAll(async () => {
     replicas = await ProxiedReplicas.start();
@@ -49,7 +49,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   afterAll(() => replicas.close());
   beforeEach(() => replicas.fakeYoutube.reset());
 
-  it('share sequential calls evenly', async () => {
+  it('share sequential calls', async () => {
     const ids = newIds(20);
     for (const id of ids) expect((await get('/usage', { headers: { 'X-Request-Id': id } })).status).toBe(200);
     // Alternating, except for a call that arrives before nginx has registered the end of the previous one.
@@ -74,7 +74,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   ])('give the same response for a channel URL %s, whether nginx forwards it unchanged or decoded', async (_, id) => {
     const decoding = await replicas.anotherNginx({ decoding: true });
     const plain = await get('/channels/@tidewater/transcripts?limit=1');
-    // The one passes on what was sent, whose slashes are two unless the caller merged them; the other makes one of them.
+    // One proxy forwards the path unchanged, with a double slash unless the caller merged it; the other merges it.
     const ways: [NginxServer, string][] = [
       [replicas.nginx, decodeURIComponent(id)],
       [decoding, CHANNEL_URL.replace('//', '/')],
@@ -132,7 +132,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     for (let tried = 0; tried < FAILURES_OF_BOTH + 20; tried += 1) {
       statuses.push(await failing('127.0.0.2', `203.0.113.${tried}`));
     }
-    // The process does not matter: each admits its twenty, whatever address was claimed.
+    // Each process admits its twenty failures, whatever address was claimed.
     expect(statuses.sort()).toEqual([...Array<number>(FAILURES_OF_BOTH).fill(401), ...Array<number>(20).fill(429)]);
     expect(await failing('127.0.0.3')).toBe(401);
   });

@@ -11,7 +11,7 @@ jest.setTimeout(20_000);
 
 let link: InterruptibleLink;
 let database: QuotaDatabase;
-/** Its connections are not those of the link. */
+/** Its connections bypass the link. */
 let aside: DataSource;
 beforeAll(async () => {
   const testDatabase = await createTestDatabase();

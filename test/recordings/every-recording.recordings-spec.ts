@@ -104,7 +104,7 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'player-android-ok': [watched, 'ok'],
   // The original language's track is the one that needs the token; the others are no replacement for it.
   'player-android-po-token-required': [watched, 'upstream_blocked'],
-  // The text is the reel itself, which is no caption document.
+  // The caption response is the reel itself, which is not a caption document.
   'player-android-reel-cclicensed': [reel, 'upstream_failure'],
   'player-android-reel-live': [reel, 'video_live'],
   'player-android-reel-made-for-kids': [reel, 'upstream_failure'],

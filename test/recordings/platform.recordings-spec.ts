@@ -9,7 +9,7 @@ if (!folder) throw new Error('Set RECORDINGS_DIR to the folder of the recordings
 const AGE_GATED_CHANNEL = 'UCbfnHqxXs_K3kvaH-WlNlig';
 const MEMBERS_CHANNEL = 'UCQuLXlFNAeDJMSmuzHU5axw';
 
-/** First pages of playlists were recorded by their continuations alone. */
+/** First pages of playlists were recorded only under their continuation tokens. */
 const ALIASES = {
   [`VLUU${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',
   [`VLUU${MEMBERS_CHANNEL.slice(2)}`]: 'playlist-members-only-page1',

@@ -38,7 +38,7 @@ const text = (body: unknown): string => (typeof body === 'string' ? body : '');
 
 type Reader = (body: unknown, name: string) => unknown;
 
-/** A reading in one line: what a table can state. */
+/** The result of a reader in one line, for the table. */
 function summaryOf(read: () => unknown): string {
   try {
     return JSON.stringify(read());
@@ -105,7 +105,7 @@ const feed: Reader = (body) => readFeedDates(text(body)).size;
 const visitorData: Reader = (body) => asString(at(body, 'responseContext', 'visitorData')) !== null;
 const resolved: Reader = (body) => readResolvedUrl(body) !== null;
 
-/** Every recording, what reads it, and what must come out. */
+/** Every recording, its reader, and the expected result. */
 const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'channel-age-restricted': [channel, '["age-gated",true]'],
   'channel-bad-browse-id': [channel, 'unreadable'],
@@ -158,7 +158,7 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'resolve-handle-gronkh': [resolved, 'true'],
   'resolve-handle-unknown': [resolved, 'unreadable'],
   'resolve-user-creativecommons': [resolved, 'true'],
-  // Four cues, of which one is empty and one has markup.
+  // Four cues: one is empty and one has markup.
   'timedtext-xml': [
     (body) => readCaptionXml(text(body)).map((cue) => [cue.start, cue.duration, /[<>&]/.test(cue.text)]),
     '[[0,1.54,false],[1.54,4.16,false],[5.7,3.239,false]]',

@@ -13,7 +13,7 @@ jest.setTimeout(60_000);
 const SERVER = 2;
 const CLIENT = 3;
 
-// Its database and its fake YouTube are those of the programs here, and its keys are valid there.
+// The programs of these tests share its database and fake YouTube, so its keys are valid there.
 let home: TestService;
 beforeAll(async () => {
   home = await startService();
@@ -99,7 +99,7 @@ describe('a call with a traceparent', () => {
       expect(query.attributes['db.query.text']).toMatch(/\$1/);
     }
     expect(spans.every(({ resource }) => resource['service.name'] === 'channel-transcripts')).toBe(true);
-    // Every span hangs on another one of the trace.
+    // Every span has a parent in the trace.
     const ids = new Set([caller.spanId, ...spans.map(({ spanId }) => spanId)]);
     expect(spans.filter(({ parentSpanId }) => !ids.has(parentSpanId ?? ''))).toEqual([]);
 
@@ -164,7 +164,7 @@ describe('traces', () => {
     await service.stop();
     const refused = only(named(to.spans, 'transcripts.prepare'));
     expect(refused).toMatchObject({ failed: true, attributes: { 'error.type': 'channel_not_found' } });
-    // A caller's mistake is no failure of the service.
+    // An error of the caller is not recorded as a failure of the service.
     const request = only(named(to.spans, 'GET /channels/:id/transcripts'));
     expect(request).toMatchObject({ failed: false, attributes: { 'http.response.status_code': 404 } });
     expect(only(named(to.spans, 'POST')).attributes['http.response.status_code']).toBe(404);

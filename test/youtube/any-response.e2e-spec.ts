@@ -24,7 +24,7 @@ import {
 } from '../pages/youtube-pages.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
 
-// Hundreds of generated responses, on machines that do other work too.
+// Hundreds of generated responses, and machines can be busy.
 jest.setTimeout(20_000);
 
 interface Given {
@@ -100,7 +100,7 @@ const pages = [
 const changed = (page: unknown) => mutationsOf(page).map(json);
 
 async function reading(work: (adapter: Adapter) => Promise<void>): Promise<void> {
-  // A new one each time: refusals of the runs before would shut it.
+  // A new adapter each time: refusals of earlier runs would open its circuit.
   const adapter = await openAdapter(url);
   const begunAtMs = performance.now();
   try {

@@ -75,8 +75,8 @@ describe('each state of a video', () => {
 
 describe('client fallback', () => {
   it.each([
-    ['a track whose URL asks for a PO token', 'hl-planks', 0],
-    ['a text that comes empty', 'hl-empty', 2],
+    ['a track whose URL requires a PO token', 'hl-planks', 0],
+    ['an empty caption response', 'hl-empty', 2],
     ['a video that the client may not play', 'hl-oars', 0],
   ])('%s is read with the next client', async (_case, name, textsOfTheFirst) => {
     expect(end(await read(name))).toBe('ok');
