@@ -3,7 +3,7 @@ import { superLinearGrowth } from './linear-time.js';
 
 const SIZE_MAX = 64 * 1024;
 
-describe('the measurement of growth', () => {
+describe('measureGrowth', () => {
   it.each([
     ['cheap', 1],
     ['expensive', 200],

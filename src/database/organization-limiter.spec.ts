@@ -28,7 +28,7 @@ class Tasks {
   }
 }
 
-describe('the keyed limiter', () => {
+describe('KeyedLimiter', () => {
   it('runs tasks of a key up to the limit, and the others in order of arrival', async () => {
     const limiter = new KeyedLimiter(limits(2));
     const tasks = new Tasks(limiter);

@@ -15,7 +15,7 @@ describe('readPacket', () => {
     expect(readPacket(value)).toBeUndefined();
   });
 
-  it('reads a pattern that is no short string as an empty one, which has no handler', () => {
+  it('reads a pattern that is not a short string as an empty one, which has no handler', () => {
     expect(readPacket({ id: '1', pattern: { cmd: 'a' } })?.pattern).toBe('');
     expect(readPacket({ id: '1', pattern: '['.repeat(200) })?.pattern).toBe('');
     expect(readPacket({ id: '1', pattern: 'a' })?.pattern).toBe('a');
@@ -44,7 +44,7 @@ describe('PacketDeserializer', () => {
     expect(read({ pattern: 'a', data: 2 }, true)).toEqual({ pattern: 'a', data: undefined });
   });
 
-  it('throws for a value that is no message', () => {
+  it('throws for a value that is not a message', () => {
     expect(() => read('a', true)).toThrow(NotAMessageError);
   });
 });

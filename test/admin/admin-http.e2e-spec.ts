@@ -38,8 +38,8 @@ function lastChange(): Record<string, unknown> {
   return JSON.parse(line ?? '{}') as Record<string, unknown>;
 }
 
-describe('a token of the service that is sent where none belongs', () => {
-  it('does not come back, and the end of this file finds it in no log', async () => {
+describe('a service token in the wrong place', () => {
+  it('is neither echoed nor logged', async () => {
     const responses = [
       await service.request('GET', '/health/live', { 'X-Request-Id': ADMIN_TOKEN }),
       await admin('GET', `/organizations?${ADMIN_TOKEN}=1`),
@@ -51,8 +51,8 @@ describe('a token of the service that is sent where none belongs', () => {
   });
 });
 
-describe('organizations over HTTP', () => {
-  it('are made, looked at, changed and deleted, each change in a line of the log with the request and the address', async () => {
+describe('organizations over the admin API', () => {
+  it('are created, read, changed and deleted; each change is logged with its request id and client address', async () => {
     const made = await admin('POST', '/organizations', { name: ' Acme ', plan: 'free', monthlyLimit: 7 });
     expect([made.status, made.body]).toEqual([
       201,
@@ -94,7 +94,7 @@ describe('organizations over HTTP', () => {
     }
   });
 
-  it('are listed by pages, each once, the oldest first', async () => {
+  it('are listed in pages, each organization once, oldest first', async () => {
     const made: string[] = [];
     for (let count = 0; count < 5; count += 1) made.push(await created());
     const listed: string[] = [];
@@ -109,13 +109,13 @@ describe('organizations over HTTP', () => {
     expect((await admin('GET', '/organizations?limit=1000')).body.next).toBeNull();
   });
 
-  it('are meant by their id alone: a name is unknown', async () => {
+  it('are addressed by id only', async () => {
     await created({ name: 'Named', plan: 'pro' });
     expect((await admin('GET', '/organizations/Named')).status).toBe(404);
   });
 });
 
-describe('keys over HTTP', () => {
+describe('keys over the admin API', () => {
   it('are issued, used, listed without the key, rotated with a grace period and revoked', async () => {
     const id = await created();
     const first = await admin('POST', `/organizations/${id}/keys`, { name: 'server', expiresInDays: 30 });
@@ -152,7 +152,7 @@ describe('keys over HTTP', () => {
     expect(service.logs.join('')).not.toContain(String(again.body.key).slice(10));
   });
 
-  it('that are revoked cannot be rotated: 409, and nothing is issued', async () => {
+  it('cannot be rotated after revocation: 409, and no key is issued', async () => {
     const id = await created();
     const { id: keyId } = await issued(id);
     await admin('DELETE', `/keys/${keyId}`);
@@ -161,7 +161,7 @@ describe('keys over HTTP', () => {
     expect((await admin('GET', `/organizations/${id}/keys`)).body.keys).toHaveLength(1);
   });
 
-  it('that do not exist are 404, and a key given instead of an id is not repeated', async () => {
+  it('are 404 when unknown, and a key sent instead of an id is not echoed', async () => {
     const { key } = await issued(await created());
     for (const [method, path] of [
       ['POST', '/keys/key_none/rotate'],
@@ -179,8 +179,8 @@ describe('keys over HTTP', () => {
   });
 });
 
-describe('usage over HTTP', () => {
-  it('is that of GET /usage, and recomputed on request', async () => {
+describe('usage over the admin API', () => {
+  it('equals GET /usage, and is recomputed on request', async () => {
     const id = await created();
     const { key } = await issued(id);
     await service.get('/channels/@tidewater/transcripts?limit=2', key);
@@ -194,7 +194,7 @@ describe('usage over HTTP', () => {
     });
   });
 
-  it('of a deleted organization is there by its id, with every month, so that it can be invoiced', async () => {
+  it('of a deleted organization remains available by id, with every month, for invoicing', async () => {
     const id = await created();
     const { key } = await issued(id);
     await service.get('/channels/@bench-2x1/transcripts', key);
@@ -209,14 +209,14 @@ describe('usage over HTTP', () => {
     expect((await admin('GET', '/organizations/org_never/usage')).status).toBe(404);
   });
 
-  it('older than the retention is removed, and the response reports how much', async () => {
+  it('older than the retention period is removed, and the response reports how much', async () => {
     const answer = await admin('POST', '/usage/prune');
     expect([answer.status, answer.body]).toMatchObject([200, { retentionMonths: 24, periods: 0, calls: 0 }]);
     expect(lastChange()).toMatchObject({ action: 'usage_pruned', periods: 0 });
   });
 });
 
-describe('a request that is wrong changes nothing', () => {
+describe('an invalid admin request', () => {
   const long = 'x'.repeat(101);
   it.each<[string, string, object | string, string]>([
     ['POST', '/organizations', {}, 'name'],
@@ -263,7 +263,7 @@ describe('a request that is wrong changes nothing', () => {
     ['GET', '/organizations?after=%00', '', 'after'],
     ['GET', '/organizations/ID/keys?after=key_none', '', 'after'],
     ['GET', '/organizations/ID/usage?verify=yes', '', 'verify'],
-  ])('%s %s %j', async (method, path, body, field) => {
+  ])('%s %s %j is 400 and changes nothing', async (method, path, body, field) => {
     const id = await created();
     const { id: keyId } = await issued(id);
     const before = await state();
@@ -281,7 +281,7 @@ describe('a request that is wrong changes nothing', () => {
     [415, 'compressed', { 'Content-Encoding': 'gzip' }, Buffer.from([31, 139])],
     [415, 'in another charset', { 'Content-Type': 'application/json; charset=latin1' }, '{}'],
     [400, 'not UTF-8', {}, Buffer.from([123, 34, 255, 34, 125])],
-  ])('%i for a body that is %s', async (status, _what, headers, body) => {
+  ])('is %i and changes nothing when its body is %s', async (status, _what, headers, body) => {
     const before = await state();
     const answer = await service.request('POST', '/admin/organizations', { ...JSON_BODY, ...headers }, body);
     expect([answer.status, answer.body?.error]).toMatchObject([
@@ -291,13 +291,13 @@ describe('a request that is wrong changes nothing', () => {
     expect(await state()).toEqual(before);
   });
 
-  it('and the text of a body that cannot be read is not repeated', async () => {
+  it('does not echo the text of an unparsable body', async () => {
     const { key } = await issued(await created());
     const answer = await admin('POST', '/organizations', `{"name": ${key}}`);
     expect([answer.status, answer.text.includes(key.slice(4, 20))]).toEqual([400, false]);
   });
 
-  it('and a body that never arrives completely changes nothing', async () => {
+  it('changes nothing when its body never arrives completely', async () => {
     const before = await state();
     const socket = connect((service.app.getHttpServer().address() as AddressInfo).port, '127.0.0.1');
     socket.write(
@@ -318,7 +318,7 @@ describe('a request that is wrong changes nothing', () => {
   }
 });
 
-describe('without the right token', () => {
+describe('authentication of the admin API', () => {
   /** Each from its own address, because failures are limited by address. */
   let lastAddress = 0;
   const elsewhere = (): Record<string, string> => ({ 'X-Forwarded-For': `203.0.113.${(lastAddress += 1)}` });
@@ -329,7 +329,7 @@ describe('without the right token', () => {
     ['the start of the token', { Authorization: `Bearer ${ADMIN_TOKEN.slice(0, -1)}` }],
     ['more than the token', { Authorization: `Bearer ${ADMIN_TOKEN}x` }],
     ['another scheme', { Authorization: `Basic ${ADMIN_TOKEN}` }],
-  ])('%s is 401, whatever else is wrong', async (_what, headers) => {
+  ])('%s is 401 before any other check', async (_what, headers) => {
     const json = { 'Content-Type': 'application/json' };
     Object.assign(headers, elsewhere());
     for (const answer of [
@@ -346,13 +346,13 @@ describe('without the right token', () => {
     }
   });
 
-  it('an API key is none, and the token is no API key', async () => {
+  it('neither credential is accepted in place of the other', async () => {
     const { key } = await issued(await created());
     expect((await service.get('/admin/organizations', key, elsewhere())).status).toBe(401);
     expect((await service.get('/usage', ADMIN_TOKEN, elsewhere())).body.error.code).toBe('invalid_api_key');
   });
 
-  it('repeatedly from one address get 429, while the right token is accepted from there', async () => {
+  it('repeated failures of one address are 429, while the right token is still accepted from it', async () => {
     const address = elsewhere();
     const guess = (): Promise<ServiceResponse> =>
       service.request('GET', '/admin/organizations', { ...address, Authorization: 'Bearer a-guess-at-the-token' });
@@ -370,7 +370,7 @@ describe('without the right token', () => {
     expect((await service.request('GET', '/admin/organizations', elsewhere())).status).toBe(401);
   });
 
-  it('guesses from changing addresses share a limit and get 429, while the right token is accepted', async () => {
+  it('failures from changing addresses share a limit and get 429, while the right token is still accepted', async () => {
     const guess = (): Promise<ServiceResponse> => service.request('GET', '/admin/organizations', elsewhere());
     const statuses: number[] = [];
     while (statuses.at(-1) !== 429 && statuses.length <= 100) statuses.push((await guess()).status);
@@ -378,13 +378,13 @@ describe('without the right token', () => {
     expect((await service.request('GET', '/admin/organizations', { ...TOKEN, ...elsewhere() })).status).toBe(200);
   });
 
-  it('the scheme is matched without case', async () => {
+  it('the scheme is case-insensitive', async () => {
     const answer = await service.request('GET', '/admin/organizations', { Authorization: `bEARER ${ADMIN_TOKEN}` });
     expect(answer.status).toBe(200);
   });
 });
 
-describe('another method', () => {
+describe('an unsupported method of the admin API', () => {
   it.each([
     ['PUT', '/organizations', 'GET, POST, HEAD'],
     ['POST', '/organizations/org_x', 'GET, PATCH, DELETE, HEAD'],

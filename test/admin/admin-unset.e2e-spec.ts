@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-describe('while no admin token is set', () => {
+describe('the admin API without ADMIN_TOKEN', () => {
   it.each([
     ['GET', '/admin'],
     ['GET', '/admin/organizations'],
@@ -33,7 +33,7 @@ describe('while no admin token is set', () => {
     }
   });
 
-  it('the document describes it all the same', async () => {
+  it('is still described by the OpenAPI document', async () => {
     const { paths } = (await service.request('GET', '/docs-json')).body as { paths: object };
     expect(Object.keys(paths)).toContain('/admin/organizations');
   });

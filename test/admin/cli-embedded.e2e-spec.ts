@@ -20,7 +20,7 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }));
 const create = ['org', 'create', '--name', 'Acme', '--plan', 'pro', '--json'];
 
 describe('an admin command on the embedded database', () => {
-  it('works alone, from the first one on', async () => {
+  it('works without a running service, even as the first process', async () => {
     const { code, errorOutput } = await runCli(create, { DATA_DIR: dataDir });
     expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
     const { output } = await runCli(['org', 'list'], { DATA_DIR: dataDir });

@@ -34,7 +34,7 @@ async function newOrganization(name: string): Promise<string> {
 }
 
 describe('the admin commands', () => {
-  it('make an organization with a key that is good and a quota of its own', async () => {
+  it('create an organization with a valid key and its own quota', async () => {
     const organization = await json('org', 'create', '--name', 'Acme', '--plan', 'pro', '--monthly-limit', '37');
     expect(organization).toMatchObject({ name: 'Acme', plan: 'pro', monthlyLimit: 37 });
     const issued = await json('key', 'issue', 'Acme', '--name', 'server', '--expires-in-days', '30');
@@ -45,7 +45,7 @@ describe('the admin commands', () => {
     expect(await json('usage', 'Acme')).toEqual(await database.quota.usage(String(organization['id'])));
   });
 
-  it('change the plan and the limit, and give the limit of the plan back', async () => {
+  it('change the plan and the limit, and restore the limit of the plan', async () => {
     const id = await newOrganization('Changing');
     expect(await json('org', 'set-plan', id, 'free')).toMatchObject({ id, plan: 'free', monthlyLimit: null });
     expect(await json('org', 'set-limit', 'Changing', '0')).toMatchObject({ id, monthlyLimit: 0 });
@@ -79,7 +79,7 @@ describe('the admin commands', () => {
     expect((await cli('usage', 'Human')).output).toMatch(/^limit +5000\nused +0\nreserved +0\nremaining +5000$/m);
   });
 
-  it('recompute the usage, and fail when it does not add up', async () => {
+  it('recompute the usage, and fail when it is inconsistent', async () => {
     const customer = await database.newCustomer(10);
     await database.quota.settle(await database.reserved(customer, 5), 4);
     expect(await json('usage', customer.organizationId, '--verify')).toMatchObject({
@@ -96,7 +96,7 @@ describe('the admin commands', () => {
     );
   });
 
-  it('delete an organization, which is then unknown', async () => {
+  it('delete an organization, which is unknown afterwards', async () => {
     const id = await newOrganization('Leaving');
     const { key } = await json('key', 'issue', id);
     expect(await json('org', 'delete', 'Leaving')).toMatchObject({ id, name: 'Leaving', revokedKeys: 1 });
@@ -118,7 +118,7 @@ describe('the admin commands', () => {
     expect(usage).toMatchObject({ organization: id, used: 4, remaining: 0, verification: { exact: true } });
   });
 
-  it('remove the usage that is older than the retention', async () => {
+  it('remove usage older than the retention period', async () => {
     const customer = await database.newCustomer(10);
     await database.quota.settle(await database.reserved(customer, 5), 4);
     await database.dataSource.query(
@@ -134,7 +134,7 @@ describe('the admin commands', () => {
     );
   });
 
-  it('work as processes of their own', async () => {
+  it('run as separate processes', async () => {
     const name = 'Separate';
     expect(await runCli(['org', 'create', '--name', name, '--plan', 'pro'], { DATABASE_URL: database.url })).toEqual({
       code: 0,
@@ -157,7 +157,7 @@ describe('the admin commands', () => {
     expect(errorOutput).toMatch(/^debug: /);
   });
 
-  it('explain themselves', async () => {
+  it('print their help', async () => {
     const { code, output, errorOutput } = await cli('key', 'rotate', '--help');
     expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
     expect(output).toContain('--grace-hours <count>');

@@ -32,7 +32,7 @@ describe('a key', () => {
     });
   });
 
-  it('shows a change of plan on the next call', async () => {
+  it('reflects a change of plan on the next call', async () => {
     const { organizationId: other } = await database.newCustomer(null, 'free');
     const { key } = await database.keys.issue({ organizationId: other });
     expect(await authenticate(key)).toMatchObject({ organization: { plan: 'free' } });
@@ -40,7 +40,7 @@ describe('a key', () => {
     expect(await authenticate(key)).toMatchObject({ organization: { plan: 'pro' } });
   });
 
-  it('that is malformed is refused without a query', async () => {
+  it('is refused without a query when malformed', async () => {
     const query = jest.spyOn(database.dataSource, 'query');
     try {
       for (const key of ['', 'ctk_', 'Bearer x', `${generateKey()}x`, "' OR 1=1 --", 'ctk_\0']) {
@@ -52,11 +52,11 @@ describe('a key', () => {
     }
   });
 
-  it('that was not issued is refused', async () => {
+  it('is refused when it was not issued', async () => {
     expect(await authenticate(generateKey())).toBeUndefined();
   });
 
-  it('that is revoked is refused on the next call, and stays revoked since the first time', async () => {
+  it('is refused on the next call after revocation, and keeps its first revocation time', async () => {
     const { key, apiKey } = await issue();
     const { revoked } = await database.keys.revoke(apiKey.id);
     expect(await authenticate(key)).toBeUndefined();
@@ -78,7 +78,7 @@ describe('a key', () => {
     expect(await authenticate(key)).toBeUndefined();
   });
 
-  it('is in no row as plaintext', async () => {
+  it('is never stored in plain text', async () => {
     const { key } = await issue();
     const rows = await database.dataSource.query<unknown[]>('SELECT * FROM api_keys');
     expect(JSON.stringify(rows)).not.toContain(key.slice(4));
@@ -89,13 +89,13 @@ describe('a key', () => {
     await expect(database.keys.issue({ organizationId, expiresInDays })).rejects.toBeInstanceOf(InvalidLifetimeError);
   });
 
-  it('needs a name of printable characters', async () => {
+  it('requires a name of printable characters', async () => {
     await expect(database.keys.issue({ organizationId, name: 'a\nb' })).rejects.toBeInstanceOf(InvalidNameError);
   });
 });
 
-describe('revoking a key that took the place of others', () => {
-  it('names those that are still valid, the newest first, and revokes none of them', async () => {
+describe('revoking a key that replaced others', () => {
+  it('reports the replaced keys that are still valid, newest first, and does not revoke them', async () => {
     const first = await issue();
     const second = await database.keys.rotate(first.apiKey.id, 2);
     const third = await database.keys.rotate(second.apiKey.id, 2);
@@ -110,8 +110,8 @@ describe('revoking a key that took the place of others', () => {
   });
 });
 
-describe('the last use of a key', () => {
-  it('is written at most once a minute, however many calls come at once', async () => {
+describe('the last-used time of a key', () => {
+  it('is written at most once a minute, for any number of concurrent calls', async () => {
     const { key, apiKey } = await issue();
     await Promise.all(Array.from({ length: 20 }, () => authenticate(key)));
     const first = await until(async () => (await read(apiKey.id)).lastUsedAt);
@@ -120,7 +120,7 @@ describe('the last use of a key', () => {
     expect((await read(apiKey.id)).lastUsedAt).toEqual(first);
   });
 
-  it('is not written after the shutdown', async () => {
+  it('is not written after shutdown', async () => {
     const use = new LastUsedRecorder(database.dataSource);
     const { apiKey } = await issue();
     await use.onApplicationShutdown();
@@ -130,7 +130,7 @@ describe('the last use of a key', () => {
     query.mockRestore();
   });
 
-  it('completes before the shutdown, and its failure affects no call', async () => {
+  it('is written before shutdown, and a failure to write it affects no call', async () => {
     const use = new LastUsedRecorder(database.dataSource);
     const { apiKey } = await issue();
     use.record(apiKey.id);
@@ -141,7 +141,7 @@ describe('the last use of a key', () => {
 });
 
 describe('rotating a key', () => {
-  it('gives one in its place and lets the old one live for the grace period', async () => {
+  it('issues a new key and keeps the old one valid for the grace period', async () => {
     const old = await issue();
     const { key, apiKey, replaced } = await database.keys.rotate(old.apiKey.id, 2);
     expect(apiKey).toMatchObject({ organizationId, name: 'server', expiresAt: null });
@@ -151,14 +151,14 @@ describe('rotating a key', () => {
     expect(await authenticate(old.key)).toBeDefined();
   });
 
-  it('ends the old one at once without a grace period', async () => {
+  it('ends the old key immediately without a grace period', async () => {
     const old = await issue();
     const { key } = await database.keys.rotate(old.apiKey.id, 0);
     expect(await authenticate(old.key)).toBeUndefined();
     expect(await authenticate(key)).toBeDefined();
   });
 
-  it('never makes the old one live longer, and gives the new one its lifetime', async () => {
+  it('never extends the old key, and gives the new key the same lifetime', async () => {
     const old = await database.keys.issue({ organizationId, expiresInDays: 1 });
     const { apiKey, replaced } = await database.keys.rotate(old.apiKey.id, 100);
     expect(replaced.expiresAt).toEqual(old.apiKey.expiresAt);

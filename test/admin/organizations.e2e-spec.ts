@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 describe('organizations', () => {
-  it('are listed by pages, each once, the oldest first', async () => {
+  it('are listed in pages, each organization once, oldest first', async () => {
     expect(await organizations.isEmpty()).toBe(true);
     const made: string[] = [];
     for (let count = 0; count < 5; count += 1) {
@@ -39,7 +39,7 @@ describe('organizations', () => {
     expect(await organizations.isEmpty()).toBe(false);
   });
 
-  it('are found by id and by a name that only one has', async () => {
+  it('are found by id and by a unique name', async () => {
     const { id } = await organizations.create({ name: ' Unique ', plan: 'free', monthlyLimit: 0 });
     for (const text of [id, 'Unique', ' Unique ']) {
       expect(await organizations.find(text)).toMatchObject({ id, name: 'Unique', plan: 'free', monthlyLimit: 0 });
@@ -56,7 +56,7 @@ describe('organizations', () => {
     expect((await organizations.find(id)).plan).toBe('pro');
   });
 
-  it('that were deleted are found no more', async () => {
+  it('are not found after deletion', async () => {
     const { id } = await organizations.create({ name: 'Gone', plan: 'pro' });
     await organizations.delete(id);
     await expect(organizations.find(id)).rejects.toBeInstanceOf(UnknownOrganizationError);
@@ -69,7 +69,7 @@ describe('organizations', () => {
     await expect(organizations.findIncludingDeleted('Gone')).rejects.toBeInstanceOf(UnknownOrganizationError);
   });
 
-  it('that are deleted have no valid keys at once but retain their settled calls, and running calls are settled', async () => {
+  it('lose their keys immediately on deletion but retain their settled calls, and running calls are settled', async () => {
     const customer = await database.newCustomer(10);
     const { organizationId } = customer;
     const { key } = await database.keys.issue({ organizationId });
@@ -90,7 +90,7 @@ describe('organizations', () => {
     });
   });
 
-  it('that are deleted while keys are issued and rotated have no valid key afterwards', async () => {
+  it('have no valid key after a deletion that runs while keys are issued and rotated', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { organizationId, keyId } = await database.newCustomer();
       const made = await Promise.allSettled([
@@ -111,7 +111,7 @@ describe('organizations', () => {
     }
   });
 
-  it('are listed after one that exists or existed, and after no other', async () => {
+  it('are listed after the id of an existing or deleted organization only', async () => {
     const { id } = await organizations.create({ name: 'Cursor', plan: 'pro' });
     const { id: later } = await organizations.create({ name: 'Later', plan: 'pro' });
     await organizations.delete(id);
@@ -119,7 +119,7 @@ describe('organizations', () => {
     await expect(organizations.list({ count: 1, after: 'org_none' })).rejects.toBeInstanceOf(UnknownCursorError);
   });
 
-  it('are changed in whole or not at all', async () => {
+  it('are changed completely or not at all', async () => {
     const { id } = await organizations.create({ name: 'Whole', plan: 'free' });
     await expect(organizations.change(id, { plan: 'pro', monthlyLimit: -1 })).rejects.toBeInstanceOf(InvalidLimitError);
     await expect(organizations.change(id, {})).rejects.toBeInstanceOf(EmptyChangeError);
@@ -130,7 +130,7 @@ describe('organizations', () => {
     });
   });
 
-  it('that do not exist are unknown, and a key given instead of an id is not repeated', async () => {
+  it('are reported as unknown when they do not exist, and a key given instead of an id is not echoed', async () => {
     const key = generateKey();
     await expect(organizations.find('nobody')).rejects.toThrow('No organization has the ID or name "nobody".');
     await expect(organizations.find('a\0b')).rejects.toBeInstanceOf(UnknownOrganizationError);
@@ -145,7 +145,7 @@ describe('organizations', () => {
     );
   });
 
-  it('need a plan that exists and a name', async () => {
+  it('require a name and an existing plan', async () => {
     await expect(organizations.create({ name: 'A', plan: 'gold' })).rejects.toBeInstanceOf(UnknownPlanError);
     await expect(organizations.create({ name: ' ', plan: 'pro' })).rejects.toBeInstanceOf(InvalidNameError);
   });

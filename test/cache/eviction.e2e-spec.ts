@@ -45,7 +45,7 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     for (let index = 0; index < count; index += 1) await redis.command('SET', `${name}:${index}`, FILLER);
   }
 
-  it('retains the texts that one process serves from its copies, for the others', async () => {
+  it('retains texts that one process serves from local copies, for the other processes', async () => {
     const { key } = await one.organization();
     await one.get(HOT, key);
     await untilIdle('ct*:json');
@@ -63,7 +63,7 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     expect([status, body.summary]).toMatchObject([200, { cached: VIDEOS, fetched: 0 }]);
   });
 
-  it('gets back a text that it evicted and that a process still uses', async () => {
+  it('regains an evicted text that a process still uses', async () => {
     const { key } = await one.organization();
     await one.get(HOT, key);
     for (const name of await keys('ct*:json')) await redis.command('DEL', name);
@@ -74,7 +74,7 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     expect((await other.get(HOT, reader.key)).body.summary).toMatchObject({ cached: VIDEOS, fetched: 0 });
   });
 
-  it('does not make a call pay for a text of which it still has the other form', async () => {
+  it('does not charge a call for a text whose other encoding is still cached', async () => {
     const { key } = await one.organization();
     await one.get(HOT, key);
     await fetch(`${one.url}${HOT}`, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'gzip' } }).then(
@@ -87,7 +87,7 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     expect(after.body).toEqual(before.body);
   });
 
-  it('does not begin the minute of a key anew when it evicts its calls', async () => {
+  it('does not reset the rate limit of a key when it evicts its counts', async () => {
     const { key, keyId } = await one.organization();
     const shared = `ct:rate:${keyId}`;
     const call = async (service: TestService): Promise<number> => (await service.get('/usage', key)).status;
@@ -98,7 +98,7 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     expect(await redis.command('ZCARD', shared)).toBe(RATE);
   });
 
-  it('warns at the start that another policy evicts entries in use', async () => {
+  it('logs a warning at startup that another policy evicts entries in use', async () => {
     // In one process they share a logger.
     const warned = (): string[] =>
       [one, other].flatMap(({ logs }) => logs.filter((line) => line.includes('cache_eviction_policy')));

@@ -7,7 +7,7 @@ import { until } from '../until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 import { CACHE_SECRET, signedEntries } from './signed-entries.js';
 
-// The server is killed, and a service may wait two seconds before it looks for it again.
+// The server is killed, and a service may wait two seconds before it reconnects.
 jest.setTimeout(30_000);
 
 const PATH = '/channels/@tidewater/transcripts';
@@ -69,7 +69,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     await redis.command('FLUSHALL');
   });
 
-  it('share what one of them fetched, to the byte, and the other sends no request to the platform', async () => {
+  it('share fetched transcripts byte for byte, without another request to the platform', async () => {
     const payer = await one.organization();
     const { key } = await other.organization({ monthlyLimit: 0 });
     const fetched = await one.get(PATH, payer.key);
@@ -80,7 +80,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     expect(await used(one, payer.key)).toEqual({ used: VIDEOS, reserved: 0 });
   });
 
-  it('let every entry end by itself', async () => {
+  it('set an expiry on every entry', async () => {
     const { key } = await one.organization();
     await one.get('/channels/@harbourlight/transcripts', key);
     const ttls = new Map<string, Set<number>>();
@@ -99,12 +99,12 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     });
   });
 
-  it('look up the videos of a call in one question, and read a text once while it stays the same', async () => {
+  it('look up the videos of a call in one round trip, and read an unchanged text once', async () => {
     const [payer, reader] = [await one.organization(), await other.organization()];
     // No other test reads its texts.
     const path = '/channels/@fogsignalradio/transcripts?limit=3';
     await one.get(path, payer.key);
-    const questions = async (service: TestService, key: string): Promise<number> => {
+    const roundTrips = async (service: TestService, key: string): Promise<number> => {
       await redis.command('CONFIG', 'RESETSTAT');
       expect((await service.get(path, key)).body.summary).toMatchObject({ succeeded: 3, cached: 3 });
       const stats = String(await redis.command('INFO', 'commandstats'));
@@ -112,12 +112,12 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       return Number(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1]);
     };
     // The channel's id, the channel and its uploads are read by themselves.
-    expect(await questions(other, reader.key)).toBe(3 + 2);
-    expect(await questions(other, reader.key)).toBe(3 + 1);
-    expect(await questions(one, payer.key)).toBe(3 + 1);
+    expect(await roundTrips(other, reader.key)).toBe(3 + 2);
+    expect(await roundTrips(other, reader.key)).toBe(3 + 1);
+    expect(await roundTrips(one, payer.key)).toBe(3 + 1);
   });
 
-  it('never send a copy of their own when the text has changed', async () => {
+  it('never send a local copy after the text has changed', async () => {
     const [payer, reader] = [await one.organization(), await other.organization()];
     await one.get(PATH, payer.key);
     const before = (await other.get(PATH, reader.key)).body;
@@ -135,7 +135,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     expect(after.summary).toMatchObject(CACHED);
   });
 
-  it('take what they cannot read for missing, and put it right', async () => {
+  it('treat unreadable entries as missing and replace them', async () => {
     const { key } = await one.organization();
     await one.get(PATH, key);
     const names = await keysOf(redis);
@@ -197,7 +197,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
   const reservations = (organizationId: string): Promise<Record<string, unknown>[]> =>
     service.query(`SELECT required, charged FROM quota_reservations WHERE organization_id = '${organizationId}'`);
 
-  it.each(['identity', 'gzip'])('is fetched and charged as one that was never there (%s)', async (encoding) => {
+  it.each(['identity', 'gzip'])('is fetched and charged like one that was never cached (%s)', async (encoding) => {
     const { key } = await service.organization();
     const [evicted = '', damaged = ''] = await texts();
     await redis.command('DEL', evicted);
@@ -212,7 +212,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
   });
 
-  it('before the call is reserved for like one that was never cached, and refused up front without quota', async () => {
+  it('before the call counts in its reservation, and the call is refused in advance without quota', async () => {
     const { key } = await service.organization({ monthlyLimit: 1 });
     for (const evicted of (await texts()).slice(0, 2)) await redis.command('DEL', evicted);
     const { status, body } = await service.get(PATH, key);
@@ -221,7 +221,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
   });
 
   it.each(['application/json', 'application/x-ndjson'])(
-    'during the call is fetched beside all others that were, under one reservation (%s)',
+    'during the call is fetched concurrently with all other evicted texts, under one reservation (%s)',
     async (accept) => {
       const { id, key } = await service.organization();
       for (const name of await texts()) await damage(name);
@@ -236,7 +236,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     },
   );
 
-  it('during the call is never fetched for free: as many as the quota allows are fetched', async () => {
+  it('during the call is never fetched for free: only as many texts as the quota allows are fetched', async () => {
     const { key } = await service.organization({ monthlyLimit: 1 });
     for (const name of (await texts()).slice(0, 2)) await damage(name);
     const { status, body } = await service.get(PATH, key);
@@ -249,7 +249,7 @@ describeWithRedis(`a text that was evicted${suffix}`, () => {
     expect([refused.status, refused.body.error.code]).toEqual([402, 'plan_limit_exceeded']);
   });
 
-  it('in one form is made from the other, and costs nothing', async () => {
+  it('in one encoding is derived from the other, without a charge', async () => {
     const { key } = await service.organization({ monthlyLimit: 0 });
     await other.get(PATH, (await other.organization()).key, { 'Accept-Encoding': 'gzip' });
     for (const name of await texts()) await redis.command('DEL', name);
@@ -292,7 +292,7 @@ describeWithRedis(`a service whose Redis becomes unavailable${suffix}`, () => {
     await redis.close();
   });
 
-  it('bills nothing twice meanwhile, reports it once, and uses Redis again when it is back', async () => {
+  it('charges nothing twice meanwhile, logs the outage once, and uses Redis again when it is available', async () => {
     await service.get(PATH, key);
     await redis.kill();
     await untilReadinessIs(service, DEGRADED);
@@ -312,7 +312,7 @@ describeWithRedis(`a service whose Redis becomes unavailable${suffix}`, () => {
     expect(logged(service)).toEqual(['cache_away', 'cache_back']);
   });
 
-  it('ends the call that is under way, whole and charged', async () => {
+  it('completes and charges the running call', async () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
     const running = service.get(PATH, key);
     await hold.arrived;
@@ -322,7 +322,7 @@ describeWithRedis(`a service whose Redis becomes unavailable${suffix}`, () => {
     expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
   });
 
-  it('is not delayed by one that is connected and silent', async () => {
+  it('is not delayed by a Redis that is connected but unresponsive', async () => {
     redis.freeze();
     const startedAtMs = performance.now();
     expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
@@ -339,7 +339,7 @@ describeWithRedis(`a service whose Redis becomes unavailable${suffix}`, () => {
 });
 
 describeWithRedis(`a service that starts while its Redis is unavailable${suffix}`, () => {
-  it('serves, and uses it as soon as it is there', async () => {
+  it('serves calls, and uses Redis as soon as it is available', async () => {
     const redis = await RedisServer.reserve();
     const service = await startService({ environment: { REDIS_URL: redis.url } });
     try {

@@ -51,7 +51,7 @@ const cacheOf = async (service: TestService): Promise<unknown> => {
 const untilCacheIs = (service: TestService, expected: 'up' | 'down'): Promise<void> =>
   until(async () => String(await cacheOf(service)).endsWith(expected));
 
-describeWithRedis(`a Redis that answers and refuses writes${suffix}`, () => {
+describeWithRedis(`a Redis that responds but refuses writes${suffix}`, () => {
   let redis: RedisServer;
   let service: TestService;
 
@@ -68,28 +68,31 @@ describeWithRedis(`a Redis that answers and refuses writes${suffix}`, () => {
   const events = (): string[] =>
     service.logs.flatMap((line) => /"event":"(cache_write[^"]*)"/.exec(line)?.slice(1) ?? []);
 
-  it.each(REFUSALS)('because $why bills no repeat, is degraded, counted and logged once', async (refusal) => {
-    const { key } = await service.organization();
-    await refusal.strike(redis);
-    const summaries = [];
-    for (let call = 0; call < 3; call += 1) summaries.push((await service.get(PATH, key)).body.summary);
-    expect(summaries).toMatchObject([FETCHED, CACHED, CACHED]);
-    expect((await service.get('/usage', key)).body).toMatchObject({ used: VIDEOS, reserved: 0 });
+  it.each(REFUSALS)(
+    '($why) charges no repeated call, reports degraded readiness, and is counted and logged once',
+    async (refusal) => {
+      const { key } = await service.organization();
+      await refusal.strike(redis);
+      const summaries = [];
+      for (let call = 0; call < 3; call += 1) summaries.push((await service.get(PATH, key)).body.summary);
+      expect(summaries).toMatchObject([FETCHED, CACHED, CACHED]);
+      expect((await service.get('/usage', key)).body).toMatchObject({ used: VIDEOS, reserved: 0 });
 
-    expect(await cacheOf(service)).toEqual([200, 'degraded', 'down']);
-    const metrics = await scrape(service);
-    expect(sumOf(metrics, 'ct_dependency_up', { dependency: 'cache' })).toBe(0);
-    expect(sumOf(metrics, 'ct_cache_write_failures_total', { reason: 'refused' })).toBeGreaterThan(VIDEOS);
-    expect(events()).toEqual(['cache_writes_refused']);
-    expect(service.logs.find((line) => line.includes('cache_writes_refused'))).toContain(refusal.cause);
+      expect(await cacheOf(service)).toEqual([200, 'degraded', 'down']);
+      const metrics = await scrape(service);
+      expect(sumOf(metrics, 'ct_dependency_up', { dependency: 'cache' })).toBe(0);
+      expect(sumOf(metrics, 'ct_cache_write_failures_total', { reason: 'refused' })).toBeGreaterThan(VIDEOS);
+      expect(events()).toEqual(['cache_writes_refused']);
+      expect(service.logs.find((line) => line.includes('cache_writes_refused'))).toContain(refusal.cause);
 
-    await refusal.heal(redis);
-    await untilCacheIs(service, 'up');
-    await service.get('/channels/@bench-1x61/transcripts', key);
-    expect(events()).toEqual(['cache_writes_refused', 'cache_writes_accepted']);
-  });
+      await refusal.heal(redis);
+      await untilCacheIs(service, 'up');
+      await service.get('/channels/@bench-1x61/transcripts', key);
+      expect(events()).toEqual(['cache_writes_refused', 'cache_writes_accepted']);
+    },
+  );
 
-  it('has no entry of a transcript whose text it did not take', async () => {
+  it('stores no transcript entry whose text it refused', async () => {
     const { key } = await service.organization();
     // Texts are refused from here on, and small entries are not.
     const text = Buffer.alloc(3_000_000);

@@ -64,7 +64,7 @@ describeWithRedis(`entries of a shared cache${suffix}`, () => {
     expect((await unreadable(other)) - before).toBe(3 + 2 * VIDEOS);
   });
 
-  it('are not taken from the key of another entry of the same kind', async () => {
+  it('are rejected under the key of another entry of the same kind', async () => {
     const [first = '', ...rest] = await texts();
     const known = first.replace(/:json$/, '');
     for (const text of rest) {
@@ -76,7 +76,7 @@ describeWithRedis(`entries of a shared cache${suffix}`, () => {
     expect(results(body)).toEqual(results(genuine));
   });
 
-  it('without their signature, or cut anywhere in it, are misses', async () => {
+  it('are misses with a missing or truncated signature', async () => {
     const [text = ''] = await texts();
     const name = text.replace(/:json$/, '');
     const stored = await redis.bytes(name);
@@ -88,7 +88,7 @@ describeWithRedis(`entries of a shared cache${suffix}`, () => {
     }
   });
 
-  it('are misses after a change of the secret, and nothing else happens', async () => {
+  it('are misses after a change of the secret, without further effects', async () => {
     const { key: strangersKey } = await stranger.organization();
     const { status, body } = await stranger.get(PATH, strangersKey);
     expect([status, body.summary]).toMatchObject([200, { fetched: VIDEOS, failed: 0 }]);

@@ -38,7 +38,7 @@ function expectIdentities(response: ServiceResponse): void {
 }
 
 describe('a call that succeeds', () => {
-  it('returns the newest 25 uploads, newest first, each with a status of its own, and is charged what it fetched', async () => {
+  it('returns the newest 25 uploads, newest first, each with its own status, and is charged for the fetched transcripts', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/channels/@harbourlight/transcripts', key);
     expect(answer.status).toBe(200);
@@ -78,7 +78,7 @@ describe('a call that succeeds', () => {
     expect(usage.body).toMatchObject({ plan: 'pro', limit: 5000, used: 17, reserved: 0, remaining: 4983 });
   });
 
-  it('is free the second time, even with an exhausted quota, and requests no cached video from the platform', async () => {
+  it('is free when repeated, even with an exhausted quota, and requests no cached video from the platform', async () => {
     const first = await service.organization();
     await service.get('/channels/@tidewater/transcripts', first.key);
     const requested = service.fakeYoutube.requests.count({ kind: ['player', 'reel', 'timedtext'] });
@@ -128,7 +128,7 @@ describe('a call that succeeds', () => {
     expect(answer.body.summary).toEqual({ total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 });
   });
 
-  it('names no handle where the channel has none', async () => {
+  it('returns a null handle for a channel without one', async () => {
     const { key } = await service.organization();
     const answer = await service.get(
       '/channels/https%3A%2F%2Fwww.youtube.com%2Fuser%2Foldmooring/transcripts?limit=1',
@@ -182,7 +182,7 @@ describe('a call that succeeds', () => {
     expect((await service.get('/usage', key)).body.used).toBe(1);
   });
 
-  it('is compressed for a caller that accepts gzip, and the same', async () => {
+  it('has the same content, compressed, for a caller that accepts gzip', async () => {
     const { key } = await service.organization();
     const path = '/channels/@tidewater/transcripts';
     await service.get(path, key);
@@ -204,7 +204,7 @@ describe('a call that succeeds', () => {
     expect((await service.get(path, key, { 'Accept-Encoding': 'gzip;q=0' })).text).toBe(plain.text);
   });
 
-  it('echoes the request id of the caller when it is sane, and makes one when it is not', async () => {
+  it('echoes a valid request id of the caller, and generates one otherwise', async () => {
     const { key } = await service.organization();
     const path = '/channels/@emptyslip/transcripts';
     const sane = await service.get(path, key, { 'X-Request-Id': 'order-7/retry.2' });
@@ -215,7 +215,7 @@ describe('a call that succeeds', () => {
     }
   });
 
-  it('takes the scheme Bearer without regard to case', async () => {
+  it('accepts the Bearer scheme in any case', async () => {
     const { key } = await service.organization();
     const answer = await service.request('GET', '/channels/@emptyslip/transcripts', { Authorization: `bEARER ${key}` });
     expect(answer.status).toBe(200);

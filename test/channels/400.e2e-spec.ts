@@ -14,7 +14,7 @@ beforeEach(() => service.fakeYoutube.reset());
 
 const PATH = '/channels/@tidewater/transcripts';
 
-describe('a wrong parameter', () => {
+describe('an invalid parameter', () => {
   it.each([
     'limit=0',
     'limit=-1',
@@ -66,7 +66,7 @@ describe('a wrong parameter', () => {
     expect(service.fakeYoutube.requests.total).toBe(0);
   });
 
-  it('is named with every other that is wrong', async () => {
+  it('is reported together with every other invalid parameter', async () => {
     const answer = await service.get(`${PATH}?limit=x&cursor=1`, key);
     expect(answer.body.error.details.map((detail: { field: string }) => detail.field).sort()).toEqual([
       'cursor',
@@ -74,12 +74,12 @@ describe('a wrong parameter', () => {
     ]);
   });
 
-  it('is refused by name behind a thousand others too', async () => {
+  it('is reported by name even after a thousand others', async () => {
     const answer = await service.get(`${PATH}?limit=1${'&'.repeat(1_000)}cursor=1`, key);
     expect([answer.status, answer.body.error.details[0].field]).toEqual([400, 'cursor']);
   });
 
-  it('in a path that cannot be decoded is 400 before anything, the key included', async () => {
+  it('in an undecodable path is 400 before any other check, including the key', async () => {
     for (const path of ['/channels/%zz/transcripts', '/channels/%E0%A4/transcripts', '/%', '/usage%ff']) {
       const answer = await service.request('GET', path);
       expect([path, answer.status, answer.body?.error.code]).toEqual([path, 400, 'invalid_request']);
@@ -90,7 +90,7 @@ describe('a wrong parameter', () => {
 
 describe('a request that Node refuses', () => {
   it.each([
-    ['that is no HTTP', 'HELLO\r\n\r\n', 400],
+    ['that is not HTTP', 'HELLO\r\n\r\n', 400],
     ['with a malformed header', 'GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n', 400],
     ['without a host', 'GET /usage HTTP/1.1\r\n\r\n', 400],
     ['with two hosts', 'GET /usage HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],

@@ -29,7 +29,7 @@ describe('a call without a valid key', () => {
     expect(response.body.error).toMatchObject({ code, retryable: false, requestId: response.headers['x-request-id'] });
   });
 
-  it('with a well-formed unknown key is refused, and the key is not repeated', async () => {
+  it('with a well-formed unknown key is refused, and the key is not echoed', async () => {
     const { key } = await service.organization();
     const other = await startService();
     try {

@@ -34,7 +34,7 @@ describe('a call that could exceed the quota', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ limit: 7, used: 0, reserved: 0, remaining: 7 });
   });
 
-  it('is granted with the limit that its message names, and with no larger one', async () => {
+  it('is granted with the limit that the message suggests, and with no larger one', async () => {
     const { key } = await service.organization({ monthlyLimit: 3 });
     // The newest two can have no transcript, so five entries cost three.
     const refused = await service.get('/channels/@harbourlight/transcripts?limit=20', key);
@@ -53,7 +53,7 @@ describe('a call that could exceed the quota', () => {
     expect(answer.body.error.message).toMatch(/No limit fits before the quota resets at \d{4}-/);
   });
 
-  it('counts neither what is cached nor what is known to have no transcript', async () => {
+  it('does not count cached transcripts and videos known to have none', async () => {
     const rich = await service.organization();
     await service.get('/channels/@nightwatchtavern/transcripts', rich.key);
     const { key } = await service.organization({ monthlyLimit: 0 });
@@ -61,12 +61,12 @@ describe('a call that could exceed the quota', () => {
     expect(answer.body.summary).toEqual({ total: 3, succeeded: 2, failed: 1, cached: 2, fetched: 0 });
   });
 
-  it('is judged after the channel: an unknown one is 404', async () => {
+  it('is refused after the channel is resolved: an unknown channel is 404', async () => {
     const { key } = await service.organization({ monthlyLimit: 0 });
     expect((await service.get('/channels/@no-such-channel/transcripts', key)).status).toBe(404);
   });
 
-  it('counts what calls under way have reserved', async () => {
+  it('counts the reservations of running calls', async () => {
     const { key } = await service.organization({ monthlyLimit: 6 });
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = service.get('/channels/@fogsignalradio/transcripts?limit=4', key);

@@ -47,7 +47,7 @@ describe('an organization on the free plan', () => {
     });
   });
 
-  it('that changes to another plan is judged by it from the next call on', async () => {
+  it('is subject to a changed plan from the next call on', async () => {
     const { key, id } = await service.organization({ plan: 'free' });
     const organizations = service.app.get(OrganizationsService);
     await organizations.setPlan(id, 'pro');

@@ -51,7 +51,7 @@ describe('a channel that cannot be resolved', () => {
     'UC0000000000000000000000',
     '@sunkentrawler',
     'UCsunkentrawler_________',
-  ])('%s, which the platform does not have any more or never had, is 404', async (reference) => {
+  ])('%s, which is deleted or unknown on the platform, is 404', async (reference) => {
     const answer = await service.get(`/channels/${reference}/transcripts`, key);
     expect([answer.status, answer.body?.error.code]).toEqual([404, 'channel_not_found']);
   });
@@ -60,12 +60,12 @@ describe('a channel that cannot be resolved', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
   });
 
-  it('with a wrong parameter is 400: parameters come first', async () => {
+  it('with an invalid parameter is 400: parameters are checked first', async () => {
     expect((await service.get('/channels/x!/transcripts?limit=0', key)).status).toBe(400);
   });
 });
 
-describe('an address that does not exist', () => {
+describe('an unknown path', () => {
   it.each([
     '/',
     '/channels',

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-describe('another method than GET', () => {
+describe('a method other than GET', () => {
   it.each(['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])(
     '%s on the operation is 405 with Allow, with and without a key, and costs nothing',
     async (method) => {
@@ -29,7 +29,7 @@ describe('another method than GET', () => {
     },
   );
 
-  it('is 405 on other addresses too, where HEAD is fine', async () => {
+  it('is 405 on the other routes too, which allow HEAD', async () => {
     const answer = await service.request('POST', '/usage');
     expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD']);
     expect((await service.request('HEAD', '/health/live')).status).toBe(200);
@@ -41,7 +41,7 @@ describe('another method than GET', () => {
     }
   });
 
-  it('on an address that does not exist is 404', async () => {
+  it('is 404 on an unknown path', async () => {
     expect((await service.request('POST', '/nowhere')).status).toBe(404);
   });
 });

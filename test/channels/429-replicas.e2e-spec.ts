@@ -19,7 +19,7 @@ const ADDRESS_FAILURES = 20;
 let redis: RedisServer;
 let replicas: [TestService, TestService];
 
-// Where there is no Redis this cannot be shown; continuous integration installs it.
+// Skipped without Redis; continuous integration installs it.
 (redisIsInstalled ? describe : describe.skip)('two replicas with one Redis', () => {
   beforeAll(async () => {
     redis = await RedisServer.start();
@@ -40,7 +40,7 @@ let replicas: [TestService, TestService];
     await until(async () => (await Promise.all(replicas.map(ready))).every((status) => status === 'ok'));
   });
 
-  it('grant a key exactly what it may call in a minute, however its calls are spread', async () => {
+  it('grant a key exactly its rate limit, for any distribution of its calls', async () => {
     const { key } = await replicas[0].organization();
     const responses = await spread(40, (replica) => replica.get('/usage', key));
     expect(statuses(responses)).toEqual([...Array<number>(RATE).fill(200), ...Array<number>(40 - RATE).fill(429)]);
@@ -50,7 +50,7 @@ let replicas: [TestService, TestService];
     expect(left.map(Number).sort((a, b) => a - b)).toEqual([...Array(RATE).keys()]);
   });
 
-  it('grant it the next call after Retry-After, and none before', async () => {
+  it('grant a key the next call after Retry-After and not earlier', async () => {
     const { key, keyId } = await replicas[0].organization();
     await spread(RATE, (replica) => replica.get('/usage', key));
     const refused = await replicas[1].get('/usage', key);
@@ -62,7 +62,7 @@ let replicas: [TestService, TestService];
     expect((await replicas[0].get('/usage', key)).status).toBe(200);
   });
 
-  it('grant a key no more when Redis loses its calls in mid-minute', async () => {
+  it('grant a key no additional calls when Redis loses its counts within the minute', async () => {
     const { key, keyId } = await replicas[0].organization();
     expect(statuses(await spread(RATE - 2, (replica) => replica.get('/usage', key)))).not.toContain(429);
     // As under memory pressure: each replica adds the calls that it made with the next one.
@@ -83,11 +83,11 @@ let replicas: [TestService, TestService];
     expect(refused[0]?.body.error.message).toContain('Concurrency limit');
     hold.release();
     expect(statuses(await calls)).toEqual([...Array<number>(AT_ONCE).fill(200), ...Array<number>(6).fill(429)]);
-    // The response is whole before its place is given back.
+    // The response is complete before its slot is released.
     await until(async () => (await namesLike('ct:calls:*')).length === 0);
   });
 
-  it('forget the calls of a process that was killed when their lease ends', async () => {
+  it('release the slots of a killed process when their lease ends', async () => {
     const { key, keyId } = await replicas[0].organization();
     const name = `ct:calls:${keyId}`;
     const hold = replicas[0].fakeYoutube.hold({ kind: 'timedtext' });
@@ -106,7 +106,7 @@ let replicas: [TestService, TestService];
     expect((await running).status).toBe(200);
   });
 
-  it('renew the slot of a call while it runs, and take it again when Redis has evicted it', async () => {
+  it('renew the slot of a running call, and restore it when Redis evicts it', async () => {
     const leaseMs = 300;
     const connection = await RedisConnection.open(redis.url);
     const shared = new SharedCounts(connection);
@@ -140,14 +140,14 @@ let replicas: [TestService, TestService];
     }
   });
 
-  it('count the failures of an address together', async () => {
-    // A process remembers its own counts, and the test above made it count one failure.
+  it('share the failure count of an address', async () => {
+    // Local counts persist between tests: the previous test counted one failure.
     const failures = await spread(ADDRESS_FAILURES - 1, (replica) => replica.request('GET', '/usage'));
     expect(new Set(statuses(failures))).toEqual(new Set([401]));
     expect(statuses(await spread(2, (replica) => replica.request('GET', '/usage')))).toEqual([429, 429]);
   });
 
-  it('continue with their own counts when Redis is killed, and each logs it once', async () => {
+  it('use local counts when Redis is killed, and each logs it once', async () => {
     const { key } = await replicas[0].organization();
     await spread(RATE - 2, (replica) => replica.get('/usage', key));
     const before = warnings().length;
@@ -173,7 +173,7 @@ let replicas: [TestService, TestService];
     expect(statuses(await Promise.all(calls))).toEqual([200, 200, 200, 429, 429]);
   });
 
-  it('delay no call by more than a second when Redis is silent, and leak no slot', async () => {
+  it('delay no call by more than a second when Redis is unresponsive, and leak no slot', async () => {
     const { key } = await replicas[0].organization();
     const hold = replicas[0].fakeYoutube.hold({ kind: 'timedtext' });
     const running = replicas[0].get('/channels/@bench-1x60/transcripts', key);
@@ -188,9 +188,9 @@ let replicas: [TestService, TestService];
     await until(async () => (await namesLike('ct:calls:*')).length === 0);
   });
 
-  it('log once that Redis refuses to count, and use their own counts meanwhile', async () => {
+  it('log once that Redis refuses writes, and use local counts meanwhile', async () => {
     const { key } = await replicas[0].organization();
-    // As after a failover, when the connection still leads to the server that is a replica now.
+    // As after a failover: the connection still leads to the server that has become a replica.
     await redis.command('REPLICAOF', '127.0.0.1', '1');
     const answers = await Promise.all(Array.from({ length: 20 }, () => replicas[0].get('/usage', key)));
     expect(statuses(answers)).toEqual([...Array<number>(RATE).fill(200), ...Array<number>(20 - RATE).fill(429)]);
@@ -198,7 +198,7 @@ let replicas: [TestService, TestService];
   });
 });
 
-/** Of both: in one process they share a logger. */
+/** The log of both services: in one process they share a logger. */
 function warnings(): string[] {
   return replicas.flatMap(({ logs }) => logs).filter((line) => line.includes('"level":"warn"'));
 }

@@ -47,8 +47,8 @@ async function times<T>(count: number, request: () => Promise<T>): Promise<T[]> 
   return responses;
 }
 
-describe('a key that calls too often', () => {
-  it('sees the remaining calls decrease over all routes, and is then refused with Retry-After', async () => {
+describe('a key over its rate limit', () => {
+  it('sees its remaining requests decrease over all routes, and is then refused with Retry-After', async () => {
     const { key } = await service.organization();
     expect(rateOf(await service.get(PATH, key))).toEqual([RATE, 3, 60]);
     const usage = await service.get('/usage', key);
@@ -69,7 +69,7 @@ describe('a key that calls too often', () => {
     expect((await service.get('/usage', key)).status).toBe(429);
   });
 
-  it('is admitted after Retry-After, and not two seconds before, regardless of attempts in between', async () => {
+  it('is admitted after Retry-After but not two seconds earlier, regardless of attempts in between', async () => {
     const { key } = await service.organization();
     await times(RATE, () => service.get('/usage', key));
     const [refused] = await times(RATE, () => service.get('/usage', key));
@@ -103,8 +103,8 @@ describe('a key that calls too often', () => {
   });
 });
 
-describe('a key with too many calls in flight', () => {
-  it('is refused one more, on the operation only and before its parameters, until one of them ends', async () => {
+describe('a key at its concurrency limit', () => {
+  it('is refused another call, on the transcripts route only and before its parameters are checked, until a call ends', async () => {
     const { id, key } = await narrow.organization();
     const hold = narrow.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
     const running = [1, 2].map((seed) => narrow.get(`/channels/@bench-1x${seed}/transcripts`, key));
@@ -126,7 +126,7 @@ describe('a key with too many calls in flight', () => {
     expect((await narrow.get('/channels/@bench-1x1/transcripts', key)).status).toBe(200);
   });
 
-  it('gets its place back from a call that is refused later or that fails', async () => {
+  it('regains the slot of a call that is refused later or fails', async () => {
     const { key } = await narrow.organization({ monthlyLimit: 0 });
     const refusals = [
       ['/channels/@tidewater/transcripts?limit=0', 400],
@@ -155,7 +155,7 @@ describe('an address that keeps failing to authenticate', () => {
   const from = (address: string, headers: Record<string, string> = {}) =>
     service.request('GET', '/usage', { 'X-Forwarded-For': address, ...headers });
 
-  it('is refused with 429 instead of 401 after a while, and never with a valid key', async () => {
+  it('is refused with 429 instead of 401 after the limit, but never with a valid key', async () => {
     const { key } = await service.organization();
     const failures = await times(FAILURES, () => from('192.0.2.1'));
     expect(new Set(failures.map(({ status }) => status))).toEqual(new Set([401]));
@@ -173,19 +173,19 @@ describe('an address that keeps failing to authenticate', () => {
     expect((await from('192.0.2.1')).status).toBe(401);
   });
 
-  it('by IPv6 is the network of 64 bits that it is in', async () => {
+  it('(IPv6) counts as its /64 network', async () => {
     await times(FAILURES, () => from('2001:db8:0:1::1'));
     expect((await from('2001:db8:0:1:ffff::2')).status).toBe(429);
     expect((await from('2001:db8:0:2::1')).status).toBe(401);
   });
 
-  it('by IPv6 is also the site of 48 bits that it is in, however many networks it changes between', async () => {
+  it('(IPv6) also counts as its /48 site, for any number of /64 networks', async () => {
     const statuses: number[] = [];
     for (let network = 1; network <= 5; network += 1) {
       const failures = await times(FAILURES + 1, () => from(`2001:db8:5:${network}::1`));
       statuses.push(...failures.map(({ status }) => status));
     }
-    // What one network is refused does not count for its site.
+    // Failures refused for one network do not count for its site.
     expect(statuses.filter((status) => status === 401)).toHaveLength(5 * FAILURES);
     const refused = await from('2001:db8:5:99::1');
     expect([refused.status, rateOf(refused)[0]]).toEqual([429, 5 * FAILURES]);
@@ -194,7 +194,7 @@ describe('an address that keeps failing to authenticate', () => {
     expect((await from('2001:db8:5:99::1', { Authorization: `Bearer ${key}` })).status).toBe(200);
   });
 
-  it('costs few queries for many unknown keys, and a valid key among them is accepted on its first call', async () => {
+  it('causes few queries with many unknown keys, and its first call with a valid key is accepted', async () => {
     const flooding = { 'X-Forwarded-For': '192.0.2.3' };
     await times(FAILURES, () => service.request('GET', '/usage', flooding));
     const { key, keyId } = await service.organization();
@@ -210,19 +210,19 @@ describe('an address that keeps failing to authenticate', () => {
     await service.app.get(ApiKeysService).revoke(keyId);
     expect((await service.get('/usage', key, flooding)).status).toBe(429);
     expect(new Set((await flood).flat())).toEqual(new Set([429]));
-    // Ten a second for all of them together, and those of the valid key.
+    // Ten lookups per second for all unknown keys together, plus those of the valid key.
     expect(lookups()).toBeLessThan((now() - startedAtMs) / 100 + 5);
   });
 
-  it('accepts valid, previously unused keys of one address, however many are sent concurrently', async () => {
+  it('may send any number of valid, previously unused keys concurrently', async () => {
     const keys = await Promise.all(Array.from({ length: 30 }, async () => (await service.organization()).key));
     const responses = await Promise.all(keys.map((key) => from('192.0.2.1', { Authorization: `Bearer ${key}` })));
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   });
 });
 
-describe('a limit of 0', () => {
-  it('is none', async () => {
+describe('a rate limit of 0', () => {
+  it('disables the limit', async () => {
     const unlimited = await startService({
       environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, CALLS_PER_PROCESS: 0 },
     });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 beforeEach(() => service.fakeYoutube.reset());
 
-describe('a channel that the platform does not let us read', () => {
+describe('a channel that the platform refuses to return', () => {
   it.each([
     ['500', 'upstream_failure'],
     ['reset', 'upstream_failure'],
@@ -23,7 +23,7 @@ describe('a channel that the platform does not let us read', () => {
     ['empty', 'upstream_blocked'],
   ] as const)('(%s) is 502 %s, retryable, and costs nothing', async (kind, code) => {
     service.fakeYoutube.setFaults({ kind, match: { kind: ['resolve', 'browse'] } });
-    // Another channel each time: what was read before is remembered.
+    // A different channel each time, since earlier results are cached.
     const response = await service.get(
       `/channels/@bench-${kind.length + 3}x${code.length + kind.charCodeAt(0)}/transcripts?limit=3`,
       key,

@@ -27,16 +27,16 @@ describe('while the database is unavailable', () => {
     expect((await service.get('/channels/@tidewater/transcripts?limit=1', key)).status).toBe(200);
   });
 
-  it('a call is 503 within two seconds also when the database hangs instead of refusing connections', async () => {
+  it('a call is 503 within two seconds, even when the database hangs instead of refusing connections', async () => {
     const { key } = await service.organization();
     service.link.silence();
     const begunAtMs = performance.now();
     const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
     const tookMs = performance.now() - begunAtMs;
     expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
-    // With a second for a busy machine; the driver's own patience is above five.
+    // Includes a second for a busy machine; the driver's own timeout is above five seconds.
     expect(tookMs).toBeLessThan(3_000);
-    // What is silent now stays so.
+    // The connections that hang now stay so.
     service.link.cut();
   });
 
@@ -71,8 +71,8 @@ describe('while the database is unavailable', () => {
   });
 });
 
-describe('while the process has as many calls in flight as it takes on', () => {
-  it('a call of any key is 503 with Retry-After and no side effects, and admitted when another has ended', async () => {
+describe('while the process is at capacity', () => {
+  it('a call of any key is 503 with Retry-After and no side effects, and is admitted when another call ends', async () => {
     const busy = await startService({ environment: { CALLS_PER_PROCESS: 1, CALLS_PER_KEY: 1 } });
     try {
       const [one, other] = [await busy.organization(), await busy.organization()];

@@ -11,7 +11,7 @@ afterEach(() => service.fakeYoutube.reset());
 
 describe('at the deadline of a call', () => {
   it.each(['resolve', 'browse-uploads'] as const)(
-    'a channel that is still being read (%s) is 504, and the reading stops',
+    'a call whose channel is still being requested (%s) is 504, and that request is aborted',
     async (kind) => {
       const { key } = await service.organization();
       service.fakeYoutube.hold({ kind });

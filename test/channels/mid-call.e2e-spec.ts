@@ -23,17 +23,17 @@ beforeEach(async () => {
 
 let channels = 0;
 
-/** A channel of four videos that nothing is cached of. */
+/** A channel of four videos that are not cached. */
 const newChannel = (): string => `/channels/@bench-4x${(channels += 1)}/transcripts`;
 
-/** What the quota takes for the time, as an SQL expression. */
+/** Sets the clock of the quota to an SQL expression. */
 async function setClock(expression: string): Promise<void> {
   await service.query(
     `CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT ${expression} $$`,
   );
 }
 
-/** Makes a call of four counts, does the change when it has reserved and fetches, and lets it end. */
+/** Makes a call for four transcripts, applies the change while it fetches, and lets it complete. */
 async function whileCalling({ key }: TestOrganization, change: () => Promise<unknown>): Promise<ServiceResponse> {
   const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
   const running = service.get(newChannel(), key);
@@ -45,8 +45,8 @@ async function whileCalling({ key }: TestOrganization, change: () => Promise<unk
   return response;
 }
 
-describe('in the middle of a call', () => {
-  it('a new month does not move the charge out of the month of the reservation', async () => {
+describe('during a call', () => {
+  it('the start of a new month leaves the charge in the month of the reservation', async () => {
     await setClock("timestamptz '2026-05-31T23:59:50Z'");
     const organization = await service.organization({ monthlyLimit: 4 });
     await whileCalling(organization, async () => {
@@ -93,7 +93,7 @@ describe('in the middle of a call', () => {
     expect((await service.get(newChannel(), organization.key)).status).toBe(200);
   });
 
-  it('a key that is revoked lets the call end and be charged, and is refused from the next on', async () => {
+  it('a revoked key lets the running call complete and be charged, and is refused from the next call on', async () => {
     const organization = await service.organization();
     await whileCalling(organization, async () => {
       await service.app.get(ApiKeysService).revoke(organization.keyId);
@@ -102,7 +102,7 @@ describe('in the middle of a call', () => {
     expect(await quota.usage(organization.id)).toMatchObject({ used: 4, reserved: 0 });
   });
 
-  it('an organization that is deleted lets the call end and be charged, and is refused from the next on', async () => {
+  it('a deleted organization lets the running call complete and be charged, and is refused from the next call on', async () => {
     const organization = await service.organization();
     await whileCalling(organization, async () => {
       await organizations.delete(organization.id);
@@ -139,8 +139,8 @@ describe('in the middle of a call', () => {
   });
 });
 
-describe('a call that an organization is deleted under before it has reserved', () => {
-  it('is refused like any call with a key that is not valid, and costs nothing', async () => {
+describe('a call whose organization is deleted before its reservation', () => {
+  it('is refused like a call with an invalid key, and costs nothing', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'browse-uploads' });
     const running = service.get(newChannel(), organization.key);

@@ -45,7 +45,7 @@ describe('an NDJSON response', () => {
     expect((await service.get('/usage', key)).body.used).toBe(17);
   });
 
-  it('gives a result as soon as it is finished, without waiting for a newer video', async () => {
+  it('sends a result as soon as it is finished, without waiting for a newer video', async () => {
     const { key } = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-230' });
     const responding = service.get('/channels/@fogsignalradio/transcripts?limit=3', key, LINES);
@@ -60,7 +60,7 @@ describe('an NDJSON response', () => {
   });
 
   it.each(['*/*', 'application/json', 'text/html', 'application/x-ndjson;q=0.1, application/json'])(
-    'is not given to who accepts %s',
+    'is not sent for Accept: %s',
     async (accept) => {
       const { key } = await service.organization();
       const answer = await service.get('/channels/@emptyslip/transcripts', key, { Accept: accept });
@@ -68,7 +68,7 @@ describe('an NDJSON response', () => {
     },
   );
 
-  it('that cannot be given at all is an error in the envelope, as JSON', async () => {
+  it('is replaced by the JSON error envelope when the call fails', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/channels/@no-such-channel/transcripts', key, LINES);
     expect([answer.status, answer.headers['content-type']]).toEqual([404, 'application/json; charset=utf-8']);

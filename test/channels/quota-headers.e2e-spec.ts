@@ -16,7 +16,7 @@ function quotaOf({ headers }: ServiceResponse): (number | undefined)[] {
 }
 
 describe('the quota headers', () => {
-  it('of a call that was granted count what it has reserved', async () => {
+  it('include the reservation of a granted call', async () => {
     const { key } = await service.organization({ monthlyLimit: 20 });
     const response = await service.get('/channels/@fogsignalradio/transcripts?limit=6', key);
     expect([response.status, ...quotaOf(response)]).toEqual([200, 20, 14]);
@@ -26,7 +26,7 @@ describe('the quota headers', () => {
     expect(Math.abs(resetSeconds - (monthEndMs - now.getTime()) / 1000)).toBeLessThan(5);
   });
 
-  it('of a free call are present too, and it creates no row', async () => {
+  it('are also present on a free call, which creates no row', async () => {
     const { id, key } = await service.organization({ monthlyLimit: 9 });
     await service.get('/channels/@bench-4x1/transcripts', key);
     const answer = await service.get('/channels/@bench-4x1/transcripts', key);
@@ -37,14 +37,14 @@ describe('the quota headers', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('of a refused call show the remaining quota', async () => {
+  it('report the remaining quota of a refused call', async () => {
     const { key } = await service.organization({ monthlyLimit: 3 });
     const answer = await service.get('/channels/@bench-4x2/transcripts', key);
     expect([answer.status, ...quotaOf(answer)]).toEqual([402, 3, 3]);
     expect(Number(answer.headers['x-quota-reset'])).toBeGreaterThan(0);
   });
 
-  it('never count below 0, as when the limit was lowered', async () => {
+  it('never fall below 0, even after the limit was lowered', async () => {
     const { id, key } = await service.organization({ monthlyLimit: 9 });
     await service.get('/channels/@bench-4x3/transcripts', key);
     await service.app.get(OrganizationsService).setLimit(id, 1);
@@ -52,7 +52,7 @@ describe('the quota headers', () => {
     expect(quotaOf(await service.get('/channels/@bench-4x4/transcripts', key))).toEqual([1, 0]);
   });
 
-  it('count the seconds to the next month by the clock of the database, not of this machine', async () => {
+  it('use the clock of the database, not of the process, for the seconds until the next month', async () => {
     const { key } = await service.organization();
     await service.query(`
       ALTER FUNCTION quota_now RENAME TO quota_now_before;
@@ -74,7 +74,7 @@ describe('the quota headers', () => {
     }
   });
 
-  it('may be read by a page on an allowed origin, as the other limits may', async () => {
+  it('are exposed to pages on an allowed origin, like the rate limit headers', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/usage', key, { Origin: 'https://app.example.com' });
     expect(String(answer.headers['access-control-expose-headers']).split(',')).toEqual([

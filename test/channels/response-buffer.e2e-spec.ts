@@ -10,7 +10,7 @@ jest.setTimeout(20_000);
 
 const MEGABYTE = 1024 * 1024;
 const BUFFER_MEGABYTES = 1;
-/** A sixteenth of it for one call. */
+/** One call may use a sixteenth of it. */
 const CALL_BYTES_MAX = 64 * 1024;
 
 let service: TestService;
@@ -33,7 +33,7 @@ afterEach(async () => {
 
 const pathTo = (handle: string): string => `/channels/${handle}/transcripts?limit=100`;
 
-/** Asks for a channel whose newest video does not arrive, so that all others wait for it. */
+/** Requests a channel whose newest video does not arrive, so that all others wait for it. */
 function requestBehindNewest(handle: string): { hold: Hold; running: Promise<ServiceResponse> } {
   const [newest] = benchChannelByHandle(handle)?.uploads() ?? [];
   const hold = service.fakeYoutube.hold({ kind: 'timedtext', videoId: newest?.id ?? '' });
@@ -45,8 +45,8 @@ const usage = async (): Promise<unknown> => {
   return { used, reserved };
 };
 
-describe('texts that wait for their reader', () => {
-  it('are compressed beyond a first few, and come whole when they are read', async () => {
+describe('texts buffered for a client', () => {
+  it('are compressed beyond the first few, and arrive complete when they are read', async () => {
     const handle = '@bench-10x220';
     const { hold, running } = requestBehindNewest(handle);
     await hold.arrived;
@@ -60,10 +60,10 @@ describe('texts that wait for their reader', () => {
     expect(body.results).toEqual(again.results.map((entry: object) => ({ ...entry, cached: false })));
   });
 
-  it('end the fetching when they are too many: what did not arrive is not charged, and can be had later', async () => {
+  it('stop the fetching at the limit: missing transcripts are not charged, and a later call can fetch them', async () => {
     const most = watchMost();
     const { running } = requestBehindNewest('@bench-100x100');
-    // Nobody releases the newest: the fetching ends all the same.
+    // The newest video is never released, and the fetching still ends.
     const { body } = await running;
     const { fetched, failed } = body.summary;
     expect(body.summary).toEqual({ total: 100, succeeded: fetched, failed, cached: 0, fetched });
@@ -86,7 +86,7 @@ describe('texts that wait for their reader', () => {
     expect(await usage()).toEqual({ used: 100, reserved: 0 });
   });
 
-  it('are read from the cache on their turn when they are there', async () => {
+  it('are read from the cache on their turn when they are cached', async () => {
     const first = await service.get(pathTo('@bench-12x301'), organization.key);
     const most = watchMost();
     const again = await service.get(pathTo('@bench-12x301'), organization.key);
@@ -94,7 +94,7 @@ describe('texts that wait for their reader', () => {
     expect(most()).toBeLessThan(again.text.length);
   });
 
-  it('refuse new calls, which cost nothing, while they take all there is', async () => {
+  it('cause new calls to be refused without charge while they fill the whole budget', async () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
     memory.add(others);
     const refused = await service.get(pathTo('@bench-2x2'), organization.key);
@@ -108,7 +108,7 @@ describe('texts that wait for their reader', () => {
     expect((await service.get(pathTo('@bench-2x2'), organization.key)).body.summary).toMatchObject({ fetched: 2 });
   });
 
-  it('do not stop a running call that buffers little, although others use the whole budget', async () => {
+  it('do not stop a running call that buffers little, even when others use the whole budget', async () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
     const { hold, running } = requestBehindNewest('@bench-3x100');
     await hold.arrived;

@@ -32,8 +32,8 @@ function leavableCall(path: string, { key }: TestOrganization): { disconnect(): 
   return { disconnect: () => request.destroy(), received: () => text };
 }
 
-describe('calls for the same videos at the same time', () => {
-  it('share one fetch: the one that started it pays, the other gets it as cached', async () => {
+describe('concurrent calls for the same videos', () => {
+  it('share one fetch: the call that started it is charged, the other receives the transcript as cached', async () => {
     const [payer, other] = [await service.organization(), await service.organization()];
     const path = '/channels/@bench-4x20/transcripts';
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
@@ -52,7 +52,7 @@ describe('calls for the same videos at the same time', () => {
     ]);
   });
 
-  it('continue for the remaining client when the one that started them disconnects, and the remaining one is charged', async () => {
+  it('continue for the remaining client when the client that started them disconnects, and charge the remaining client', async () => {
     const [leaver, stayer] = [await service.organization(), await service.organization()];
     const path = '/channels/@bench-3x21/transcripts';
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
@@ -92,7 +92,7 @@ describe('a client that disconnects during a call', () => {
     expect((await usage(organization)).used).toBe(8);
   });
 
-  it('while the channel is requested is not charged and aborts the request', async () => {
+  it('is not charged while the channel is requested, and that request is aborted', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'browse-uploads' });
     const leaving = leavableCall('/channels/@bench-5x22/transcripts', organization);
@@ -103,8 +103,8 @@ describe('a client that disconnects during a call', () => {
   });
 });
 
-describe('an answer', () => {
-  it('is on the wire entry by entry, while later ones are still being fetched', async () => {
+describe('a response', () => {
+  it('is sent entry by entry, while later entries are still being fetched', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-219' });
     const call = leavableCall('/channels/@fogsignalradio/transcripts?limit=14', organization);

@@ -9,13 +9,13 @@ import { Connections } from '../../src/http/connections/connections.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// Answers of many megabytes, on machines that do other work too.
+// The responses have many megabytes, and machines can be busy.
 jest.setTimeout(30_000);
 
 /** A client on a raw connection that reads only on demand. */
 class Reader {
   received = 0;
-  /** The connection has ended, well or not. */
+  /** The connection has ended, with or without an error. */
   closed = false;
   private readonly chunks: Buffer[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -48,13 +48,13 @@ class Reader {
     }, 20);
   }
 
-  /** Takes all there is, from now on. */
+  /** Reads everything from now on. */
   readAll(): void {
     this.socket.on('data', (chunk: Buffer) => this.take(chunk));
     this.socket.resume();
   }
 
-  /** What has arrived: the whole of it ends with the empty chunk of HTTP. */
+  /** The received bytes; a complete response ends with the empty chunk. */
   get bytes(): Buffer {
     return Buffer.concat(this.chunks);
   }
@@ -87,7 +87,7 @@ function bodyOf(bytes: Buffer): Buffer {
   }
 }
 
-describe('a caller who does not read', () => {
+describe('a client that does not read its response', () => {
   const VIDEOS = 100;
   const PATH = `/channels/@bench-${VIDEOS}x1500/transcripts?limit=${VIDEOS}`;
   let service: TestService;
@@ -105,7 +105,7 @@ describe('a caller who does not read', () => {
   afterAll(() => service.close());
   afterEach(() => readers.splice(0).forEach((reader) => reader.disconnect()));
 
-  /** Asks without reading; `socket` is the service's end of the connection. */
+  /** Sends a request without reading; `socket` is the service's end of the connection. */
   async function request(key: string, encoding: string): Promise<{ reader: Reader; socket: Socket }> {
     const before = sockets.length;
     const reader = await Reader.request(port, PATH, { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding });
@@ -116,14 +116,14 @@ describe('a caller who does not read', () => {
     return { reader, socket };
   }
 
-  it('is charged as soon as everything is fetched, delays the writing, and receives the complete response when it reads', async () => {
+  it('is charged once everything is fetched, pauses the writing, and receives the complete response when it reads', async () => {
     const { key } = await service.organization();
     const { reader, socket } = await request(key, 'identity');
     await until(async () => {
       const { used, reserved } = (await service.get('/usage', key)).body;
       return used === VIDEOS && reserved === 0;
     }, 20_000);
-    // The connection takes no more.
+    // The socket buffers of the connection are full.
     await until(() => socket.writableNeedDrain);
     const written = socket.bytesWritten;
     expect([reader.received, reader.closed]).toEqual([0, false]);
@@ -134,7 +134,7 @@ describe('a caller who does not read', () => {
     expect(written).toBeLessThan(body.length / 2);
   });
 
-  it.each(['identity', 'gzip'])('receives a cached response completely in the end (%s)', async (encoding) => {
+  it.each(['identity', 'gzip'])('eventually receives a complete cached response (%s)', async (encoding) => {
     const { key } = await service.organization();
     const plain = await service.get(PATH, key);
     const warm = (await service.get(PATH, key)).text;
@@ -150,9 +150,9 @@ describe('a caller who does not read', () => {
   });
 });
 
-describe('the writing of a body', () => {
+describe('writing a response body', () => {
   const STALLED_READER_MS = 500;
-  // Hexadecimal digits of chance, which half remain of when they are compressed.
+  // Random hexadecimal digits, which compress to about half.
   const PIECE = Buffer.from(randomBytes(50_000).toString('hex'));
   const DEFLATED = deflateRawSync(PIECE, { finishFlush: constants.Z_FULL_FLUSH });
   const PIECES = 150;
@@ -161,7 +161,7 @@ describe('the writing of a body', () => {
     reader: Reader;
     /** The number of requested pieces so far. */
     pulled: () => number;
-    /** Settles with the writing: undefined, or what it threw. */
+    /** Settles when the writing ends: undefined, or the thrown error. */
     ended: Promise<unknown>;
     close: () => void;
   }
@@ -201,7 +201,7 @@ describe('the writing of a body', () => {
     return writing;
   }
 
-  it('stops for a reader who takes nothing, and closes the connection under it after a while', async () => {
+  it('pauses for a client that does not read, and closes its connection after the timeout', async () => {
     for (const { reader, ended, pulled } of await Promise.all([write('identity'), write('gzip')])) {
       expect(await ended).toBeUndefined();
       // The socket buffers of both ends, and no more.
@@ -212,7 +212,7 @@ describe('the writing of a body', () => {
     }
   });
 
-  it('continues for a reader that is slow but reads', async () => {
+  it('continues for a client that reads slowly', async () => {
     const startedAtMs = performance.now();
     const [plain, compressed] = await Promise.all([write('identity'), write('gzip')]);
     plain.reader.readSlowly(8_000_000);

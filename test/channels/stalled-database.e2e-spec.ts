@@ -15,7 +15,7 @@ let unlock: (() => Promise<void>) | undefined;
 beforeAll(async () => {
   service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: DEADLINE_SECONDS } });
   organization = await service.organization();
-  // What is loaded on first use takes a good part of a second.
+  // Loading modules on first use takes most of a second.
   await service.get('/channels/@bench-1x1/transcripts', organization.key);
 });
 afterAll(() => service.close());
@@ -36,7 +36,7 @@ async function timed<T>(work: Promise<T>): Promise<{ result: T; seconds: number 
 }
 
 describe('a database that stalls', () => {
-  it('before a call has reserved does not delay it past its deadline, and a later reservation is released', async () => {
+  it('before the reservation of a call does not delay it past its deadline, and a late reservation is released', async () => {
     await stall();
     const { result, seconds } = await timed(service.get('/channels/@bench-2x2/transcripts', organization.key));
     expect([result.status, result.body.error.code]).toEqual([504, 'upstream_timeout']);
@@ -48,7 +48,7 @@ describe('a database that stalls', () => {
     expect((await service.get('/usage', organization.key)).body).toMatchObject({ reserved: 0 });
   });
 
-  it('while a call settles at its deadline delays the summary by less than a second', async () => {
+  it('during a settlement at the deadline delays the summary by less than a second', async () => {
     // A fetch that never ends.
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = timed(service.get('/channels/@bench-2x3/transcripts?limit=1', organization.key));

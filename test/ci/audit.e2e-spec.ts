@@ -37,14 +37,14 @@ async function audit(
   advisories: object,
   ...flags: string[]
 ): Promise<{ code: number; output: string; requested: string[] }> {
-  const asked: string[] = [];
+  const requestedPackages: string[] = [];
   const registry = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const bytes = Buffer.concat(chunks);
       const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
-      if (text !== '') asked.push(...Object.keys(JSON.parse(text) as object));
+      if (text !== '') requestedPackages.push(...Object.keys(JSON.parse(text) as object));
       // For a package with an advisory npm requests its versions too.
       const answer = request.method === 'GET' ? ONE_VERSION : advisories;
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
@@ -53,7 +53,7 @@ async function audit(
   await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
   const { port } = registry.address() as AddressInfo;
   const { PATH = '', HOME = '' } = process.env;
-  // npm remembers advisories; those of a test must not be met again.
+  // npm caches advisories; each test needs its own.
   const cache = temporaryFolder();
   const env = { PATH, HOME, npm_config_registry: `http://127.0.0.1:${port}/`, npm_config_cache: cache.path };
   const end = await new Promise<{ code: number; output: string }>((resolve) => {
@@ -66,10 +66,10 @@ async function audit(
   });
   cache.remove();
   await new Promise((resolve) => registry.close(resolve));
-  return { ...end, requested: asked };
+  return { ...end, requested: requestedPackages };
 }
 
-describe('the check of what the service runs on', () => {
+describe('the audit of the production dependencies', () => {
   it('passes when there are no advisories, and does not check development dependencies', async () => {
     const { code, output, requested } = await audit(200, {});
     expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^clean: .* 0 high, 0 critical/)]]);
@@ -77,24 +77,24 @@ describe('the check of what the service runs on', () => {
     expect(requested).not.toContain('jest');
   });
 
-  it.each(['high', 'critical'])('fails for an advisory that is %s, and names the package', async (severity) => {
+  it.each(['high', 'critical'])('fails for a %s advisory, and names the package', async (severity) => {
     const { code, output } = await audit(200, { undici: [advisory(severity)] });
     expect(code).toBe(1);
     expect(output).toContain(`undici *: ${severity}`);
     expect(output).toMatch(/^vulnerable: /m);
   });
 
-  it('passes with one that is moderate', async () => {
+  it('passes with a moderate advisory', async () => {
     const { code, output } = await audit(200, { undici: [advisory('moderate')] });
     expect([code, output]).toEqual([0, expect.stringMatching(/^clean: .* [1-9][0-9]* moderate/)]);
   });
 
-  it('reports in one line that nothing was checked when the registry is unavailable, and passes', async () => {
+  it('passes when the registry is unavailable, and reports in one line that nothing was checked', async () => {
     const { code, output } = await audit(405, {});
     expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^not checked: .*\(405\)/)]]);
   });
 
-  it('fails for a release when nothing was checked, and passes when it is clean', async () => {
+  it('fails for a release when nothing was checked, and passes without advisories', async () => {
     expect(await audit(405, {}, '--required')).toMatchObject({
       code: 2,
       output: expect.stringMatching(/^not checked: /),

@@ -26,12 +26,12 @@ function manifestsIn(folder: string, depth: number): string[] {
 }
 
 describe('the dependencies', () => {
-  it.each(manifestsIn('', 2))('of %s are named by exact versions', (file) => {
+  it.each(manifestsIn('', 2))('of %s are pinned to exact versions', (file) => {
     const ranges = namedIn(JSON.parse(read(file)) as Manifest).filter(([, version]) => !EXACT.test(version));
     expect(ranges).toEqual([]);
   });
 
-  it('of the service are the versions of the lock', () => {
+  it('of the service match the versions in the lockfile', () => {
     const { packages } = JSON.parse(read('package-lock.json')) as {
       packages: Record<string, Manifest & { version: string }>;
     };
@@ -41,12 +41,12 @@ describe('the dependencies', () => {
     expect(named.filter(([name, version]) => packages[`node_modules/${name}`]?.version !== version)).toEqual([]);
   });
 
-  it('run no scripts when they are installed', () => {
+  it('run no install scripts', () => {
     expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
   });
 });
 
-describe('the check of the images', () => {
+describe('the check of container images', () => {
   const folder = temporaryFolder();
   afterAll(() => folder.remove());
   const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
@@ -66,13 +66,13 @@ describe('the check of the images', () => {
     return { status, warnings: [...stderr.matchAll(/^warning: (\S+)/gm)].map(([, image = '']) => image), last: stdout };
   }
 
-  it('warns of each that is named by a tag, and passes', () => {
+  it('warns about each image that is named by a tag, and passes', () => {
     const { status, warnings, last } = check('');
     expect(warnings.map((image) => image.split(':')[0])).toEqual(['nginx', 'postgres', 'valkey/valkey', 'node']);
     expect([status, last]).toEqual([0, '0 of 4 images are named by digest.\n']);
   });
 
-  it('is content with digests', () => {
+  it('passes without a warning for images named by digest', () => {
     const env = ['nginx:1', 'postgres:1', 'valkey/valkey:1']
       .map((image, index) => `${['NGINX', 'POSTGRES', 'VALKEY'][index]}_IMAGE=${image}@${digest}\n`)
       .join('');

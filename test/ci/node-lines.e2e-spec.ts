@@ -10,25 +10,25 @@ const { engines } = JSON.parse(read('package.json')) as { engines: { node: strin
 const claimed = engines.node.split(' || ').map((range) => Number(/^\^(\d+)\./.exec(range)?.[1]));
 const image = Number(/^ARG NODE_IMAGE=node:(\d+)\b/m.exec(read('Dockerfile'))?.[1]);
 
-describe('the release lines of Node', () => {
-  it('that package.json claims are the ones that continuous integration runs', () => {
+describe('the supported release lines of Node', () => {
+  it('in package.json equal those that continuous integration runs', () => {
     const run = execFileSync(process.execPath, ['.ci/node-lines.mjs'], { cwd: PROJECT, encoding: 'utf8' });
     expect(run.trim().split(' ').map(Number)).toEqual(claimed);
     expect(read('.ci/each-node.sh')).toContain('node .ci/node-lines.mjs');
     expect(read('.ci/run')).toMatch(/^\.ci\/each-node\.sh /m);
   });
 
-  it('are even, hence long-term releases, and listed individually', () => {
+  it('are even-numbered (long-term support) and listed individually', () => {
     expect(claimed).toEqual(claimed.filter((line) => line % 2 === 0));
     expect(claimed).toContain(20);
   });
 
-  it('include the one of the image and the one that these tests run on', () => {
+  it('include the Node of the image and the Node that runs these tests', () => {
     expect(claimed).toContain(image);
     expect(claimed).toContain(Number(process.versions.node.split('.')[0]));
   });
 
-  it('are the same in the lock and in the README', () => {
+  it('are the same in the lockfile and in the README', () => {
     const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, { engines?: { node?: string } }> };
     expect(lock.packages['']?.engines?.node).toBe(engines.node);
     const named = /Requires Node ([^:]+) and the npm registry/.exec(read('README.md'))?.[1] ?? '';

@@ -19,7 +19,7 @@ interface Example {
   prints: string;
 }
 
-/** Each block of a language that is followed by a block of what it prints. */
+/** Each code block that is followed by a block with its output. */
 function examplesOf(file: string): Example[] {
   const page = readFileSync(join(PROJECT, file), 'utf8');
   const pattern = /```(sh|ts|python)\n([^`]*?(?:`[^`]+`[^`]*?)*)```\n(?:(?!```)[^])*?```text\n([^]*?)```/g;
@@ -74,19 +74,19 @@ function promised(prints: string): RegExp {
 }
 
 describe('the examples in the documents', () => {
-  it('are there in every language', () => {
+  it('exist in every language', () => {
     expect(new Set(EXAMPLES.map(({ language }) => language))).toEqual(new Set(['sh', 'ts', 'python']));
   });
 
-  it.each(PAGES)('(%s) have what they print below them, all of them', (page) => {
+  it.each(PAGES)('(%s) are all followed by their output', (page) => {
     const blocks = readFileSync(join(PROJECT, page), 'utf8').match(/^```(?:sh|ts|python)$/gm) ?? [];
-    // How to install the client is no call.
+    // The installation command has no output block.
     const calls = blocks.length - (page.startsWith('clients/') ? 1 : 0);
     expect(examplesOf(page)).toHaveLength(calls);
   });
 
   it.each(EXAMPLES.filter(({ language }) => INSTALLED[language]))(
-    'print what they promise ($name)',
+    'print their documented output ($name)',
     async (example) => {
       const { PATH = '', HOME = '' } = process.env;
       const env = { PATH, HOME, BASE_URL: service.url, KEY: organization.key };

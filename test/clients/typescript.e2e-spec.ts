@@ -24,7 +24,7 @@ afterAll(() => service.close());
 const clientOf = (apiKey: string, on = service): ChannelTranscriptsClient =>
   createChannelTranscriptsClient({ baseUrl: on.url, apiKey });
 
-/** What a call is refused with; fails the test when it is not. */
+/** The error of a refused call; fails the test when the call succeeds. */
 async function refusal(call: Promise<unknown>): Promise<ChannelTranscriptsError> {
   const error: unknown = await call.then(
     () => undefined,
@@ -35,13 +35,13 @@ async function refusal(call: Promise<unknown>): Promise<ChannelTranscriptsError>
 }
 
 describe('the TypeScript client', () => {
-  it('has the types of the document; `npm run openapi` renews them', async () => {
+  it('has the types of the OpenAPI document; `npm run openapi` updates them', async () => {
     const file = join(PROJECT, 'clients/typescript/src/schema.ts');
     const arguments_ = ['tools/openapi/openapi.json', '--check', '--output', file];
     await promisify(execFile)(join(PROJECT, 'node_modules/.bin/openapi-typescript'), arguments_, { cwd: PROJECT });
   });
 
-  it('returns the transcripts of a channel, however it is named', async () => {
+  it('returns the transcripts of a channel, for every form of reference', async () => {
     const { key } = await service.organization();
     for (const channel of ['@tidewater', 'https://www.youtube.com/@tidewater/videos']) {
       const { channel: found, results, summary } = await clientOf(key).transcripts(channel, { limit: 2 });
@@ -54,7 +54,7 @@ describe('the TypeScript client', () => {
     expect(languages.size).toBeGreaterThan(0);
   });
 
-  it('returns what is used of the quota', async () => {
+  it('returns the usage of the quota', async () => {
     const { id, key } = await service.organization({ plan: 'free' });
     expect(await clientOf(key).usage()).toMatchObject({ organization: id, plan: 'free', used: 0 });
   });
@@ -84,7 +84,7 @@ describe('the TypeScript client', () => {
     expect([early.status, early.code]).toEqual([401, 'invalid_api_key']);
   });
 
-  it('yields each event of a call as soon as it arrives, and in the end the same as the complete response', async () => {
+  it('yields each event of a call as soon as it arrives, with the same content as the complete response', async () => {
     const { key } = await service.organization();
     const client = clientOf(key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
@@ -143,7 +143,7 @@ describe('the TypeScript client', () => {
     service.fakeYoutube.reset();
   });
 
-  it('distinguishes responses of the service from others', async () => {
+  it('distinguishes errors of the service from other responses', async () => {
     const page = 'HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<h1>Bad gateway</h1>';
     const proxy = createServer((socket) => socket.once('data', () => socket.end(page)));
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));

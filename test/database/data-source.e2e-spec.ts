@@ -63,7 +63,7 @@ describe('the database of a process', () => {
     expect(await runQuery(database.url, 'SELECT count(*)::int AS done FROM migrations')).toEqual([{ done: 2 }]);
   });
 
-  it('the lock of the migrations is free again afterwards', async () => {
+  it('the migration lock is released after the migrations', async () => {
     await open();
     const waiting = `SELECT count(*)::int AS locks FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
     expect(await runQuery(database.url, waiting)).toEqual([{ locks: 0 }]);
@@ -79,7 +79,7 @@ describe('the database of a process', () => {
     expect(isConnectionFailure(failure)).toBe(true);
   });
 
-  it('a process whose connections were cut works again once it has noticed', async () => {
+  it('a process whose connections were cut reconnects', async () => {
     const { dataSource } = await open();
     await Promise.all([1, 2, 3].map(() => dataSource.query('SELECT pg_sleep(0.05)')));
     await runQuery(
@@ -111,7 +111,7 @@ describe('the database of a process', () => {
     expect(isConnectionFailure(failure)).toBe(true);
   });
 
-  it('connections that went silent are given up and replaced', async () => {
+  it('unresponsive connections are closed and replaced', async () => {
     const link = await interruptibleLink(database.url);
     try {
       const { dataSource } = await open(link.url);
@@ -127,7 +127,7 @@ describe('the database of a process', () => {
     }
   });
 
-  it('with DATABASE_URL set, nothing of the embedded PostgreSQL is loaded', async () => {
+  it('with DATABASE_URL set, no package of the embedded PostgreSQL is loaded', async () => {
     const project = join(import.meta.dirname, '../..');
     const copy = await mkdtemp(join(tmpdir(), 'without-embedded-'));
     try {
@@ -146,7 +146,7 @@ describe('the database of a process', () => {
 
   it.each([
     [
-      'a port that nobody listens on',
+      'a port without a listener',
       (url: URL) => (url.port = '1'),
       /^The database at 127\.0\.0\.1:1 cannot be reached: the connection was refused\.$/,
     ],

@@ -13,7 +13,7 @@ import { postmasterPid } from './cluster-user.js';
 jest.setTimeout(60_000);
 
 describe('the database module', () => {
-  it('serves the whole application until the others have shut down, then stops the embedded PostgreSQL', async () => {
+  it('stays open until all other modules have shut down, then stops the embedded PostgreSQL', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'database-module-'));
     const environment = Object.assign(new Environment(), { DATA_DIR: dataDir });
 

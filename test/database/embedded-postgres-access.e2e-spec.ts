@@ -22,7 +22,7 @@ jest.setTimeout(60_000);
 const SERVICE_ROLE = 'channel_transcripts';
 const SETTINGS = ['fsync=off', 'shared_buffers=16MB'];
 
-/** Where a URL of the embedded PostgreSQL leads. */
+/** The address in a URL of the embedded PostgreSQL. */
 const socketDirectoryOf = (url: string): string => new URL(url).searchParams.get('host') ?? '';
 
 async function killPostmaster(dataDir: string): Promise<void> {
@@ -37,7 +37,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
     url = await start('service').url();
   });
 
-  it('it listens on no port, and its socket is in a directory that its owner alone may enter', async () => {
+  it('it listens on no port, and only its owner can enter the directory of its socket', async () => {
     expect(await runQuery(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '' }]);
     const directory = socketDirectoryOf(url);
     expect(directory).toBe(join(dataDir(), 'postgres/cluster'));
@@ -45,7 +45,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
     expect([mode & 0o777, IS_ROOT ? uid > 0 : uid === process.getuid?.()]).toEqual([0o700, true]);
   });
 
-  it('the role of the service has no power beyond its database', async () => {
+  it('the role of the service has no privileges beyond its database', async () => {
     const [role] = await runQuery(url, 'SELECT * FROM pg_roles WHERE rolname = current_user');
     expect(role).toMatchObject({
       ...{ rolname: SERVICE_ROLE, rolsuper: false, rolcreaterole: false, rolcreatedb: false },
@@ -74,7 +74,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
   });
 
   (IS_ROOT ? it : it.skip)('another user can neither connect nor listen in its place after a crash', async () => {
-    // So that nothing but the directory of the socket is in the way.
+    // Only the directory of the socket denies access.
     await chmod(join(dataDir(), '..'), 0o711);
     const path = `${socketDirectoryOf(url)}/.s.PGSQL.5432`;
     const asStranger = (code: string): string =>
@@ -85,7 +85,7 @@ describe('the embedded PostgreSQL accepts no other user', () => {
   });
 });
 
-describe('the embedded PostgreSQL of an ordinary user', () => {
+describe('the embedded PostgreSQL of an unprivileged user', () => {
   const { start, dataDir } = useDataDirectory();
   /** `nobody`, since PostgreSQL runs only under existing accounts. */
   const [uid = 0, gid = 0] = ['-u', '-g'].map((flag) =>
@@ -93,18 +93,21 @@ describe('the embedded PostgreSQL of an ordinary user', () => {
   );
   const owner = IS_ROOT ? { uid, gid } : {};
 
-  (!IS_ROOT || canRunAs(owner) ? it : it.skip)('runs as that user, who alone may enter, and root may', async () => {
-    await mkdir(dataDir());
-    if (IS_ROOT) {
-      await chmod(join(dataDir(), '..'), 0o711);
-      await chown(dataDir(), uid, gid);
-    }
-    const url = await start('service', dataDir(), owner).url();
-    expect(await stat(socketDirectoryOf(url))).toMatchObject({ uid });
-    const command = start('command');
-    expect(await command.url()).toBe(url);
-    expect(await runQuery(url, 'SELECT current_user AS role')).toEqual([{ role: SERVICE_ROLE }]);
-  });
+  (!IS_ROOT || canRunAs(owner) ? it : it.skip)(
+    'runs as that user, who owns the socket directory, and root can connect',
+    async () => {
+      await mkdir(dataDir());
+      if (IS_ROOT) {
+        await chmod(join(dataDir(), '..'), 0o711);
+        await chown(dataDir(), uid, gid);
+      }
+      const url = await start('service', dataDir(), owner).url();
+      expect(await stat(socketDirectoryOf(url))).toMatchObject({ uid });
+      const command = start('command');
+      expect(await command.url()).toBe(url);
+      expect(await runQuery(url, 'SELECT current_user AS role')).toEqual([{ role: SERVICE_ROLE }]);
+    },
+  );
 });
 
 /** Data of an earlier version: one role for everything. Copied by each test, as making it takes seconds. */
@@ -119,7 +122,7 @@ beforeAll(async () => {
   url.pathname = '/channel_transcripts';
   await runMigrations(url.href, MIGRATIONS);
   await runQuery(url.href, `INSERT INTO organizations (id, name, plan) VALUES ('org_1', 'Acme', 'pro')`);
-  // Kinds of things that no migration makes yet.
+  // Kinds of objects that no migration creates yet.
   await runQuery(
     url.href,
     `CREATE SCHEMA more; CREATE TABLE more.items (id serial PRIMARY KEY, at int GENERATED ALWAYS AS IDENTITY);
@@ -155,7 +158,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
         UNION ALL SELECT typowner FROM pg_type WHERE oid >= 16384
         UNION ALL SELECT nspowner FROM pg_namespace WHERE oid >= 16384) owned`;
     expect(await runQuery(url, owners)).toEqual([{ owner: SERVICE_ROLE }]);
-    // What a later migration does.
+    // The change of a later migration.
     await runQuery(
       url,
       'ALTER TABLE organizations ADD COLUMN note text; DROP FUNCTION quota_prune; DROP TABLE migrations',
@@ -168,7 +171,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     ]);
   });
 
-  it('is taken over when its PostgreSQL still runs, and no longer listens on a port', async () => {
+  it('is taken over while its PostgreSQL still runs, which then listens on no port', async () => {
     const { url: earlierUrl } = await startServer(dataDir(), SETTINGS);
     const [service, command] = [start('service'), start('command')];
     const [url] = await Promise.all([service.url(), command.url()]);
@@ -182,7 +185,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     expect(refused).toBe('refused');
   });
 
-  it('stays with the service of that version while it runs; a command works beside it', async () => {
+  it('stays in use by a running service of that version; a command works beside it', async () => {
     const earlier = await startServer(dataDir(), SETTINGS);
     const client = new pg.Client({ connectionString: earlier.url });
     await client.connect();
@@ -198,11 +201,11 @@ describe('a data directory of an earlier version, in which the superuser owned e
   });
 });
 
-describe('a data directory in which no socket can be', () => {
+describe('a data directory that cannot contain a socket', () => {
   const { start, dataDir } = useDataDirectory();
   const long = (): string => join(dataDir(), 'd'.repeat(100));
 
-  it('as its path is too long: the socket is in a private temporary directory, removed when PostgreSQL stops', async () => {
+  it('(path too long): the socket is in a private temporary directory, which is removed when PostgreSQL stops', async () => {
     await copyEarlierData(long());
     const service = start('service', long());
     const url = await service.url();
@@ -217,15 +220,15 @@ describe('a data directory in which no socket can be', () => {
     await killPostmaster(long());
     await until(async () => (await runQuery(url, 'SELECT 1').catch(() => [])).length > 0);
     await service.close();
-    // It may not have joined the PostgreSQL that it had started again; then this stops it.
+    // Stops a PostgreSQL that the service restarted without connecting to it.
     await start('command', long()).close();
     await expect(stat(directory)).rejects.toThrow('ENOENT');
   });
 
-  it('as the file system has none: the same', async () => {
+  it('(file system without sockets): the socket is in a private temporary directory', async () => {
     const cluster = join(dataDir(), 'postgres/cluster');
     await copyEarlierData(dataDir());
-    // PostgreSQL cannot remove it, and so makes no socket.
+    // PostgreSQL cannot remove it and therefore creates no socket.
     await mkdir(join(cluster, '.s.PGSQL.5432'));
     const url = await start().url();
     expect(socketDirectoryOf(url)).not.toBe(cluster);
@@ -233,7 +236,7 @@ describe('a data directory in which no socket can be', () => {
   });
 });
 
-describe('the connections of a service', () => {
+describe('the connections of a service to the embedded PostgreSQL', () => {
   const { dataDir } = useDataDirectory();
   const logged: unknown[] = [];
   const nodeEnv = process.env['NODE_ENV'];
@@ -251,7 +254,7 @@ describe('the connections of a service', () => {
   const open = (path: string, as: 'service' | 'command' = 'service') =>
     openDatabase(Object.assign(new Environment(), { DATA_DIR: path }), { as, entities: [], migrations: [] });
 
-  it('follow PostgreSQL to another place when it is started again after a crash', async () => {
+  it('follow PostgreSQL to a new socket when it restarts after a crash', async () => {
     const path = join(dataDir(), 'd'.repeat(100));
     await copyEarlierData(path);
     const opened = await open(path);

@@ -34,12 +34,12 @@ describe('the embedded PostgreSQL after a crash', () => {
     process.kill(pid ?? 0, 'SIGKILL');
   };
 
-  it('data is there after both the service and PostgreSQL were killed', async () => {
+  it('data is preserved when both the service and PostgreSQL are killed', async () => {
     await crashBoth();
     expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
   });
 
-  it('it starts although its lock file names a dead process that is still listed', async () => {
+  it('it starts although its lock file names a zombie process', async () => {
     await crashBoth();
     const { uid } = await stat(join(dataDir(), 'postgres/cluster'));
     // The shell starts a process and is replaced by one that never reaps it.
@@ -57,7 +57,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
   });
 
-  it('a first start that was killed on the way is forgotten by the next', async () => {
+  it('an interrupted first start does not affect the next start', async () => {
     const killed = start();
     await eventually(async () => (await readdir(dataDir())).find((name) => name.startsWith('initdb-')));
     await killed.kill();
@@ -66,7 +66,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     expect(await runQuery(await start().url(), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
   });
 
-  it('a service whose PostgreSQL was killed starts it again at the same address', async () => {
+  it('a service restarts its killed PostgreSQL at the same address', async () => {
     const url = await start('service').url();
     const killed = await postmasterPid(dataDir());
     process.kill(killed ?? 0, 'SIGKILL');
@@ -75,7 +75,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     expect(await postmasterPid(dataDir())).not.toBe(killed);
   });
 
-  it('a service that lost its connection is still protected from a command that ends', async () => {
+  it('a command that ends does not stop PostgreSQL under a service that lost its connection', async () => {
     const url = await start('service').url();
     const memberships = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted`;
     const [before] = await runQuery(url, memberships);

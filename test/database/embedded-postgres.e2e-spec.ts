@@ -10,7 +10,7 @@ jest.setTimeout(60_000);
 describe('the embedded PostgreSQL', () => {
   const { start, dataDir } = useDataDirectory();
 
-  it('data is there after a restart', async () => {
+  it('data is preserved over a restart', async () => {
     const first = start();
     await runQuery(await first.url(), 'CREATE TABLE stored AS SELECT 42 AS value');
     expect(await first.close()).toEqual({ code: 0, errorOutput: '' });
@@ -19,7 +19,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
   });
 
-  it('a PostgreSQL that outlived a killed service is taken over, and stopped at the end', async () => {
+  it('a PostgreSQL that outlived a killed service is taken over, and stopped at shutdown', async () => {
     const killed = start();
     await killed.url();
     const pid = await postmasterPid(dataDir());
@@ -51,14 +51,14 @@ describe('the embedded PostgreSQL', () => {
     expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
   });
 
-  it('commands that start and end concurrently always find a database, and none remains running', async () => {
+  it('commands that start and end concurrently always find a database, and no PostgreSQL remains running', async () => {
     await start('service').close();
     const comeAndGo = async (): Promise<number | null> => {
       const command = start('command');
       expect(await runQuery(await command.url(), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
       return (await command.close()).code;
     };
-    // All have to end before the directory is removed, whatever becomes of one.
+    // All have to end before the directory is removed, even when one fails.
     const lane = async (): Promise<(number | null)[]> => [await comeAndGo(), await comeAndGo(), await comeAndGo()];
     const lanes = await Promise.allSettled([lane(), lane(), lane()]);
     expect(lanes).toEqual(Array(3).fill({ status: 'fulfilled', value: [0, 0, 0] }));
@@ -74,7 +74,7 @@ describe('the embedded PostgreSQL of a service', () => {
     url = await start('service').url();
   });
 
-  it('a first start makes a database of the right kind', async () => {
+  it('a first start creates a database with the required settings', async () => {
     const [settings] = await runQuery(
       url,
       `SELECT current_setting('server_encoding') AS encoding, current_setting('TimeZone') AS zone,
@@ -90,7 +90,7 @@ describe('the embedded PostgreSQL of a service', () => {
     });
   });
 
-  it('the password can be read by its owner only, and a wrong one is refused', async () => {
+  it('only the owner can read the password, and a wrong password is refused', async () => {
     const wrong = new URL(url);
     wrong.password = 'wrong';
     expect((await stat(join(dataDir(), 'postgres/password'))).mode & 0o777).toBe(0o600);

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A way to a server that can be cut and joined again, or go silent as when a machine vanishes. */
+/** A TCP proxy that can be cut and restored, or stop forwarding, as when a machine vanishes. */
 export interface InterruptibleLink {
   /** The server's URL with this link's address in it. */
   url: string;

@@ -46,7 +46,7 @@ describeWith(`a database behind PgBouncer in transaction pooling${suffix}`, () =
     await database.drop();
   });
 
-  it('is migrated once by processes that start together, even with one server connection, which has no lock afterwards', async () => {
+  it('is migrated once by processes that start concurrently, even with one server connection, which holds no lock afterwards', async () => {
     bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 1 });
     await Promise.all([open(), open(), open()]);
     const done = `SELECT count(*)::int AS done FROM migrations`;
@@ -96,7 +96,7 @@ describeWith(`a database behind PgBouncer in transaction pooling${suffix}`, () =
     expect(await dataSource.query('INSERT INTO visits VALUES ($1) RETURNING id', [3])).toEqual([{ id: 3 }]);
   });
 
-  it('closes the server connection, too, on which the server became read-only', async () => {
+  it('also closes the connection to a server that became read-only', async () => {
     bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 1 });
     const dataSource = await open();
     await dataSource.query('CREATE TABLE visits (id integer)');
@@ -137,7 +137,7 @@ describeWith(`a service behind PgBouncer in transaction pooling${suffix}`, () =>
     expect((await service.get('/usage', key)).body).toMatchObject({ organization: id, used: 15, reserved: 0 });
   });
 
-  it('is 503 for a locked organization, and charges it exactly when the lock is free', async () => {
+  it('responds 503 for a locked organization, and charges it exactly once the lock is released', async () => {
     const { id, key } = await service.organization();
     const path = '/channels/@bench-3x77/transcripts';
     await service.query(`CREATE OR REPLACE FUNCTION hold(text) RETURNS void LANGUAGE sql AS

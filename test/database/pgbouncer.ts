@@ -68,7 +68,7 @@ export class PgBouncer {
     return new PgBouncer(child, folder, port);
   }
 
-  /** The URL of a database of the server, by way of this. */
+  /** The URL of a database of the server, through PgBouncer. */
   url(databaseUrl: string): string {
     const url = new URL(databaseUrl);
     url.searchParams.delete('host');

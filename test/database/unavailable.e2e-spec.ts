@@ -35,7 +35,7 @@ afterAll(async () => {
   await other.drop();
 });
 
-/** From outside the database, which may refuse everybody. */
+/** Connects to another database, since this one may refuse every connection. */
 const request = (statement: string): Promise<unknown> => runQuery(process.env['TEST_DATABASE_URL'] ?? '', statement);
 const disconnect = (): Promise<unknown> =>
   request(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${database}'`);
@@ -81,7 +81,7 @@ describe('a database that refuses the login', () => {
       () => `ALTER DATABASE ${database} ALLOW_CONNECTIONS true`,
     ],
     [
-      'because it is not there (3D000)',
+      'because it does not exist (3D000)',
       () => `ALTER DATABASE ${database} RENAME TO ${database}_away`,
       () => `ALTER DATABASE ${database}_away RENAME TO ${database}`,
     ],
@@ -105,8 +105,8 @@ describe('a database that refuses the login', () => {
   });
 });
 
-describe('a role and a database that default to another isolation level', () => {
-  it.each(['serializable', 'repeatable read'])('(%s) change nothing', async (level) => {
+describe('a role and a database with another default isolation level', () => {
+  it.each(['serializable', 'repeatable read'])('(%s) do not affect calls or charges', async (level) => {
     const { used } = await usage();
     await request(`ALTER ROLE ${ROLE} SET default_transaction_isolation = '${level}'`);
     await request(`ALTER DATABASE ${database} SET default_transaction_isolation = '${level}'`);
@@ -120,7 +120,7 @@ describe('a role and a database that default to another isolation level', () => 
   });
 });
 
-describe('statements that the database rolls back because of others', () => {
+describe('statements rolled back because of a conflict', () => {
   it('are retried: the call succeeds and is charged once', async () => {
     const { used } = await usage();
     await service.query('CREATE SEQUENCE conflicts');
@@ -146,8 +146,8 @@ describe('statements that the database rolls back because of others', () => {
   });
 });
 
-describe('connections to a server that became read-only', () => {
-  it('are closed: one call is 503, and the next ones get new connections', async () => {
+describe('connections to a database server that became read-only', () => {
+  it('are closed: one call is 503, and the next calls get new connections', async () => {
     const { used } = await usage();
     const before = await becomeReadOnly();
     const refused = await call();
@@ -158,7 +158,7 @@ describe('connections to a server that became read-only', () => {
     expect(await usage()).toMatchObject({ used: used + 3, reserved: 0 });
   });
 
-  it('make the service not ready until there are others', async () => {
+  it('make the service not ready until it has new connections', async () => {
     await becomeReadOnly();
     const ready = await service.request('GET', '/health/ready');
     expect([ready.status, ready.body.dependencies.database.status]).toEqual([503, 'down']);
@@ -177,7 +177,7 @@ describe('connections to a server that became read-only', () => {
   });
 });
 
-/** As after a failover: connections that are open lead to a server that takes no writes, new ones to another. */
+/** As after a failover: open connections lead to a read-only server, new ones to another server. */
 async function becomeReadOnly(): Promise<unknown[]> {
   const dataSource = service.app.get(DataSource);
   const runners = Array.from({ length: 10 }, () => dataSource.createQueryRunner());

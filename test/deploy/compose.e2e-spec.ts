@@ -70,7 +70,7 @@ for (const [, name = '', value = ''] of readFileSync(join(PROJECT, '.env.example
 }
 
 describe('docker compose up', () => {
-  it('starts two replicas behind a proxy, with PostgreSQL and Valkey, and only the proxy can be reached', () => {
+  it('starts two replicas behind a proxy, with PostgreSQL and Valkey, and publishes only the proxy', () => {
     expect(Object.keys(compose.services)).toEqual(names);
     expect(compose.services.service.deploy.replicas).toBe(2);
     expect(names.filter((name) => compose.services[name].ports !== undefined)).toEqual(['proxy']);
@@ -88,7 +88,7 @@ describe('docker compose up', () => {
       expect(compose.services[name].healthcheck.test[0]).toBe('CMD');
   });
 
-  it('listens on this machine alone, unless .env names another address', () => {
+  it('listens on the local machine only, unless .env names another address', () => {
     const published = (values: Record<string, string>): string[] | undefined =>
       compose.services.proxy.ports?.map((port) => interpolate(port, values));
     expect(published({})).toEqual(['127.0.0.1:3000:8080']);
@@ -104,7 +104,7 @@ describe('docker compose up', () => {
     if (name !== 'service') expect(part.user).toBe(name === 'proxy' ? 'nginx' : name);
   });
 
-  it.each(names)('%s has a bound on its memory, its processes and its log', (name) => {
+  it.each(names)('%s has limits on memory, processes and log size', (name) => {
     const { mem_limit, pids_limit, logging } = compose.services[name];
     const memory = bytesOf(interpolate(mem_limit, filledIn));
     expect(memory).toBeGreaterThanOrEqual(2 ** 28);
@@ -131,7 +131,7 @@ describe('docker compose up', () => {
     }
   });
 
-  it('explains what to do when the password is missing, and contains none', () => {
+  it('explains what to do when the password is missing, and contains no password', () => {
     const { DATABASE_URL = '' } = compose.services.service.environment;
     expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env, of letters and digits');
     const settings = names.flatMap((name) => Object.entries(compose.services[name].environment ?? {}));
@@ -148,7 +148,7 @@ describe('docker compose up', () => {
     expect(readFileSync(join(PROJECT, '.gitignore'), 'utf8').split('\n')).toContain('.env');
   });
 
-  it('gives the service an environment that it accepts, with the example filled in', () => {
+  it('passes the service a valid environment, with the example .env filled in', () => {
     const own = Object.entries(compose.services.service.environment);
     const environment = readEnvironment({
       ...filledIn,
@@ -164,7 +164,7 @@ describe('docker compose up', () => {
     expect(graceSeconds).toBeGreaterThanOrEqual(environment.SHUTDOWN_GRACE_SECONDS + 10);
   });
 
-  it('gives the proxy the configuration that the tests run, which uses the port of the replicas', () => {
+  it('mounts the tested configuration into the proxy, with the port of the replicas', () => {
     const [mount = ''] = compose.services.proxy.volumes;
     const [file = '', place, mode] = mount.split(':');
     expect([place, mode]).toEqual(['/etc/nginx/nginx.conf', 'ro']);
@@ -235,7 +235,7 @@ describe('docker compose up', () => {
     await expect(request('wrong', 'GET', 'ct:any')).rejects.toThrow();
   });
 
-  it('bounds its memory, evicts what was used least recently and stores nothing on disk', async () => {
+  it('limits its memory, evicts the least recently used entries and stores nothing on disk', async () => {
     const settings = ['maxmemory', 'maxmemory-policy', 'save', 'appendonly'];
     const said = await Promise.all(settings.map((name) => request('0thers', 'CONFIG', 'GET', name)));
     expect(said).toEqual([String(2 ** 30), 'allkeys-lru', '', 'no'].map((value, index) => [settings[index], value]));

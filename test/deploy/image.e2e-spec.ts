@@ -34,7 +34,7 @@ const of = (name: string, stage = last): string[] =>
 const stageNamed = (name: string): Instruction[] =>
   stages.find((stage) => stage[0]?.rest.endsWith(` AS ${name}`)) ?? [];
 
-/** Every package that the built service names in an import, by whether it waits for it at its start. */
+/** Every package that the built service imports, statically or dynamically. */
 function importedPackages(kind: 'static' | 'dynamic'): Set<string> {
   const pattern =
     kind === 'static' ? /^(?:import (?:[^;'"=]* from )?|export [^;'"=]* from )'([^']+)';/gm : /\bimport\('([^']+)'\)/g;
@@ -54,12 +54,12 @@ function importedPackages(kind: 'static' | 'dynamic'): Set<string> {
 }
 
 describe('the image', () => {
-  it('runs as a user without rights, and nothing in it belongs to that user', () => {
+  it('runs as an unprivileged user who owns no file in it', () => {
     expect(of('USER')).toEqual(['node']);
     expect(of('COPY').filter((copy) => copy.includes('--chown'))).toEqual([]);
   });
 
-  it('starts Node itself, so that signals reach it, and has a health check without a shell', () => {
+  it('starts Node directly, so that signals reach it, and has a health check without a shell', () => {
     expect(of('ENTRYPOINT')).toEqual([]);
     expect(of('CMD').map((command) => JSON.parse(command) as unknown)).toEqual([['node', 'dist/main.js']]);
     const [check = ''] = of('HEALTHCHECK');
@@ -68,7 +68,7 @@ describe('the image', () => {
     expect(script).toContain('/health/live');
   });
 
-  it('installs exactly the lock, and runs with the packages of production alone', () => {
+  it('installs the exact versions of the lockfile, and runs with production packages only', () => {
     const installs = stages.flatMap((stage) => of('RUN', stage)).filter((run) => run.includes('npm'));
     expect(installs.filter((run) => /npm (?:install|i)\b/.test(run))).toEqual([]);
     expect(of('RUN', stageNamed('dependencies')).join()).toMatch(/npm ci --omit=dev --omit=optional /);
@@ -78,7 +78,7 @@ describe('the image', () => {
     expect(of('RUN')).toEqual([]);
   });
 
-  it('has every package that the service names, and waits for none that it has not', () => {
+  it('contains every package that the service imports', () => {
     const { dependencies = {}, optionalDependencies = {} } = packageJson;
     const builtIn = new Set(builtinModules);
     const needed = [...importedPackages('static')].filter((name) => !builtIn.has(name));
@@ -88,7 +88,7 @@ describe('the image', () => {
     expect(later.filter((name) => !(name in dependencies) && !(name in optionalDependencies))).toEqual([]);
   });
 
-  it('has neither the fake YouTube nor the tests: the builder is sent the program and nothing else', () => {
+  it('contains neither the fake YouTube nor the tests: the build context has only the program', () => {
     const allowed = read('.dockerignore').trim().split('\n');
     expect(allowed[0]).toBe('*');
     const sent = allowed.filter((line) => line.startsWith('!')).map((line) => line.slice(1));

@@ -4,10 +4,10 @@ import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// Redis is killed and waited for.
+// Redis is killed, and the tests wait for the reconnection.
 jest.setTimeout(30_000);
 
-/** What a check may take, and the time that a busy machine needs beside it. */
+/** The timeout of a check, plus a margin for a busy machine. */
 const BOUND_MS = 1_500 + 2_000;
 
 const ready = (service: TestService): Promise<ServiceResponse> => service.request('GET', '/health/ready');
@@ -63,7 +63,7 @@ describe('the probes', () => {
     await until(async () => (await ready(service)).status === 200);
   });
 
-  it('respond in bounded time when the database is connected and silent, and liveness does not query it', async () => {
+  it('respond in bounded time when the database is unresponsive, and liveness does not query it', async () => {
     await until(async () => (await ready(service)).status === 200);
     service.link.silence();
     const [readinessMs, liveness] = await Promise.all([
@@ -110,7 +110,7 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
     await redis.close();
   });
 
-  it('stay ready and report degraded while it is unavailable, and ok when it is available again', async () => {
+  it('stay ready and report degraded while Redis is unavailable, and ok when it is available again', async () => {
     await redis.kill();
     await until(async () => (await ready(service)).body.status === 'degraded');
     const { status, body } = await ready(service);
@@ -123,14 +123,14 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
     await until(async () => (await ready(service)).body.status === 'ok');
   });
 
-  it('respond in bounded time when it is connected and silent', async () => {
+  it('respond in bounded time when Redis is connected but unresponsive', async () => {
     redis.freeze();
     const { ms } = await took(() => until(async () => (await ready(service)).body.status === 'degraded'));
     expect(ms).toBeLessThan(2 * BOUND_MS);
     expect((await took(() => ready(service))).ms).toBeLessThan(BOUND_MS);
   });
 
-  it('cost one question however many come at once', async () => {
+  it('share one query to Redis when they are concurrent', async () => {
     await redis.command('CONFIG', 'RESETSTAT');
     // It responds afterwards to the queries received while it was silent.
     redis.freeze();

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-describe('a request on a condition', () => {
+describe('a conditional request', () => {
   it.each([
     ['If-None-Match', '*'],
     ['If-None-Match', '"x"'],

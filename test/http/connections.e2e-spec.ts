@@ -45,7 +45,7 @@ async function usage({ key }: TestOrganization): Promise<{ used: number; reserve
   return { used, reserved };
 }
 
-describe('what cannot be read as a request', () => {
+describe('a malformed request', () => {
   it.each([
     ['garbage', 'GARBAGE\r\n\r\n'],
     ['an odd expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'],
@@ -74,14 +74,14 @@ describe('a client that disconnects', () => {
     await until(() => service.logs.some((line) => line.includes('"left-early"')));
     await lock.query('COMMIT');
     await lock.end();
-    // As long as the call of another takes from its beginning to its end.
+    // As long as the whole call of another client takes.
     expect((await service.get('/channels/@tidewater/transcripts?limit=2', other.key)).status).toBe(200);
     expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(2);
     await until(async () => (await usage(organization)).reserved === 0);
     expect(await usage(organization)).toEqual({ used: 0, reserved: 0 });
   });
 
-  it('also ends the calls that wait behind another on the same connection', async () => {
+  it('also ends the calls queued behind another on the same connection', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 8);
     const connection = openConnection();
@@ -102,7 +102,7 @@ describe('a client that disconnects', () => {
   });
 });
 
-describe('calls that follow one another on a connection without waiting', () => {
+describe('pipelined calls', () => {
   it('get their responses in order', async () => {
     const { key } = await service.organization();
     const connection = openConnection();

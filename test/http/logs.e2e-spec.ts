@@ -26,7 +26,7 @@ describe('an API key in the wrong place', () => {
 });
 
 describe('a line of the log', () => {
-  it('shows what steers a terminal or turns the direction of a text as an escape', async () => {
+  it('escapes terminal control characters and text direction marks', async () => {
     const before = service.logs.length;
     await service.request('GET', '/%1B%5B31m%E2%80%AEtxt%E2%80%8B%C2%9B%E2%80%A8%7F%F3%A0%81%81');
     const line = service.logs.slice(before).find((one) => one.includes('"event":"request"')) ?? '';
@@ -36,8 +36,8 @@ describe('a line of the log', () => {
   });
 });
 
-describe('requests that are refused', () => {
-  it('are logged as a sample with a count of the others, and are counted in full', async () => {
+describe('refused requests', () => {
+  it('are logged as a sample with the number of omitted lines, and are all counted in the metrics', async () => {
     const flooded = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
     const valid = await flooded.organization();
     const count = 60;
@@ -52,7 +52,7 @@ describe('requests that are refused', () => {
     const requests = lines.filter(({ event }) => event === 'request');
     const logged = requests.filter(({ code }) => code === 'not_found').length;
     expect(logged).toBeLessThanOrEqual(count / 2);
-    // Those of a known caller are all there.
+    // Refusals of an authenticated caller are all logged.
     expect(requests.filter(({ code }) => code === 'invalid_request')).toHaveLength(count);
     const dropped = lines.flatMap(({ event, counts }) => (event === 'refusals_not_logged' ? [counts] : []));
     const notLogged = (dropped as Record<string, number>[]).map((counts) => counts['not_found'] ?? 0);
@@ -61,7 +61,7 @@ describe('requests that are refused', () => {
 });
 
 describe('a file of the documentation page that cannot be served as requested', () => {
-  it('is refused with the envelope, as JSON and without a validator of the file', async () => {
+  it('is refused with the JSON error envelope, without the ETag of the file', async () => {
     const response = await service.request('GET', '/docs/swagger-ui.css', { Range: 'bytes=99999999-' });
     expect(response.status).toBe(400);
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8');

@@ -81,7 +81,7 @@ const SPELLINGS: [what: string, spell: (path: string) => string][] = [
   ['a backslash at the end', (path) => `${path}\\`],
 ];
 
-describe('a route in another spelling than the documented one', () => {
+describe('a route in an undocumented spelling', () => {
   it.each(SPELLINGS)('(%s) is 404 on every route', async (what, spell) => {
     // An id may be percent-encoded; what else follows it is a part of it, which makes it unknown: the same code.
     const requested = routes.filter(({ endsInId }) => !(endsInId && what === LAST_LETTER));
@@ -92,14 +92,11 @@ describe('a route in another spelling than the documented one', () => {
     expect(outcomes).toEqual(requested.map(({ path }) => [spell(path), 404, 'not_found']));
   });
 
-  it.each(['\t', '\f', '\xa0'])(
-    '(%j at the end, which a parser of addresses would trim) is 400 on every route',
-    async (end) => {
-      for (const { path, method, token } of routes) {
-        expect(await request(method, path + end, token)).toEqual([400, 'invalid_request']);
-      }
-    },
-  );
+  it.each(['\t', '\f', '\xa0'])('(%j at the end, which a URL parser would trim) is 400 on every route', async (end) => {
+    for (const { path, method, token } of routes) {
+      expect(await request(method, path + end, token)).toEqual([400, 'invalid_request']);
+    }
+  });
 
   it('is not counted as a request of the route', async () => {
     await Promise.all(['/USAGE', '/usage/', '/%75sage'].map((path) => request('GET', path, key)));
@@ -131,7 +128,7 @@ describe('a route in its documented spelling', () => {
   });
 
   it.each(['http://127.0.0.1', 'http://127.0.0.1?x', 'http://a\\metrics', 'mailto:metrics', 'metrics', '?', '*'])(
-    '%s is no path of a route',
+    '%s does not match a route',
     async (target) => {
       expect([400, 404]).toContain((await request('GET', target))[0]);
     },

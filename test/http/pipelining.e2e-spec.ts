@@ -7,7 +7,7 @@ import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// Answers of many megabytes, on machines that do other work too.
+// The responses have many megabytes, and machines can be busy.
 jest.setTimeout(30_000);
 
 const STALLED_READER_MS = 500;
@@ -86,7 +86,7 @@ function get(path: string, headers: Record<string, string> = {}): string {
   return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
-/** Makes a request so large that not many of them arrive at once. */
+/** Makes a request so large that only a few of them arrive in one read. */
 const PADDED = { 'X-Padding': 'x'.repeat(2_000) };
 
 function call(channel: string, id = 'a'): string {
@@ -104,7 +104,7 @@ function uncached(): string {
   return `bench-1x${300 + channels}`;
 }
 
-/** Keeps the guards of every call waiting for the database until it is released. */
+/** Blocks the guards of every call on the database until it is released. */
 async function holdKeys(): Promise<{ waiting: () => Promise<number>; release: () => Promise<void> }> {
   const lock = new pg.Client({ connectionString: service.link.url });
   await lock.connect();
@@ -119,8 +119,8 @@ async function holdKeys(): Promise<{ waiting: () => Promise<number>; release: ()
   };
 }
 
-describe('a connection that is reset', () => {
-  it('frees the slots of all its calls, also of those that are still at the guards', async () => {
+describe('a connection that the client resets', () => {
+  it('releases the slots of all its calls, including calls that are still in the guards', async () => {
     const ids = Array.from({ length: 5 }, (_, index) => `reset-${index}`);
     // A key that was valid before is looked up by a query of its own for each call, others are looked up together.
     expect((await service.get('/usage', organization.key)).status).toBe(200);
@@ -143,7 +143,7 @@ describe('a connection that is reset', () => {
     expect(reserved).toBe(0);
   });
 
-  it('closes the file of a response that waited behind another one', async () => {
+  it('closes the file of a response that is queued behind another one', async () => {
     const open = (): number => readdirSync('/proc/self/fd').length;
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const before = open();
@@ -156,7 +156,7 @@ describe('a connection that is reset', () => {
   });
 });
 
-describe('a reader who takes nothing', () => {
+describe('a client that does not read its response', () => {
   const ROUTES: [string, string][] = [
     ['the document', get('/docs-json', PADDED)],
     ['a file of the page', get(FILE, PADDED)],
@@ -164,7 +164,7 @@ describe('a reader who takes nothing', () => {
     ['metrics', get('/metrics', PADDED)],
   ];
 
-  it.each(ROUTES)('of %s loses its connection', async (_what, request) => {
+  it.each(ROUTES)('is disconnected (%s)', async (_what, request) => {
     const one = new Client().read().send(request);
     await until(() => one.received.includes('\r\n\r\n'));
     await until(() => one.statuses.length === 1 && one.receivedBytes > 500);
@@ -179,14 +179,14 @@ describe('a reader who takes nothing', () => {
     clearInterval(feeding);
   });
 
-  it('takes the slots of the calls along that are queued behind', async () => {
+  it('releases the slots of the calls queued behind it', async () => {
     new Client().send(...Array<string>(20).fill(get(FILE)), call('tidewater'));
     await until(() => inFlight() === 1);
     await until(() => inFlight() === 0);
     await until(async () => (await openConnections()) === 0);
   });
 
-  it('gains no time by sending', async () => {
+  it('does not extend its timeout by sending', async () => {
     const client = new Client().send(...Array<string>(20).fill(get(FILE)), 'GET /health/live HTTP/1.1\r\nX-Slow: ');
     const dribble = setInterval(() => client.send('x'), STALLED_READER_MS / 50);
     await until(async () => (await openConnections()) === 1);
@@ -195,8 +195,8 @@ describe('a reader who takes nothing', () => {
   });
 });
 
-describe('requests that are pipelined', () => {
-  it('are handled one after the other, so that nothing is made that waits for a reader', async () => {
+describe('pipelined requests', () => {
+  it('are handled one after the other, so that no finished response waits for the client', async () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()), get('/usage', { 'X-Request-Id': 'not-yet' }));
     await hold.arrived;
@@ -207,7 +207,7 @@ describe('requests that are pipelined', () => {
     expect(service.logs.filter((line) => line.includes('"not-yet"'))).toEqual([]);
   });
 
-  it('are a thousand at most on one connection', async () => {
+  it('are limited to a thousand on one connection', async () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const many = (count: number): Client =>
       new Client().read().send(call(uncached()), ...Array<string>(count).fill(get('/health/live')));
@@ -221,14 +221,14 @@ describe('requests that are pipelined', () => {
 });
 
 describe('a call that is queued behind another response', () => {
-  /** How long a wait must be to be longer than any timer of a stalled reader. */
+  /** Longer than any timeout of a stalled reader. */
   const LONG_MS = 3 * STALLED_READER_MS;
 
   it.each([
     ['a response without a body to wait for', get('/health/live')],
-    ['a long one', get(FILE)],
+    ['a long response', get(FILE)],
     ['a call', ''],
-  ])('is not cut off while the service itself waits (after %s)', async (_what, first) => {
+  ])('is not disconnected while the service itself waits (after %s)', async (_what, first) => {
     await service.get('/channels/@tidewater/transcripts', organization.key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(first === '' ? call('tidewater') : first, call(uncached(), 'held'));
@@ -242,7 +242,7 @@ describe('a call that is queued behind another response', () => {
     expect(client.received).toContain('"summary":{"total":');
   });
 
-  it('is not closed while its own large response waits for the previous one', async () => {
+  it('is not disconnected while its own large response waits for the previous one', async () => {
     await service.get('/channels/@bench-25x1500/transcripts', organization.key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()), call('bench-25x1500', 'large'));
@@ -255,13 +255,13 @@ describe('a call that is queued behind another response', () => {
     expect(client.statuses).toEqual([200, 200]);
   });
 
-  it('is not cut off while its reader is slow with the response before it', async () => {
+  it('is not disconnected while its client reads the previous response slowly', async () => {
     const client = new Client().send(...Array<string>(4).fill(get(FILE)), call('tidewater', 'behind-slow'));
     client.socket.pause();
     const startedMs = performance.now();
     let bytes = 0;
     let tail = '';
-    // 6 MB in more than three times the time in which a reader must take something.
+    // 6 MB, in more than three times the stall timeout.
     const reading = setInterval(() => {
       let left = 60_000;
       while (left > 0) {
@@ -280,7 +280,7 @@ describe('a call that is queued behind another response', () => {
   });
 });
 
-describe('what cannot be read as a request', () => {
+describe('a malformed request on a pipelined connection', () => {
   const ODD: [string, string, number][] = [
     ['garbage', 'GARBAGE\r\n\r\n', 400],
     ['headers that are too large', `GET / HTTP/1.1\r\nHost: a\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
@@ -292,11 +292,11 @@ describe('what cannot be read as a request', () => {
     ],
   ];
 
-  it.each(ODD)('(%s) is refused after the response to the previous request', async (_what, odd, status) => {
+  it.each(ODD)('(%s) is refused only after the response to the previous request', async (_what, odd, status) => {
     const hold = service.fakeYoutube.hold({ kind: 'browse' });
     const client = new Client().read().send(call(uncached(), 'running'), odd);
     await hold.arrived;
-    // A second piece of it does not change that.
+    // Further malformed bytes do not change the order.
     client.send(odd);
     expect((await service.request('GET', '/health/live')).status).toBe(200);
     expect([client.received, client.closed, inFlight()]).toEqual(['', false, 1]);
@@ -310,7 +310,7 @@ describe('what cannot be read as a request', () => {
     expect(refusal).toContain('"error":{"code":');
   });
 
-  it.each(ODD.slice(0, 3))('(%s) is refused after a response that has started', async (_what, odd, status) => {
+  it.each(ODD.slice(0, 3))('(%s) is refused only after a response that has started', async (_what, odd, status) => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().read().send(call(uncached()));
     await hold.arrived;
@@ -323,7 +323,7 @@ describe('what cannot be read as a request', () => {
     expect(client.received.split('\r\n0\r\n\r\n')[0]?.match(/HTTP\/1\.1 /g)).toHaveLength(1);
   });
 
-  it('is refused at once when it is the body of the only request', async () => {
+  it('is refused immediately when it is the body of the only request', async () => {
     const head = `POST /admin/organizations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`;
     const client = new Client()
       .read()
@@ -333,7 +333,7 @@ describe('what cannot be read as a request', () => {
     await until(async () => (await openConnections()) === 0);
   });
 
-  it('is not charged when its client disconnects before the response', async () => {
+  it('leaves the previous call uncharged when the client disconnects before the response', async () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const client = new Client().send(call(uncached()), 'GARBAGE\r\n\r\n');
     await hold.arrived;

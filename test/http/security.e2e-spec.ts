@@ -26,9 +26,9 @@ async function exchange(raw: string, on = service): Promise<string> {
   return received;
 }
 
-describe('an answer', () => {
+describe('a response', () => {
   it.each(['/usage', '/nothing-here', '/health/live', '/docs-json', '/docs'])(
-    '(%s) lets no page frame it, names no framework and promises nothing about TLS',
+    '(%s) forbids framing, names no framework and sends no HSTS header',
     async (path) => {
       const { headers } = await service.request('GET', path);
       expect(headers).toMatchObject({
@@ -54,7 +54,7 @@ describe('a page on another origin', () => {
       'Access-Control-Request-Headers': 'authorization',
     });
 
-  it.each([ALLOWED, 'http://localhost:5173'])('%s may call, without a key in the preflight', async (origin) => {
+  it.each([ALLOWED, 'http://localhost:5173'])('%s may call the API, without a key in the preflight', async (origin) => {
     const { status, headers } = await preflight(origin, '/channels/@tidewater/transcripts');
     expect([status, headers]).toMatchObject([
       204,
@@ -70,7 +70,7 @@ describe('a page on another origin', () => {
   });
 
   it.each(['https://evil.example.com', 'http://app.example.com', `${ALLOWED}.evil.com`, `${ALLOWED}:8443`, 'null'])(
-    '%s may not, neither to ask nor to read an error',
+    '%s may neither call the API nor read an error',
     async (origin) => {
       for (const response of [
         await preflight(origin, '/usage'),
@@ -81,7 +81,7 @@ describe('a page on another origin', () => {
     },
   );
 
-  it('that is allowed may read errors too, and may change nothing', async () => {
+  it('may read errors when allowed, but may not use methods other than GET', async () => {
     const answer = await service.request('GET', '/usage', { Origin: ALLOWED });
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, ALLOWED]);
     const { headers } = await preflight(ALLOWED, '/usage', 'POST');
@@ -89,7 +89,7 @@ describe('a page on another origin', () => {
   });
 
   it.each([[[ALLOWED]], [['*']]])(
-    'may not use what is for operators, whatever CORS_ORIGINS is (%j)',
+    'may not use the operator endpoints, for any CORS_ORIGINS (%j)',
     async (CORS_ORIGINS) => {
       const open = await startService({ environment: { ADMIN_TOKEN, CORS_ORIGINS } });
       const asPage = { Origin: ALLOWED, 'Access-Control-Request-Method': 'GET' };
@@ -115,7 +115,7 @@ describe('a page on another origin', () => {
     },
   );
 
-  it('is not let in by default', async () => {
+  it('is refused by default', async () => {
     const closed = await startService();
     try {
       const answer = await closed.request('GET', '/health/live', { Origin: ALLOWED });
@@ -134,7 +134,7 @@ describe('a second Authorization header', () => {
     '/metrics',
     '/health/live',
     '/nothing',
-  ])('is 400 on %s, whatever the headers', async (path) => {
+  ])('is 400 on %s, for any combination of headers', async (path) => {
     const { key } = await service.organization();
     for (const tokens of [
       [key, key],
@@ -178,12 +178,12 @@ describe('a client that sends too slowly', () => {
     expect(received).toContain((JSON.parse(line ?? '{}') as { requestId: string }).requestId);
   });
 
-  it('is waited for no longer than 15 seconds for the head and 30 for the whole', () => {
+  it('has at most 15 seconds for the headers and 30 seconds for the whole request', () => {
     expect(usual).toEqual([15_000, 30_000]);
   });
 });
 
-describe('what Node itself refuses', () => {
+describe('a request that Node itself refuses', () => {
   it.each([
     ['garbage', 'GARBAGE\r\n\r\n', 400],
     ['headers of 20 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
@@ -197,7 +197,7 @@ describe('what Node itself refuses', () => {
     expect(lines.map((line) => (JSON.parse(line) as { status: number }).status)).toEqual([status]);
   });
 
-  it('(a tunnel) gets the allowed method, and no tunnel is opened', async () => {
+  it('(a CONNECT tunnel) is 405 with the allowed methods, and opens no tunnel', async () => {
     const received = await exchange(
       'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nGET / HTTP/1.1\r\n\r\n',
     );
@@ -220,7 +220,7 @@ describe('the client address from a proxy', () => {
     ['1', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
     ['loopback', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
     ['10.0.0.0/8', '203.0.113.9', '127.0.0.1'],
-  ])('is believed from whom TRUST_PROXY=%s names only', async (TRUST_PROXY, forwarded, address) => {
+  ])('is accepted only from the proxies that TRUST_PROXY=%s names', async (TRUST_PROXY, forwarded, address) => {
     const behind = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY } });
     try {
       expect(await addressIn(behind, forwarded)).toBe(address);
@@ -229,7 +229,7 @@ describe('the client address from a proxy', () => {
     }
   });
 
-  it('is warned of once when there are fewer proxies than TRUST_PROXY counts', async () => {
+  it('logs one warning when there are fewer proxies than TRUST_PROXY states', async () => {
     const behind = await startService({ environment: { TRUST_PROXY: '2' } });
     const warnings = (): string[] => behind.logs.filter((line) => line.includes('"too_many_hops"'));
     try {

@@ -24,7 +24,7 @@ async function consumer(args: string[], variables: Record<string, string>) {
 describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))(
   'the Nest consumer over %s',
   (transport) => {
-    it('prints each video as it arrives and the charge, and a refusal in one line', async () => {
+    it('prints each video as it arrives, then the charge, and prints a refusal in one line', async () => {
       const broker = transport === 'nats' ? await NatsBroker.start() : undefined;
       const service = await startService({
         environment: { MESSAGE_TRANSPORT: transport, MESSAGE_PORT: 0, NATS_URL: broker && [broker.url] },

@@ -1,7 +1,7 @@
 import { ClientProxyFactory, Transport, type ClientProxy } from '@nestjs/microservices';
 import type { TestService } from '../service.js';
 
-/** An event as the tests look at it. */
+/** The parts of an event that the tests use. */
 export interface MessageEvent {
   type: string;
   channel?: any;
@@ -15,7 +15,7 @@ export interface MessageReply {
   error: any;
 }
 
-/** Where a service takes messages, from its log. */
+/** The address at which a service accepts messages, from its log. */
 export function messageUrl(service: TestService): URL {
   const url = service.logs.map((line) => /"event":"messages_listening","url":"([^"]+)"/.exec(line)?.[1]).find(Boolean);
   return new URL(url ?? 'none:');

@@ -53,7 +53,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       return JSON.parse(find() ?? '{}');
     };
 
-    it('gets the events that are the lines of the HTTP response', async () => {
+    it('receives the lines of the HTTP response as events', async () => {
       const { key } = await service.organization();
       const first = await request(client, { apiKey: key, id: '@harbourlight', limit: 10 });
       expect(first.error).toBeUndefined();
@@ -86,8 +86,8 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
 
     it.each<[string, string, object]>([
       ['a limit of 0', 'limit=0', { limit: 0 }],
-      ['a limit that is no whole number', 'limit=1.5', { limit: 1.5 }],
-      ['languages that are none', 'languages=e', { languages: ['e'] }],
+      ['a limit that is not an integer', 'limit=1.5', { limit: 1.5 }],
+      ['an invalid language', 'languages=e', { languages: ['e'] }],
       ['an unknown field', 'cursor=x', { cursor: 'x' }],
       ['several faults', 'limit=x&page=2', { limit: 'x', page: 2 }],
       ['a list that holds a number', 'languages=', { languages: [1] }],
@@ -99,7 +99,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(error).toEqual({ error: { ...http.body.error, requestId: expect.any(String) } });
     });
 
-    it('is refused without an id, naming it beside the other faults', async () => {
+    it('is refused without an id, which is reported with the other invalid fields', async () => {
       const { key } = await service.organization();
       const { error } = await request(client, { apiKey: key, id: 7, limit: 0 });
       expect(error.error.details.map(({ field }: { field: string }) => field)).toEqual(['id', 'limit']);
@@ -111,10 +111,10 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
 
     it.each<[string, unknown]>([
       ['no key', { id: '@tidewater' }],
-      ['a key that is no text', { apiKey: 7, id: '@tidewater' }],
+      ['a key that is not a string', { apiKey: 7, id: '@tidewater' }],
       ['a text', 'ctk_'],
       ['a list', [1]],
-    ])('is refused as unauthorized for %s, before anything else is looked at', async (_name, message) => {
+    ])('is refused as unauthorized for %s, before any other check', async (_name, message) => {
       const { error } = await request(client, message);
       expect(error.error).toMatchObject({ code: 'unauthorized', retryable: false });
       expect(error.error.message).toContain('apiKey');
@@ -140,7 +140,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(error.error).toMatchObject({ code: 'plan_limit_exceeded', limit: 0, used: 0, required: 3 });
     });
 
-    it('counts for the rate limit of its key, over HTTP too', async () => {
+    it('shares the rate limit of its key with HTTP calls', async () => {
       const { key } = await service.organization();
       const before = Number((await service.get('/usage', key)).headers['x-ratelimit-remaining']);
       await request(client, { apiKey: key, id: '@emptyslip' });
@@ -148,7 +148,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(before - after).toBe(2);
     });
 
-    it('has the request id of its sender in its error and in its line of the log, which has no key', async () => {
+    it('has the request id of its sender in its error and its log line, which contains no key', async () => {
       const { key, keyId, id } = await service.organization();
       const requestId = `sender-${transport}-1`;
       const { error } = await request(client, { apiKey: key, id: 'not a channel!', requestId });
@@ -159,7 +159,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(made.error.error.requestId).toMatch(/^[0-9a-f-]{36}$/);
     });
 
-    it('that expects no reply does nothing', async () => {
+    it('has no effect when it expects no reply', async () => {
       const { key } = await service.organization();
       const before = service.logs.length;
       client.emit('channels.transcripts', { apiKey: key, id: '@fogsignalradio', limit: 1 }).subscribe();
@@ -168,7 +168,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect((await service.get('/usage', key)).body.used).toBe(0);
     });
 
-    it('is not retained after its end while its connection is open, and refusals are logged as samples', async () => {
+    it('is garbage collected after its end while its connection stays open, and its refusals are logged as samples', async () => {
       const { key } = await service.organization();
       const calls = service.app.get(MessageCalls);
       const open = calls.open.bind(calls);

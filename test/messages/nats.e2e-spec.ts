@@ -11,7 +11,7 @@ jest.setTimeout(60_000);
 
 const EVENT_BYTES_MAX = 16 * 1024;
 
-// Where there is no NATS server this cannot be shown; continuous integration installs it.
+// Skipped without a NATS server; continuous integration installs it.
 (natsIsInstalled ? describe : describe.skip)('two services of one queue group on NATS', () => {
   let broker: NatsBroker;
   let services: [TestService, TestService];
@@ -36,10 +36,10 @@ const EVENT_BYTES_MAX = 16 * 1024;
     await broker.close();
   });
 
-  /** Lines of both: in one process Nest logs through the service that was made last. */
+  /** The log of both services: in one process Nest logs through the service that was created last. */
   const responded = (): number => services[1].logs.filter((line) => line.includes('"event":"message"')).length;
 
-  it('reply to each message once, whichever of them receives it', async () => {
+  it('reply to each message exactly once', async () => {
     const { key } = await services[0].organization();
     const responses = await Promise.all(
       Array.from({ length: 30 }, (_, index) => request(client, { apiKey: key, id: `@bench-1x${index + 20}` })),
@@ -62,7 +62,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
     await until(async () => (await services[0].get('/usage', key)).body.used === 1);
   });
 
-  it('leave new messages to the other one when they stop, and reply to those they have', async () => {
+  it('leave new messages to the other service at shutdown, and reply to the messages they have received', async () => {
     const { key } = await services[0].organization();
     const hold = services[0].fakeYoutube.hold({ kind: 'timedtext' }, 8);
     const running = Array.from({ length: 8 }, (_, index) =>
@@ -73,7 +73,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
     hold.release();
     for (const { events } of await Promise.all(running)) expect(events.at(-1)?.type).toBe('summary');
     await stopped;
-    // The one that stopped has no database any more: these are the other one's.
+    // The stopped service has no database connection, so these replies come from the other one.
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => request(client, { apiKey: key, id: '@emptyslip' })),
     );

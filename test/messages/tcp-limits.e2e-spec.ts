@@ -11,7 +11,7 @@ jest.setTimeout(30_000);
 
 const TIME_MS = 400;
 const KILOBYTE = 1024;
-/** More than one write, and less than what may wait before no more is read. */
+/** More than one write, and less than the limit at which the service stops reading. */
 const SOME_BYTES = 48 * KILOBYTE;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 
@@ -66,7 +66,7 @@ describe('the TCP server for messages', () => {
     server.addHandler('some', () => Promise.resolve(of('x'.repeat(SOME_BYTES))));
     server.addHandler('large', () => Promise.resolve(of('x'.repeat(16 * MEGABYTE))));
     server.addHandler('long', (_data, context: TcpContext) => {
-      // As the service does it: what runs has a place on its connection.
+      // As in the service: a running message is registered with its connection.
       const outlet = server.replyChannel(context);
       return Promise.resolve(
         new Observable((subscriber) => {
@@ -88,7 +88,7 @@ describe('the TCP server for messages', () => {
     server.close();
   });
 
-  it('closes a connection whose frame does not arrive whole in time, however it is dribbled', async () => {
+  it('closes a connection whose frame does not arrive completely in time, even if bytes keep arriving', async () => {
     await start({ messageMs: TIME_MS });
     const caller = (await join()).read();
     const dribble = setInterval(() => caller.socket.write('x'), 20);
@@ -98,12 +98,12 @@ describe('the TCP server for messages', () => {
     expect(faults).toEqual(['unfinished_frame']);
   });
 
-  it('closes a connection on which nothing happens, and none with a message under way', async () => {
+  it('closes an idle connection, but not one with a running message', async () => {
     await start({ idleMs: TIME_MS });
     const [idle, busy] = [(await join()).read(), (await join()).read()];
     busy.send('long');
     await until(() => idle.closed);
-    // Twice the time: the other one had its chance to be closed.
+    // Twice the timeout: long enough for the other connection to be closed.
     await until(() => faults.length === 1);
     const again = (await join()).read();
     await until(() => again.closed);
@@ -115,7 +115,7 @@ describe('the TCP server for messages', () => {
     const caller = await join();
     await until(() => ends.length === 1);
     const isTaken = (): boolean => ends[0]?.writableLength === 0;
-    // Little enough waits in the end for the service to go on reading from the caller.
+    // The buffered replies stay small enough for the service to continue reading.
     for (let id = 1; isTaken(); id += 1) {
       const before = ends[0]?.bytesWritten ?? 0;
       caller.send('some', String(id));
@@ -129,7 +129,7 @@ describe('the TCP server for messages', () => {
     expect(faults).toEqual(['stalled_reader']);
   });
 
-  it('does not close the connection of a slow reader, for far longer than a stalled one may stay', async () => {
+  it('does not close the connection of a slow reader, even long after the timeout for stalled readers', async () => {
     await start({ stalledReaderMs: TIME_MS });
     const { socket } = (await join()).send('large');
     const startedAtMs = performance.now();
@@ -146,7 +146,7 @@ describe('the TCP server for messages', () => {
     expect(ends[0]?.destroyed).toBe(false);
   });
 
-  it('refuses connections past its bound for an address, and takes them again when others have ended', async () => {
+  it('refuses connections above the limit per address, and accepts them again when others have ended', async () => {
     await start({ connectionsPerAddressMax: 3 });
     for (let index = 0; index < 3; index += 1) (await join()).read();
     const refused = (await join()).read();
@@ -158,7 +158,7 @@ describe('the TCP server for messages', () => {
     await until(() => taken.responses === 1);
   });
 
-  it('refuses connections past its bound in all', async () => {
+  it('refuses connections above the total limit', async () => {
     await start({ connectionsMax: 2 });
     for (let index = 0; index < 2; index += 1) (await join()).read();
     const refused = (await join()).read();
@@ -166,7 +166,7 @@ describe('the TCP server for messages', () => {
     expect(faults).toEqual(['too_many_connections']);
   });
 
-  it('closes a connection whose unfinished frame passes the bound over all connections, and no other', async () => {
+  it('closes only the connection whose unfinished frame exceeds the total limit of buffered bytes', async () => {
     await start({ incomingBytesMax: 100 * KILOBYTE });
     const half = `60000#${'x'.repeat(40 * KILOBYTE)}`;
     const [first, second, third] = [(await join()).read(), (await join()).read(), (await join()).read()];
@@ -186,10 +186,10 @@ describe('the TCP server for messages', () => {
   });
 
   it.each([
-    ['what is no frame', 'GET / HTTP/1.1\r\n\r\n', 'malformed_frame'],
+    ['bytes that are not a frame', 'GET / HTTP/1.1\r\n\r\n', 'malformed_frame'],
     ['a frame that is too large, by its length alone', '65537#', 'frame_too_large'],
-    ['a frame that is no JSON', '4#{"a"', 'not_a_message'],
-    ['a frame that is no message', '1#1', 'not_a_message'],
+    ['a frame that is not JSON', '4#{"a"', 'not_a_message'],
+    ['a frame that is not a message', '1#1', 'not_a_message'],
   ])('closes a connection that sends %s', async (_name, text, fault) => {
     await start();
     const caller = (await join()).read();
@@ -198,7 +198,7 @@ describe('the TCP server for messages', () => {
     expect(faults).toEqual([fault]);
   });
 
-  it('replies to thousands of messages on one connection with the listeners of one', async () => {
+  it('adds no listeners for thousands of messages on one connection', async () => {
     await start();
     const caller = (await join()).read().send('echo', '0');
     await until(() => caller.responses === 1);
@@ -209,12 +209,12 @@ describe('the TCP server for messages', () => {
     for (let index = 1; index < 3_000; index += 1) caller.send('echo', String(index));
     let most = 0;
     await until(() => (most = Math.max(most, listeners())) > 0 && caller.responses === 3_000, 20_000);
-    // A wait for the reader or a pause is no listener either.
+    // Waiting for the reader and pausing add no listener either.
     expect(most).toBeLessThanOrEqual(before + 1);
     expect(listeners()).toBe(before);
   });
 
-  it('begins no more messages than may wait for the guards, and the rest when those have ended', async () => {
+  it('starts at most the allowed number of messages in the guards, and the rest when those have ended', async () => {
     await start({ pendingPerConnectionMax: 5 });
     let begun = 0;
     const waiting: (() => void)[] = [];
@@ -240,7 +240,7 @@ describe('the TCP server for messages', () => {
     expect(begun).toBe(100);
   });
 
-  it('ends what runs for a caller who drops the connection', async () => {
+  it('ends the running messages of a caller that disconnects', async () => {
     await start();
     const caller = (await join()).read().send('long');
     await until(() => ends.length === 1 && (ends[0]?.bytesRead ?? 0) > 0);

@@ -60,7 +60,7 @@ describe('a caller over TCP', () => {
   afterAll(() => service.close());
   beforeEach(() => service.fakeYoutube.reset());
 
-  it('that drops the connection ends its call: running fetches are aborted and not charged', async () => {
+  it('ends its call by disconnecting: running fetches are aborted and not charged', async () => {
     const { key } = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const sender = await Sender.to(messageUrl(service));
@@ -78,7 +78,7 @@ describe('a caller over TCP', () => {
     await client.close();
   });
 
-  it('that does not read delays the reply, which uses no memory meanwhile and is complete in the end', async () => {
+  it('delays its reply by not reading, which uses no memory meanwhile and is complete when it reads', async () => {
     const { key } = await service.organization();
     const ends = connectionsOf(service);
     const sender = await Sender.to(messageUrl(service));
@@ -98,7 +98,7 @@ describe('a caller over TCP', () => {
     sender.socket.destroy();
   });
 
-  it('who sends what is no message is cut off, and no other caller', async () => {
+  it('is disconnected for sending malformed frames, without affecting other callers', async () => {
     const { key } = await service.organization();
     const client = clientOf(messageUrl(service));
     expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
@@ -117,7 +117,7 @@ describe('a caller over TCP', () => {
   });
 });
 
-describe('a service that takes messages and stops', () => {
+describe('a service that accepts messages at shutdown', () => {
   it('replies to the message in flight, refuses the next one, and then closes the connection', async () => {
     const service = await startService({ environment: MESSAGES });
     const { key } = await service.organization();
@@ -137,7 +137,7 @@ describe('a service that takes messages and stops', () => {
     await service.close();
   });
 
-  it('cuts off what still runs after the grace, and releases what it had reserved', async () => {
+  it('aborts calls that exceed the grace period, and releases their reservations', async () => {
     const service = await startService({ environment: MESSAGES });
     const { key, id } = await service.organization();
     const client = clientOf(messageUrl(service));

@@ -8,7 +8,7 @@ import { until } from '../until.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
 import { metricsIn } from './promql.js';
 
-// Redis is killed and waited for.
+// Redis is killed, and the tests wait for the reconnection.
 jest.setTimeout(30_000);
 
 interface Rule {
@@ -22,7 +22,7 @@ interface Rule {
 const PROJECT = join(import.meta.dirname, '../..');
 const { groups } = parse(readFileSync(join(PROJECT, 'deploy/alerts.yml'), 'utf8')) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
-/** What Prometheus adds to every series, and the one series that it makes itself. */
+/** The labels that Prometheus adds to every series, and the one series that it generates itself. */
 const OF_PROMETHEUS = { labels: ['job', 'instance'], metric: 'up' };
 
 let service: TestService;
@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 describe('an alert rule', () => {
-  it('has a name of its own, a severity, a summary and a description', () => {
+  it('has a unique name, a severity, a summary and a description', () => {
     expect(rules.length).toBeGreaterThan(10);
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const { alert, labels, annotations, for: wait } of rules) {
@@ -51,7 +51,7 @@ describe('an alert rule', () => {
     }
   });
 
-  it.each(rules)('$alert links to a section that explains it', ({ annotations }) => {
+  it.each(rules)('$alert links to an existing section of its runbook', ({ annotations }) => {
     const [file = '', anchor] = annotations.runbook_url.split('#');
     expect(existsSync(join(PROJECT, file))).toBe(true);
     const text = readFileSync(join(PROJECT, file), 'utf8');
@@ -64,30 +64,27 @@ describe('an alert rule', () => {
     expect(headings).toContain(anchor);
   });
 
-  it.each(rules)(
-    '$alert is about figures that a running service shows, by labels and values that they have',
-    (rule) => {
-      const wanted = metricsIn(rule.expr);
-      expect(wanted.length).toBeGreaterThan(0);
-      for (const { metric, matchers, grouping } of wanted) {
-        if (metric === OF_PROMETHEUS.metric) continue;
-        const shown = samples.filter(({ name }) => name === metric);
-        expect([metric, shown.length > 0]).toEqual([metric, true]);
-        const labels = new Set([...OF_PROMETHEUS.labels, ...shown.flatMap((sample) => Object.keys(sample.labels))]);
-        for (const label of grouping) expect([metric, label, labels.has(label)]).toEqual([metric, label, true]);
-        for (const { label, matches } of matchers) {
-          const values = shown.map((sample) => sample.labels[label]);
-          expect([metric, label, values.some((value) => value !== undefined && matches(value))]).toEqual([
-            metric,
-            label,
-            true,
-          ]);
-        }
+  it.each(rules)('$alert uses only metrics, labels and label values that a running service exports', (rule) => {
+    const wanted = metricsIn(rule.expr);
+    expect(wanted.length).toBeGreaterThan(0);
+    for (const { metric, matchers, grouping } of wanted) {
+      if (metric === OF_PROMETHEUS.metric) continue;
+      const shown = samples.filter(({ name }) => name === metric);
+      expect([metric, shown.length > 0]).toEqual([metric, true]);
+      const labels = new Set([...OF_PROMETHEUS.labels, ...shown.flatMap((sample) => Object.keys(sample.labels))]);
+      for (const label of grouping) expect([metric, label, labels.has(label)]).toEqual([metric, label, true]);
+      for (const { label, matches } of matchers) {
+        const values = shown.map((sample) => sample.labels[label]);
+        expect([metric, label, values.some((value) => value !== undefined && matches(value))]).toEqual([
+          metric,
+          label,
+          true,
+        ]);
       }
-    },
-  );
+    }
+  });
 
-  it('reads what it is about from an expression, so that a wrong one would be found', () => {
+  it('is parsed into its metrics, matchers and groupings, so that unknown ones are detected', () => {
     const expression = 'sum by (job, le) (rate(a_total{b="c",d=~"e|f"}[5m])) / on (g) h_bytes > 1.5e9 and i == 0';
     const read = metricsIn(expression).map(({ metric, matchers, grouping }) => [
       metric,
@@ -107,7 +104,7 @@ describe('an alert rule', () => {
   });
 });
 
-(redisIsInstalled ? describe : describe.skip)('the figures behind RedisAway and CacheWritesRefused', () => {
+(redisIsInstalled ? describe : describe.skip)('the metrics behind RedisAway and CacheWritesRefused', () => {
   it('fire while Redis responds but refuses writes', async () => {
     const redis = await RedisServer.start();
     const cached = await startService({ environment: { REDIS_URL: redis.url } });

@@ -25,7 +25,7 @@ export function readExposition(text: string): Sample[] {
   });
 }
 
-/** What a service shows now. */
+/** The current metrics of a service. */
 export async function scrape(service: TestService, headers: Record<string, string> = {}): Promise<Sample[]> {
   const { status, text } = await service.request('GET', '/metrics', headers);
   if (status !== 200) throw new Error(`/metrics answered ${status}: ${text}`);

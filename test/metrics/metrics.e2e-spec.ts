@@ -33,8 +33,8 @@ async function growth(
   return (name, labels) => sumOf(after, name, labels) - sumOf(before, name, labels);
 }
 
-describe('the figures', () => {
-  it('are in the text format, each with a description, and named with their unit', async () => {
+describe('the metrics', () => {
+  it('are in the Prometheus text format, each with a description and the unit in its name', async () => {
     const { status, headers, text } = await service.request('GET', '/metrics');
     expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
     const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
@@ -46,7 +46,7 @@ describe('the figures', () => {
     }
   });
 
-  it('show the running version', async () => {
+  it('include the running version', async () => {
     const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
       version: string;
     };
@@ -55,7 +55,7 @@ describe('the figures', () => {
     expect(sumOf(await scrape(service), 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
   });
 
-  it('count a call, its entries, its lookups, its requests and what it was charged, and then the cached one', async () => {
+  it('count the entries, lookups, requests and charges of a call, and then of a cached call', async () => {
     const { key } = await service.organization();
     const request = () => service.get('/channels/@tidewater/transcripts?limit=5', key);
     const fetched = await growth(request);
@@ -91,7 +91,7 @@ describe('the figures', () => {
       expect([outcome, grown('ct_entries_total', { outcome })]).not.toEqual([outcome, 0]);
   });
 
-  it('count refusals by quota, limit, authentication and plan', async () => {
+  it('count refusals for quota, rate limit, authentication and plan', async () => {
     const poor = await service.organization({ monthlyLimit: 0 });
     const free = await service.organization({ plan: 'free' });
     const refused = await growth(async () => {
@@ -109,7 +109,7 @@ describe('the figures', () => {
       expect([code, sumOf(samples, 'ct_http_requests_total', { status, code })]).toEqual([code, 1]);
   });
 
-  it('count calls in flight and those refused by a limit', async () => {
+  it('count calls in flight and calls refused by a limit', async () => {
     const busy = await startService({
       environment: { CALLS_PER_PROCESS: 2, CALLS_PER_KEY: 1, RATE_LIMIT_PER_MINUTE: 3 },
     });
@@ -143,7 +143,7 @@ describe('the figures', () => {
     }
   });
 
-  it('count blocks with their egress, and show the breaker that they open', async () => {
+  it('count blocks by egress, and report the breaker that they open', async () => {
     const blocked = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
     try {
       const { key } = await blocked.organization();
@@ -202,7 +202,7 @@ describe('the figures', () => {
     expect(sumOf(await scrape(service), 'ct_http_responses_unfinished_total', { route: TRANSCRIPTS })).toBe(1);
   });
 
-  it('show that the database is unavailable, and are still served', async () => {
+  it('report that the database is unavailable, and are still served', async () => {
     const { key } = await service.organization();
     service.link.cut();
     const grown = await growth(() => service.get('/usage', key));
@@ -225,15 +225,15 @@ describe('the figures', () => {
     await running;
     await until(async () => sumOf(await scrape(service), 'ct_quota_settlement_retries_total') > 0);
     service.link.join();
-    // Tries come with growing pauses.
+    // The pauses between retries grow.
     await until(async () => (await settled()) > settledBefore, 20_000);
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 1, reserved: 0 });
     expect(sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'given_up' })).toBe(0);
   });
 });
 
-describe('a label', () => {
-  it('is never what a caller wrote: no path, no key, no address, no video', async () => {
+describe('a label of a metric', () => {
+  it('never contains input of a caller: no path, no key, no address, no video', async () => {
     const { id, keyId, key } = await service.organization();
     const odd = [
       '/nowhere-at-all',
@@ -269,7 +269,7 @@ describe('a label', () => {
 });
 
 describe('/metrics itself', () => {
-  it('is no traffic of the API: it is not counted, not limited, and no line of the log at the usual level', async () => {
+  it('is not counted as API traffic, not rate limited, and not logged at the default level', async () => {
     const limited = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 1 } });
     try {
       for (let times = 0; times < 30; times += 1) await scrape(limited);

@@ -8,11 +8,11 @@ export interface WantedMetric {
 
 const GROUPING = /\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)/g;
 const WORDS = new Set(['and', 'or', 'unless', 'bool', 'offset']);
-/** A name, with its matchers when it has some; what a bracket follows is a function. */
+/** A name with its optional matchers; a name before a parenthesis is a function. */
 const SELECTOR = /(?<![\w.:])([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{([^"{}]*(?:"[^"]*"[^"{}]*)*)\})?(?!\w)(?!\s*\()/g;
 const MATCHER = /([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"([^"]*)"/g;
 
-/** Reads as much of PromQL as the alert rules are made of. */
+/** Parses the subset of PromQL that the alert rules use. */
 export function metricsIn(expression: string): WantedMetric[] {
   const grouping = [...expression.matchAll(GROUPING)].flatMap(([, names = '']) =>
     names.split(/\s*,\s*/).map((n) => n.trim()),

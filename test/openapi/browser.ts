@@ -14,7 +14,7 @@ const QUIET = [
   '--disable-sync',
 ];
 
-/** Whether there is a browser on this machine. */
+/** Whether a browser is installed on this machine. */
 export const browserInstalled = spawnSync(CHROMIUM, ['--version']).status === 0;
 
 interface Message {

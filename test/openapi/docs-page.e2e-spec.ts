@@ -7,8 +7,8 @@ jest.setTimeout(60_000);
 
 const LOADED_MS = 20_000;
 
-// Where there is no browser the page cannot be looked at; continuous integration installs one.
-(browserInstalled ? describe : describe.skip)('the page at /docs, once its scripts have run in a browser,', () => {
+// Skipped without a browser; continuous integration installs one.
+(browserInstalled ? describe : describe.skip)('the page at /docs in a browser', () => {
   let service: TestService;
   let page: Page;
 
@@ -23,7 +23,7 @@ const LOADED_MS = 20_000;
     await until(async () => (await page.evaluate(`document.querySelectorAll('.opblock').length`)) !== 0, LOADED_MS);
   }
 
-  /** Presses what a selector finds once it is there; of several, the first with the text. */
+  /** Waits for an element that matches the selector, and the text if given, and clicks the first one. */
   async function press(selector: string, text = ''): Promise<void> {
     const button = `[...document.querySelectorAll(${JSON.stringify(selector)})].find((one) => one.textContent.includes(${JSON.stringify(text)}))`;
     await until(async () => (await page.evaluate(`${button} !== undefined`)) === true);
@@ -41,7 +41,7 @@ const LOADED_MS = 20_000;
     expect(await page.evaluate(`document.querySelector('.authorize').textContent`)).toBe('Authorize');
   });
 
-  it('accepts a key, makes the call and shows its response, stores nothing, and violates no content policy', async () => {
+  it('accepts a key, makes the call, shows its response, stores nothing, and violates no content security policy', async () => {
     const { key } = await service.organization();
     await open();
     await press('.authorize');
@@ -51,7 +51,7 @@ const LOADED_MS = 20_000;
     await press('.btn-done', 'Close');
     const operation = '#operations-channels-getChannelTranscripts';
     await press(`${operation} .opblock-summary-control`);
-    // The fields are filled with their examples once they are there.
+    // The page fills the fields with their examples when it renders them.
     await until(
       async () => (await page.evaluate(`document.querySelector('${operation} input')?.value`)) === '@harbourlight',
     );
@@ -71,7 +71,7 @@ const LOADED_MS = 20_000;
     expect(page.console).toEqual([]);
   });
 
-  it('runs no script that is not served beside it', async () => {
+  it('runs only scripts that the service itself serves', async () => {
     await open();
     await page.evaluate(
       `document.body.insertAdjacentHTML('beforeend', '<img src="x:" onerror="window.ran = true">');

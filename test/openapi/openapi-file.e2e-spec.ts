@@ -8,7 +8,7 @@ const PROJECT = join(import.meta.dirname, '../..');
 const text = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
 
 describe('the OpenAPI document in the repository', () => {
-  it('is the one that the service serves; `npm run openapi` renews it', async () => {
+  it('equals the served document; `npm run openapi` updates it', async () => {
     const service = await startService();
     try {
       const served: unknown = (await service.request('GET', '/docs-json')).body;
@@ -18,13 +18,13 @@ describe('the OpenAPI document in the repository', () => {
     }
   });
 
-  it('breaks no client of the last release; docs/api-changelog.md has the rule', () => {
+  it('is compatible with clients of the last release, by the rule in docs/api-changelog.md', () => {
     expect(
       breakingChanges(JSON.parse(text('tools/openapi/released.json')), JSON.parse(text('tools/openapi/openapi.json'))),
     ).toEqual([]);
   });
 
-  it('has its version in the changelog', () => {
+  it('has a version that the changelog lists', () => {
     const { info } = JSON.parse(text('tools/openapi/openapi.json')) as { info: { version: string } };
     expect(text('docs/api-changelog.md')).toContain(`\n## ${info.version}\n`);
   });

@@ -67,7 +67,7 @@ function operations(): [string, Operation][] {
 const TRANSCRIPTS = '/channels/{id}/transcripts';
 
 describe('the OpenAPI document', () => {
-  it('names every route once, and no other', () => {
+  it('lists every route once, and no other route', () => {
     expect(
       operations()
         .map(([name]) => name)
@@ -110,7 +110,7 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  it('describes the headers of the limits where they are sent', () => {
+  it('describes the rate limit and quota headers where they are sent', () => {
     const rate = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
     const quota = ['X-Quota-Limit', 'X-Quota-Remaining', 'X-Quota-Reset'];
     const headers = (path: string, status: number): string[] =>
@@ -149,7 +149,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has the Bearer scheme, required by the operation and not by the probes', () => {
+  it('requires the Bearer scheme for the operation and not for the probes', () => {
     expect(document.components.securitySchemes).toMatchObject({
       apiKey: { type: 'http', scheme: 'bearer', bearerFormat: 'API key' },
     });
@@ -167,7 +167,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('is served with a page to try it on', async () => {
+  it('is served with an interactive page', async () => {
     const page = await service.request('GET', '/docs');
     expect(page.status).toBe(200);
     expect(page.headers['content-type']).toContain('text/html');

@@ -8,7 +8,7 @@ import { Program } from './program.js';
 const CALLS_AT_ONCE = 4;
 const VIDEOS_PER_CALL = 6;
 const REQUIRED = CALLS_AT_ONCE * VIDEOS_PER_CALL;
-/** Makes a call take some hundred milliseconds, so that there is a middle to be killed in. */
+/** Makes a call take some hundred milliseconds, so that a kill can hit the middle of it. */
 const UPSTREAM_LATENCY_MS = 20;
 const UPSTREAM_CONCURRENCY = 4;
 const DEADLINE_SECONDS = 5;

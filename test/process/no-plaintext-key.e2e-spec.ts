@@ -105,7 +105,7 @@ describe('no API key and no admin token is in plain text', () => {
     expect(statuses).toEqual([200, 200, 400, 401, 402, 403, 404, 405, 502, 504, 503, 500, 500]);
   });
 
-  it('after a key was sent where none belongs', async () => {
+  it('after a key was sent in the wrong place', async () => {
     const { key, id } = await service.organization();
     keys.push(key);
     const bearer = { Authorization: `Bearer ${key}` };
@@ -193,7 +193,7 @@ describe('no API key and no admin token is in plain text', () => {
     refuseSecrets(texts, [...new Set(keys.map(randomPart)), ADMIN_TOKEN]);
   });
 
-  it('and the search finds what it looks for', () => {
+  it('and the search detects a key that is present', () => {
     const key = generateKey();
     expect(() => refuseSecrets({ log: `x ${key} y` })).toThrow('An API key is in log');
     expect(() => refuseSecrets({ log: randomPart(key) }, [randomPart(key)])).toThrow('A secret is in log');

@@ -60,7 +60,7 @@ describe('a service', () => {
     return service.stderr;
   };
 
-  it('does not start without the NATS server that it is to use, and names it without its password', async () => {
+  it('does not start when the configured NATS server is unavailable, and names it without its password', async () => {
     expect(await failure({ MESSAGE_TRANSPORT: 'nats', NATS_URL: 'nats://app:hidden@127.0.0.1:1' })).toMatch(
       /^channel-transcripts: The NATS server at nats:\/\/127\.0\.0\.1:1 cannot be used: [^\n]+\.\n$/,
     );

@@ -39,7 +39,7 @@ export class Program {
   static run(file: 'main.js' | 'cli.js', variables: Record<string, string>, ...args: string[]): Program {
     const { PATH = '', HOME = '' } = process.env;
     const child = spawn(process.execPath, [join(PROJECT, 'dist', file), ...args], {
-      // Nobody looks at the readiness of most of them, so that they need not wait for it to be seen.
+      // Most tests have no balancer, so the shutdown does not wait for one to see the readiness.
       env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY_SECONDS: '0', ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -49,9 +49,9 @@ async function customerWithKey(monthlyLimit: number): Promise<Customer & { key: 
   return { ...customer, key };
 }
 
-describe(`${CALLS} calls at once over two processes`, () => {
+describe(`${CALLS} concurrent calls over two processes`, () => {
   it.each([0, 1, 37])(
-    'with %i left of the quota: exactly that many are served and charged, the rest is 402',
+    'with a remaining quota of %i: exactly that many are served and charged, the others are 402',
     async (left) => {
       const customer = await customerWithKey(USED_BEFORE + left);
       await database.quota.settle(await database.reserved(customer, USED_BEFORE), USED_BEFORE);

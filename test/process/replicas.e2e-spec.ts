@@ -12,7 +12,7 @@ jest.setTimeout(120_000);
 
 const AT_ONCE = 5;
 const VIDEOS = 3;
-/** More than the deadline of a call and the 15 seconds that its lease lasts longer. */
+/** Longer than a lease, which lasts 15 seconds longer than the deadline of its call. */
 const LEASE_OVER_MS = 120_000;
 
 let fakeYoutube: FakeYoutube;
@@ -58,7 +58,7 @@ async function customer(monthlyLimit: number): Promise<{ id: string; keyId: stri
 }
 
 describe('several processes on one database', () => {
-  it(`${AT_ONCE} started at once on an empty one: each migration runs once, and all of them serve`, async () => {
+  it(`run each migration once when ${AT_ONCE} start concurrently on an empty database, and all of them serve`, async () => {
     const empty = await createTestDatabase();
     try {
       const urls = await Promise.all(start(AT_ONCE, { DATABASE_URL: empty.url }).map((program) => program.url()));
@@ -72,20 +72,20 @@ describe('several processes on one database', () => {
     }
   });
 
-  describe('of which one changes a key or an organization', () => {
+  describe('when one process changes a key or an organization', () => {
     const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
     let pair: Program[];
     let urls: [string, string];
     beforeAll(async () => {
       ({ programs: pair, urls } = await startTwo({ ADMIN_TOKEN }));
-      // They outlive each of the tests.
+      // These programs are shared by all tests of this block.
       running.splice(0);
     });
     afterAll(async () => {
       await Promise.all(pair.map((program) => program.stop('SIGKILL')));
     });
 
-    it('a key that is revoked through one is refused by the other from the next call on', async () => {
+    it('a key revoked through one process is refused by the other from the next call on', async () => {
       const { key, keyId } = await customer(100);
       const statuses = async (): Promise<number[]> =>
         (await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status);
@@ -96,7 +96,7 @@ describe('several processes on one database', () => {
       expect(await statuses()).toEqual([401, 401]);
     });
 
-    it('a key that is revoked by a command beside them is refused by both from the next call on', async () => {
+    it('a key revoked by an admin command is refused by both processes from the next call on', async () => {
       const { key, keyId } = await customer(100);
       expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
         200, 200,
@@ -107,7 +107,7 @@ describe('several processes on one database', () => {
       ]);
     });
 
-    it('a plan or limit that is changed through one is in force in the other from the next call on', async () => {
+    it('a plan or limit changed through one process applies in the other from the next call on', async () => {
       const { id, key } = await customer(100);
       const change = async (body: object): Promise<void> => {
         const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
@@ -124,7 +124,7 @@ describe('several processes on one database', () => {
     });
   });
 
-  it('one is killed during a call: the other counts its reservation until the lease ends, and then grants exactly the rest', async () => {
+  it('the reservation of a killed process counts in the other one until its lease ends, which then grants exactly the rest', async () => {
     const { programs, urls } = await startTwo();
     const { id, key } = await customer(2 * VIDEOS);
     const hold = fakeYoutube.hold({ kind: 'timedtext' });
@@ -150,9 +150,9 @@ describe('several processes on one database', () => {
   });
 });
 
-// Where there is no Redis this cannot be shown; continuous integration installs it.
+// Skipped without Redis; continuous integration installs it.
 (redisIsInstalled ? describe : describe.skip)('several processes with one Redis', () => {
-  it('what one of them has fetched is free through the other, also when the first was killed', async () => {
+  it('a transcript fetched by one process is free through the other, even when the first was killed', async () => {
     const redis = await RedisServer.start();
     try {
       const { programs, urls } = await startTwo({ REDIS_URL: redis.url });

@@ -58,30 +58,33 @@ describe('the service as a process', () => {
     expect(service.stdout).toContain('npm run cli -- org create');
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('finishes what runs at %s, settles it, and ends with 0', async (signal) => {
-    const service = run('main.js', {});
-    const url = await service.url();
-    const { id, key } = await newKey();
-    fakeYoutube.reset();
-    const hold = fakeYoutube.hold({ kind: 'timedtext' });
-    const responding = call(url, `/channels/@bench-3x${signal.length}/transcripts`, key);
-    await hold.arrived;
-    service.child.kill(signal);
-    while (
-      !(await fetch(`${url}/health/live`).then(
-        () => false,
-        () => true,
-      ))
-    );
-    hold.release();
-    const response = await responding;
-    expect(response.status).toBe(200);
-    expect(((await response.json()) as { summary: unknown }).summary).toMatchObject({ fetched: 3 });
-    expect(await service.exited).toEqual({ code: 0, signal: null });
-    expect(await database.quota.usage(id)).toMatchObject({ used: 3, reserved: 0 });
-  });
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'finishes and settles running calls at %s, and exits with 0',
+    async (signal) => {
+      const service = run('main.js', {});
+      const url = await service.url();
+      const { id, key } = await newKey();
+      fakeYoutube.reset();
+      const hold = fakeYoutube.hold({ kind: 'timedtext' });
+      const responding = call(url, `/channels/@bench-3x${signal.length}/transcripts`, key);
+      await hold.arrived;
+      service.child.kill(signal);
+      while (
+        !(await fetch(`${url}/health/live`).then(
+          () => false,
+          () => true,
+        ))
+      );
+      hold.release();
+      const response = await responding;
+      expect(response.status).toBe(200);
+      expect(((await response.json()) as { summary: unknown }).summary).toMatchObject({ fetched: 3 });
+      expect(await service.exited).toEqual({ code: 0, signal: null });
+      expect(await database.quota.usage(id)).toMatchObject({ used: 3, reserved: 0 });
+    },
+  );
 
-  it('cuts off what outlasts the grace, and still settles and ends with 0', async () => {
+  it('aborts calls that exceed the grace period, and still settles them and exits with 0', async () => {
     const service = run('main.js', { SHUTDOWN_GRACE_SECONDS: '0' });
     const url = await service.url();
     const { id, key } = await newKey();
@@ -94,7 +97,7 @@ describe('the service as a process', () => {
     expect(await database.quota.usage(id)).toMatchObject({ used: 0, reserved: 0 });
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 at %s while it still starts', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 at %s during startup', async (signal) => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const requested = new Promise((resolve) => silent.once('connection', resolve));
@@ -106,7 +109,7 @@ describe('the service as a process', () => {
     silent.close();
   });
 
-  it('started by two at once on one database serves in both, exactly', async () => {
+  it('serves and charges exactly in two processes that start concurrently on one database', async () => {
     const empty = await createTestDatabase();
     const services = [run('main.js', { DATABASE_URL: empty.url }), run('main.js', { DATABASE_URL: empty.url })];
     const urls = await Promise.all(services.map((service) => service.url()));
@@ -132,8 +135,8 @@ describe('the service as a process', () => {
   });
 });
 
-describe('a start that cannot succeed exits with 1 and one line for each reason', () => {
-  it('for every variable that is wrong', async () => {
+describe('a failed start exits with 1 and prints one line for each reason', () => {
+  it('for every invalid variable', async () => {
     const service = run('main.js', { PORT: 'http', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://u:hunter2@db' });
     expect(await service.exited).toEqual({ code: 1, signal: null });
     const lines = service.stderr.trim().split('\n');
@@ -142,7 +145,7 @@ describe('a start that cannot succeed exits with 1 and one line for each reason'
     expect(service.stderr).not.toContain('hunter2');
   });
 
-  it('for a port that is taken', async () => {
+  it('for a port in use', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const service = run('main.js', { PORT: String((server.address() as AddressInfo).port) });

@@ -72,7 +72,7 @@ const readiness = (url: string): Promise<number | 'refused'> =>
   );
 
 describe('a service that receives SIGTERM or SIGINT', () => {
-  it('is not ready before it refuses connections, and serves requests in between', async () => {
+  it('reports not ready before it refuses connections, and serves requests in between', async () => {
     const url = await start();
     const { key } = await newKey();
     expect(await readiness(url)).toBe(200);
@@ -83,7 +83,7 @@ describe('a service that receives SIGTERM or SIGINT', () => {
     expect(await service.exited).toEqual({ code: 0, signal: null });
   });
 
-  it('does not wait for the delay after a second signal', async () => {
+  it('skips the shutdown delay after a second signal', async () => {
     const url = await start();
     service.child.kill('SIGINT');
     const reportedAtMs = performance.now();
@@ -93,7 +93,7 @@ describe('a service that receives SIGTERM or SIGINT', () => {
     expect(performance.now() - reportedAtMs).toBeLessThan(DELAY_SECONDS * 1_000);
   });
 
-  it('loses no response under load, behind a balancer that heeds readiness', async () => {
+  it('drops no response under load, behind a load balancer that checks readiness', async () => {
     const url = await start();
     const { id, key } = await newKey();
     const cached = `${url}/channels/@tidewater/transcripts?limit=3`;
@@ -105,7 +105,7 @@ describe('a service that receives SIGTERM or SIGINT', () => {
     );
     await hold.arrived;
 
-    // Kept connections, each with one request after another, as long as the balancer sends any.
+    // Keep-alive connections with sequential requests, for as long as the balancer sends any.
     let sending = true;
     const responses: Whole[] = [];
     const agent = new Agent({ keepAlive: true, maxSockets: 12 });
@@ -116,7 +116,7 @@ describe('a service that receives SIGTERM or SIGINT', () => {
     await until(() => responses.length > 100);
     service.child.kill('SIGTERM');
     await until(async () => (await readiness(url)) === 503);
-    // The balancer looks again before it believes it, and sends meanwhile.
+    // The balancer checks readiness once more before it stops sending.
     const seenAfter = responses.length;
     await until(() => responses.length > seenAfter + 24);
     sending = false;

@@ -40,8 +40,8 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
   await until(() => answers.length >= before + count, 30_000);
 }
 
-// Where there is no nginx this cannot be shown; continuous integration installs it.
-(nginxIsInstalled ? describe : describe.skip)('behind nginx, when one of two processes', () => {
+// Skipped without nginx; continuous integration installs it.
+(nginxIsInstalled ? describe : describe.skip)('behind nginx, if one of two processes', () => {
   beforeAll(async () => {
     replicas = await ProxiedReplicas.start();
   });
@@ -51,7 +51,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     customer = await replicas.customer(1_000_000);
   });
 
-  it('stops at SIGTERM and starts again, under load, one after the other: every call has a complete response', async () => {
+  it('restarts under load, one process after the other, every call has a complete response', async () => {
     replicas.fakeYoutube.set({ latencyMs: 10 });
     const { responses, stop } = load();
     await moreResponses(responses, 2 * CALLERS);
@@ -70,7 +70,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     });
   });
 
-  it('has lost its database and is not ready, the other serves every call, and both once it is available again', async () => {
+  it('loses its database, the other serves every call until it is available again', async () => {
     const [first] = replicas.replicas;
     first.link.cut();
     await until(async () => (await fetch(`http://127.0.0.1:${first.port}/health/ready`)).status === 503);
@@ -105,7 +105,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     await replicas.restart(victim);
   });
 
-  it('and the other one are unavailable, the client gets a retryable 503 in the error envelope', async () => {
+  it('and the other one are unavailable, the client receives a retryable 503 in the error envelope', async () => {
     await Promise.all(replicas.replicas.map(({ program }) => program.stop()));
     const response = await get('/usage', { 'X-Request-Id': 'nobody-there' });
     expect(response.status).toBe(503);

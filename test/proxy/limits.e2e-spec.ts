@@ -17,7 +17,7 @@ const REFUSED = {
   ...{ contentType: 'application/json; charset=utf-8', cacheControl: 'private, no-store' },
 };
 
-/** What of a refusal a caller can rely on. */
+/** The documented parts of a refusal. */
 function refusal({ status, headers, text }: ServiceResponse): Record<string, unknown> {
   const { error } = JSON.parse(text) as { error: Record<string, unknown> };
   expect(error['requestId']).toBe(headers['x-request-id']);
@@ -27,8 +27,8 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
   };
 }
 
-// Where there is no nginx this cannot be shown; continuous integration installs it.
-(nginxIsInstalled ? describe : describe.skip)('nginx, as it is shipped,', () => {
+// Skipped without nginx; continuous integration installs it.
+(nginxIsInstalled ? describe : describe.skip)('nginx with the shipped configuration', () => {
   let replica: Server;
   let port: number;
   let requests: IncomingMessage[];
@@ -46,7 +46,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
   /** A connection that sends a text and reads nothing on its own. */
   const open = (proxy: NginxServer, text: string): Socket => {
     const socket = connect(proxy.port, '127.0.0.1', () => void socket.write(text));
-    // A connection that nginx resets is a closed one.
+    // A reset by nginx also counts as closed.
     socket.on('error', () => undefined);
     sockets.push(socket);
     return socket;
@@ -74,7 +74,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     await new Promise((resolve) => replica.close(resolve));
   });
 
-  it('serves a caller of many keys: 200 requests in a row, and a hundred at once', async () => {
+  it('serves a caller with many keys: 200 sequential and a hundred concurrent requests', async () => {
     const proxy = await nginx();
     const statuses: number[] = [];
     for (let count = 0; count < 200; count += 1) statuses.push((await usage(proxy, '127.0.0.2')).status);
@@ -87,7 +87,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     expect(new Set(statuses)).toEqual(new Set([200]));
   });
 
-  it('refuses the requests of an address beyond its rate with 429, whatever address they claim, and serves others', async () => {
+  it('responds 429 to requests above the rate of an address, whatever address they claim, and serves other addresses', async () => {
     const proxy = await nginx(...FOUR_REQUESTS);
     const responses: ServiceResponse[] = [];
     for (let count = 0; count < 6; count += 1) responses.push(await usage(proxy, '127.0.0.2', `203.0.113.${count}`));
@@ -97,7 +97,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     expect(requests).toHaveLength(5);
   });
 
-  it('refuses the requests of an address beyond its number at once with 429, and serves others', async () => {
+  it('responds 429 to requests above the concurrency of an address, and serves other addresses', async () => {
     const proxy = await nginx(['limit_conn requests_at_once 100;', 'limit_conn requests_at_once 2;']);
     const waiting: ServerResponse[] = [];
     answer = (_request, response) => void waiting.push(response);
@@ -112,7 +112,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     await until(async () => (await usage(proxy, '127.0.0.2')).status === 200);
   });
 
-  it('counts a caller behind a trusted proxy by its own address, and hands that address on', async () => {
+  it('counts a caller behind a trusted proxy by its own address, and forwards that address', async () => {
     const proxy = await nginx(TRUSTED_PROXY, ...FOUR_REQUESTS);
     const statusFor = async (forwardedFor: string): Promise<number> =>
       (await usage(proxy, '127.0.0.2', forwardedFor)).status;
@@ -129,21 +129,21 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     ['2001:db8::1', '2001:db8::ffff:0:0:1', '2001:db8:0:1::1'],
     ['2001:db8:1::', '2001:db8:1:0:1::', '2001:db8:2::'],
     ['2001:db8::', '2001:db8:0:0:1::', '2001:db9::'],
-  ])('counts %s and %s as one network of 64 bits, and %s as another', async (first, same, other) => {
+  ])('counts %s and %s as one /64 network, and %s as another', async (first, same, other) => {
     const proxy = await nginx(TRUSTED_PROXY, ...FOUR_REQUESTS);
     const statusFor = async (address: string): Promise<number> => (await usage(proxy, '127.0.0.2', address)).status;
     for (const address of [first, same, first, same]) expect(await statusFor(address)).toBe(200);
     expect([await statusFor(first), await statusFor(same), await statusFor(other)]).toEqual([429, 429, 200]);
   });
 
-  it('logs one in a hundred refusals by address, and every other response', async () => {
+  it('logs one in a hundred refusals per address, and every other response', async () => {
     const proxy = await nginx(...FOUR_REQUESTS);
     for (let count = 0; count < 304; count += 1) await usage(proxy, '127.0.0.2');
     await send(proxy, '/last', { headers: { 'X-Request-Id': 'the-last-line' } });
     await until(() => proxy.log.includes('the-last-line'));
     const statuses = proxy.log.split('\n').flatMap((line) => /"status":(\d+)/.exec(line)?.[1] ?? []);
     expect(statuses.filter((status) => status === '200')).toHaveLength(4);
-    // About 3; 30 would be chance once in 10^19.
+    // About 3 are expected; the probability of 30 is below 1 in 10^19.
     expect(statuses.filter((status) => status === '429').length).toBeLessThan(30);
   });
 
@@ -158,14 +158,14 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     expect(requests).toHaveLength(1);
   });
 
-  it('closes a connection whose body does not arrive in time, of which the service never hears', async () => {
+  it('closes a connection whose body does not arrive in time, without reaching the service', async () => {
     const proxy = await nginx(['client_body_timeout 15s;', 'client_body_timeout 200ms;']);
     const slow = open(proxy, 'GET /usage HTTP/1.1\r\nHost: proxy\r\nContent-Length: 100\r\n\r\nx');
     await closed(slow);
     expect(requests).toEqual([]);
   });
 
-  it('closes the connection of a reader who takes nothing, and the one to the service with it', async () => {
+  it('closes the connection of a client that does not read, and its connection to the service', async () => {
     const proxy = await nginx(['send_timeout 30s;', 'send_timeout 200ms;']);
     let ended = false;
     const piece = Buffer.alloc(1_000_000);
@@ -192,7 +192,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     expect(text).toMatch(/^Keep-Alive: timeout=30\r$/m);
   });
 
-  it('refuses a body of more than 64 kB in the envelope, of which the service never hears', async () => {
+  it('refuses a body of more than 64 kB with the error envelope, without reaching the service', async () => {
     const proxy = await nginx();
     const large = await send(proxy, '/usage', {
       ...{ method: 'POST', body: 'x'.repeat(70_000), headers: { 'Content-Length': '70000' } },

@@ -9,7 +9,7 @@ import { freePort, NginxServer, type NginxOptions } from './nginx-server.js';
 
 export const ADMIN_TOKEN = 'an-admin-token-of-the-tests-e5a7';
 
-/** One process of the service, on a port that stays when it is started again, with a way to the database of its own. */
+/** One process of the service, with a fixed port and its own link to the database. */
 export interface Replica {
   port: number;
   link: InterruptibleLink;
@@ -30,7 +30,7 @@ export interface Sending {
   body?: string;
   /** The source address of the request, any of 127.0.0.0/8. */
   from?: string;
-  /** Told the text of the body so far, each time that more of it has come. */
+  /** Called with the received text of the body each time more of it arrives. */
   onText?: (text: string) => void;
 }
 

@@ -6,7 +6,7 @@ import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
 // Two processes of the service are started.
 jest.setTimeout(60_000);
 
-/** What an address may fail in a minute, at each process alone while there is no Redis. */
+/** Allowed authentication failures per address and minute; each process counts them separately without Redis. */
 const FAILURES_OF_BOTH = 40;
 const CHANNEL_URL = 'https://www.youtube.com/@tidewater';
 const LINES = { Accept: 'application/x-ndjson' };
@@ -40,8 +40,8 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   return line === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>);
 };
 
-// Where there is no nginx this cannot be shown; continuous integration installs it.
-(nginxIsInstalled ? describe : describe.skip)('two processes behind nginx, as it is shipped,', () => {
+// Skipped without nginx; continuous integration installs it.
+(nginxIsInstalled ? describe : describe.skip)('two processes behind nginx with the shipped configuration', () => {
   beforeAll(async () => {
     replicas = await ProxiedReplicas.start();
     ({ key } = await replicas.customer());
@@ -49,14 +49,14 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   afterAll(() => replicas.close());
   beforeEach(() => replicas.fakeYoutube.reset());
 
-  it('share the calls that follow one another', async () => {
+  it('share sequential calls', async () => {
     const ids = newIds(20);
     for (const id of ids) expect((await get('/usage', { headers: { 'X-Request-Id': id } })).status).toBe(200);
     // Alternating, except for a call that arrives before nginx has registered the end of the previous one.
     expect(Math.min(...(await replicas.servedBy(ids)))).toBeGreaterThanOrEqual(6);
   });
 
-  it('a long call takes one of them, and short ones go to the other', async () => {
+  it('short calls are sent to the process without a long call', async () => {
     const hold = replicas.fakeYoutube.hold({ kind: 'timedtext' });
     const long = get('/channels/@bench-1x41/transcripts');
     await hold.arrived;
@@ -71,10 +71,10 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['encoded', encodeURIComponent(CHANNEL_URL)],
     ['raw', CHANNEL_URL],
     ['with merged slashes', CHANNEL_URL.replace('//', '/')],
-  ])('give the same response for a channel URL %s, passed on unchanged or decoded on the way', async (_, id) => {
+  ])('give the same response for a channel URL %s, whether nginx forwards it unchanged or decoded', async (_, id) => {
     const decoding = await replicas.anotherNginx({ decoding: true });
     const plain = await get('/channels/@tidewater/transcripts?limit=1');
-    // The one passes on what was sent, whose slashes are two unless the caller merged them; the other makes one of them.
+    // One proxy forwards the path unchanged, with a double slash unless the caller merged it; the other merges it.
     const ways: [NginxServer, string][] = [
       [replicas.nginx, decodeURIComponent(id)],
       [decoding, CHANNEL_URL.replace('//', '/')],
@@ -125,19 +125,19 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     );
   });
 
-  it('limits apply to the address of the client, not to that of the proxy or one that the client claims', async () => {
+  it('rate limits apply to the address of the client, not to that of the proxy or one that the client claims', async () => {
     const failing = async (from: string, claimed = '203.0.113.9'): Promise<number> =>
       (await send(replicas.nginx, '/usage', { from, headers: { 'X-Forwarded-For': claimed } })).status;
     const statuses: number[] = [];
     for (let tried = 0; tried < FAILURES_OF_BOTH + 20; tried += 1) {
       statuses.push(await failing('127.0.0.2', `203.0.113.${tried}`));
     }
-    // The process does not matter: each admits its twenty, whatever address was claimed.
+    // Each process admits its twenty failures, whatever address was claimed.
     expect(statuses.sort()).toEqual([...Array<number>(FAILURES_OF_BOTH).fill(401), ...Array<number>(20).fill(429)]);
     expect(await failing('127.0.0.3')).toBe(401);
   });
 
-  it('/admin and /metrics are passed on for the configured networks only', async () => {
+  it('/admin and /metrics are forwarded for the configured networks only', async () => {
     const admin = "'~^/admin/' operators;";
     const open = await replicas.anotherNginx({
       changes: [
@@ -220,7 +220,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   });
 
   it.each(['/../metrics', '/channels/../../metrics', '/%2e%2e/metrics', '/%00/metrics'])(
-    '%s, which leads out of the root or is no path, is malformed',
+    '%s, which leaves the root or is not a valid path, is refused as malformed',
     async (path) => {
       const refused = await get(path);
       expect([refused.status, errorOf(refused)['code']]).toEqual([400, 'invalid_request']);
@@ -247,7 +247,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     expect(lineOf(id)).toMatchObject({ status, replica: expect.stringMatching(/^127\.0\.0\.1:\d+$/) });
   });
 
-  it('a request retains its id through the proxy and gets one when it has none; a key is never used as one', async () => {
+  it('a request keeps its id through the proxy or receives one, and a key is never used as an id', async () => {
     const [id = ''] = newIds(1);
     expect((await get('/usage', { headers: { 'X-Request-Id': id } })).headers['x-request-id']).toBe(id);
     const given = (await get('/usage')).headers['x-request-id'];
@@ -258,7 +258,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     expect(replicas.nginx.log).not.toContain(key);
   });
 
-  it('an error of the service passes as it is, and what nginx refuses itself has the same envelope', async () => {
+  it('an error of the service is forwarded unchanged, and a refusal by nginx has the same envelope', async () => {
     const missing = await get('/channels/@nobody-at-all/transcripts');
     expect([missing.status, errorOf(missing)['code']]).toEqual([404, 'channel_not_found']);
     const [id = ''] = newIds(1);

@@ -27,7 +27,7 @@ const call = (organization: TestOrganization, index: number) =>
   service.get(`/channels/@bench-1x${index}/transcripts`, organization.key);
 
 describe('an organization whose row is locked', () => {
-  it('leaves connections for others; its calls are 503, and those of others are served', async () => {
+  it('leaves connections for other organizations: its own calls are 503, and those of others are served', async () => {
     const [locked, other] = [await service.organization(), await service.organization()];
     const release = await lock(`SELECT 1 FROM organizations WHERE id = '${locked.id}' FOR UPDATE`);
     const calls = Promise.all(Array.from({ length: 20 }, (_call, index) => call(locked, index + 1)));
@@ -46,7 +46,7 @@ describe('an organization whose row is locked', () => {
     expect((await call(locked, 1)).status).toBe(200);
   });
 
-  it('and whose keys are locked occupies at most two connections to record their last use', async () => {
+  it('occupies at most two connections to record the last use of its locked keys', async () => {
     const customers = await Promise.all(Array.from({ length: 12 }, () => service.organization()));
     const release = await lock('SELECT 1 FROM api_keys FOR UPDATE');
     const answers = await Promise.all(customers.map(({ key }) => service.get('/usage', key)));

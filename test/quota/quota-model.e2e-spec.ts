@@ -17,7 +17,7 @@ const count = fc.integer({ min: 0, max: 12 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('reserve' as const), required: count }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('settle' as const), which: fc.nat(20), fetched: count }) },
-  // A step back is a clock that was set, or another server after a failover.
+  // The clock steps back when it is set, or after a failover to another server.
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant('wait' as const), seconds: fc.constantFrom(-30, 1, 30, 60, 300) }),
@@ -33,7 +33,7 @@ afterAll(() => database.close());
 
 describe('any sequence of reservations, settlements, waits and changes of the limit', () => {
   it(
-    'ends in the figures of a plain model, after each step',
+    'matches a reference model after each step',
     async () => {
       await fc.assert(
         fc.asyncProperty(count, fc.array(step, { minLength: 5, maxLength: 40 }), async (limit, steps) => {

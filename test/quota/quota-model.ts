@@ -50,7 +50,7 @@ export class QuotaModel {
     return { limit: this.limit, used, reserved, remaining: Math.max(0, this.limit - used - reserved) };
   }
 
-  /** What a decision has seen as over stays over, even if the clock is set back. */
+  /** A lease that a decision has seen as expired stays expired, even if the clock is set back. */
   private lapse(): void {
     for (const reservation of this.reservations) {
       if (reservation.state === 'open' && reservation.leasedUntilMs <= this.nowMs) reservation.state = 'lapsed';

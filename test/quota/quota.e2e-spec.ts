@@ -15,7 +15,7 @@ beforeEach(() => database.setClock(MIDDLE_OF_MAY));
 afterAll(() => database.close());
 
 describe('a reservation', () => {
-  it('is granted up to the limit and not one beyond it', async () => {
+  it('is granted exactly up to the limit', async () => {
     const customer = await database.newCustomer(10);
     const first = await database.reserve(customer, 7);
     expect(first).toMatchObject({ granted: true, quota: { limit: 10, used: 0, reserved: 7 } });
@@ -27,7 +27,7 @@ describe('a reservation', () => {
     expect(await database.reserve(customer, 1)).toMatchObject({ granted: false });
   });
 
-  it('takes the amount of the plan unless the organization has its own', async () => {
+  it('uses the limit of the plan unless the organization has its own', async () => {
     const free = await database.newCustomer(null, 'free');
     const pro = await database.newCustomer(null, 'pro');
     expect(await database.reserve(free, 0)).toMatchObject({ quota: { limit: PLAN_FREE_MONTHLY } });
@@ -46,7 +46,7 @@ describe('a reservation', () => {
     expect(await database.reserve(customer, 0)).toMatchObject({ granted: true });
   });
 
-  it('that requires nothing is granted when a lowered limit is passed already', async () => {
+  it('of 0 transcripts is granted even when a lowered limit is already exceeded', async () => {
     const customer = await database.newCustomer(5);
     await database.quota.settle(await database.reserved(customer, 5), 5);
     await database.organizations.setLimit(customer.organizationId, 2);
@@ -61,7 +61,7 @@ describe('a reservation', () => {
     expect(await database.reserve(other, 5)).toMatchObject({ granted: true });
   });
 
-  it('counts no longer from the moment its lease ends', async () => {
+  it('stops counting at the moment its lease ends', async () => {
     const customer = await database.newCustomer(5);
     await database.reserved(customer, 5, LEASE_SECONDS);
     await database.moveClock(LEASE_SECONDS - 0.001);
@@ -71,7 +71,7 @@ describe('a reservation', () => {
     expect(await database.reserve(customer, 5)).toMatchObject({ granted: true });
   });
 
-  it('does not come to life again when the clock steps back', async () => {
+  it('stays expired when the clock steps back', async () => {
     const customer = await database.newCustomer(5);
     const first = await database.reserved(customer, 5, LEASE_SECONDS);
     await database.moveClock(LEASE_SECONDS);
@@ -82,7 +82,7 @@ describe('a reservation', () => {
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 5, reserved: 0 });
   });
 
-  it('names its organization or fails', async () => {
+  it('fails without an existing organization', async () => {
     const { keyId } = await database.newCustomer();
     const nobody = { organizationId: 'org_none', keyId };
     await expect(database.reserve(nobody, 1)).rejects.toBeInstanceOf(UnknownOrganizationError);
@@ -105,7 +105,7 @@ describe('a settlement', () => {
     });
   });
 
-  it('charges nothing for a call that fetched nothing, but stores its row', async () => {
+  it('charges nothing for a call that fetched nothing, but keeps its row', async () => {
     const customer = await database.newCustomer(10);
     await database.quota.settle(await database.reserved(customer, 10), 0);
     expect(await database.quota.verify(customer.organizationId)).toEqual({
@@ -121,7 +121,7 @@ describe('a settlement', () => {
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({ periods: [{ forfeited: 2 }] });
   });
 
-  it('counts once, the first time, however often it is repeated, also concurrently', async () => {
+  it('is applied only the first time, even when repeated concurrently', async () => {
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 8);
     await Promise.all(Array.from({ length: 20 }, () => database.quota.settle(id, 5)));
@@ -171,7 +171,7 @@ describe('a settlement', () => {
 });
 
 describe('a month', () => {
-  it('that begins during a call does not move the charge out of the month of the reservation', async () => {
+  it('that begins during a call leaves the charge in the month of the reservation', async () => {
     await database.setClock(new Date('2026-05-31T23:59:50Z'));
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 10, LEASE_SECONDS);
@@ -192,7 +192,7 @@ describe('a month', () => {
     });
   });
 
-  it('ends at midnight in UTC whatever the time zone of the session', async () => {
+  it('ends at midnight UTC in any time zone of the session', async () => {
     await runQuery(
       database.url,
       `ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET timezone = 'Asia/Tokyo'`,

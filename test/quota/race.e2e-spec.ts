@@ -42,7 +42,7 @@ describe('two processes that race for the remaining quota', () => {
     });
   });
 
-  it('and are killed leave an exact usage and reservations that end with their lease', async () => {
+  it('leave an exact usage when they are killed, and reservations that end with their lease', async () => {
     const customer = await database.newCustomer(1_000_000);
     const two = await prepareTwo(customer, 0);
     for (const racer of two) racer.start();
@@ -61,7 +61,7 @@ describe('two processes that race for the remaining quota', () => {
 });
 
 describe('a change of the limit', () => {
-  it('that a reservation had to wait for is the limit it is measured by', async () => {
+  it('applies to a reservation that had to wait for it', async () => {
     const customer = await database.newCustomer(10);
     const change = database.dataSource.createQueryRunner();
     await change.startTransaction();
@@ -75,7 +75,7 @@ describe('a change of the limit', () => {
 });
 
 describe('a session at a stricter isolation level', () => {
-  it('is refused, because its sums would be older than its lock', async () => {
+  it('is refused, because its sums could predate its lock', async () => {
     const customer = await database.newCustomer(10);
     await expect(
       database.dataSource.transaction('REPEATABLE READ', (manager) =>

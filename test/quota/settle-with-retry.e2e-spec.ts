@@ -12,7 +12,7 @@ beforeEach(breakSettling);
 afterEach(mendSettling);
 afterAll(() => database.close());
 
-describe('settling with retries', () => {
+describe('settlement with retries', () => {
   it('succeeds when the database is available again before the lease ends', async () => {
     const registry = new Registry();
     const customer = await database.newCustomer(10);
@@ -28,7 +28,7 @@ describe('settling with retries', () => {
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 5, reserved: 0 });
   });
 
-  it('gives up without rejecting when the lease has ended, and nothing is charged', async () => {
+  it('stops without rejecting when the lease has ended, and charges nothing', async () => {
     const registry = new Registry();
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 5);
@@ -42,7 +42,7 @@ describe('settling with retries', () => {
   it.each([
     ['no', 'the database refused every attempt', Object.assign(new Error('canceled'), { code: '57014' })],
     ['unknown', 'the answer to an attempt did not come', new Error('Query read timeout')],
-  ])('reports when it is given up that the charge is "%s" when %s', async (charged, _why, cause) => {
+  ])('reports an abandoned charge as "%s" when %s', async (charged, _why, cause) => {
     const refused = Object.assign(new Error('deadlock'), { code: '40P01' });
     const query = jest.spyOn(database.dataSource, 'query');
     const error = jest.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
@@ -57,7 +57,7 @@ describe('settling with retries', () => {
     }
   });
 
-  it('of a reservation that does not exist is given up at once', async () => {
+  it('stops immediately for an unknown reservation', async () => {
     await mendSettling();
     const unknown = '00000000-0000-4000-8000-000000000000';
     const begunAtMs = performance.now();
@@ -65,7 +65,7 @@ describe('settling with retries', () => {
     expect(performance.now() - begunAtMs).toBeLessThan(5_000);
   });
 
-  it('is tried a last time at shutdown, which waits for it', async () => {
+  it('makes a last attempt at shutdown, which waits for it', async () => {
     const quota = database.newQuotaService();
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 5);

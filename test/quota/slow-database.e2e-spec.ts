@@ -11,7 +11,7 @@ jest.setTimeout(20_000);
 
 let link: InterruptibleLink;
 let database: QuotaDatabase;
-/** Its connections are not those of the link. */
+/** Its connections bypass the link. */
 let aside: DataSource;
 beforeAll(async () => {
   const testDatabase = await createTestDatabase();
@@ -46,7 +46,7 @@ const waiting = async (): Promise<number> =>
 const rowsOf = ({ organizationId }: Customer): Promise<unknown> =>
   aside.query('SELECT required, charged FROM quota_reservations WHERE organization_id = $1', [organizationId]);
 
-it('a reservation that is granted after its call was refused is cancelled, not left to its lease', async () => {
+it('a reservation that is granted after its call was refused is cancelled immediately', async () => {
   const customer = await database.newCustomer(10);
   const release = await lock(customer);
   await expect(database.reserve(customer, 5)).rejects.toThrow(DatabaseSlowError);
@@ -93,7 +93,7 @@ it('a statement that is not sent in time is not sent at all, and creates no row'
   await until(async () => JSON.stringify(await rowsOf(customer)) === JSON.stringify(sent));
 });
 
-describe('a reservation under an id of the service', () => {
+describe('a reservation with an id that the service generated', () => {
   const reserve = async (id: string, { organizationId, keyId }: Customer, required: number): Promise<unknown> => {
     const values = [id, organizationId, keyId, required];
     const [row] = await aside.query<{ reservation_id: string | null }[]>(
@@ -105,7 +105,7 @@ describe('a reservation under an id of the service', () => {
   const cancel = (id: string, { organizationId, keyId }: Customer): Promise<unknown> =>
     aside.query("SELECT quota_cancel($1, $2, $3, 'r', 'UC')", [id, organizationId, keyId]);
 
-  it('reserves nothing when it arrives after its cancellation, however often either is repeated', async () => {
+  it('reserves nothing when it arrives after its cancellation, for any number of repetitions', async () => {
     const customer = await database.newCustomer(10);
     const id = randomUUID();
     await cancel(id, customer);

@@ -16,7 +16,7 @@ const months = async ({ organizationId }: Customer): Promise<string[]> =>
   (await database.quota.verify(organizationId)).periods.map(({ period }) => period);
 
 describe('pruning the usage', () => {
-  it('removes the months before the retention with their calls, retains the rest, and stays exact', async () => {
+  it('removes months before the retention period with their calls, retains the rest, and leaves the usage exact', async () => {
     const [one, other] = [await database.newCustomer(100), await database.newCustomer(100)];
     for (const at of ['2024-03-31T23:59:59Z', '2024-04-30T23:59:59Z', '2024-05-01T00:00:00Z', '2026-05-02T00:00:00Z']) {
       await spend(one, at, 3);
@@ -38,7 +38,7 @@ describe('pruning the usage', () => {
     expect(await database.retention.prune()).toMatchObject({ periods: 0, calls: 0 });
   });
 
-  it('removes lapsed reservations, but not those of running calls, which can be settled', async () => {
+  it('removes expired reservations, but not those of running calls, which can still be settled', async () => {
     const customer = await database.newCustomer(100);
     await database.setClock(new Date('2026-04-30T23:59:30Z'));
     await database.reserved(customer, 5, 10);
@@ -79,7 +79,7 @@ describe('pruning the usage', () => {
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
   });
 
-  it('needs no lock of the organization', async () => {
+  it('takes no lock on the organization', async () => {
     const customer = await database.newCustomer(100);
     await spend(customer, '2020-01-10T00:00:00Z', 4);
     await database.setClock(new Date('2026-06-15T00:00:00Z'));
@@ -91,7 +91,7 @@ describe('pruning the usage', () => {
     await runner.release();
   });
 
-  it('of more calls than a batch has removes them all, and adds up between the batches', async () => {
+  it('removes more calls than one batch contains, and leaves the usage exact between batches', async () => {
     const customer = await database.newCustomer(100_000);
     const { organizationId, keyId } = customer;
     await database.dataSource.query(
@@ -112,7 +112,7 @@ describe('pruning the usage', () => {
     expect(await months(customer)).toEqual([]);
   });
 
-  it('of a deleted organization works too', async () => {
+  it('also works for a deleted organization', async () => {
     const customer = await database.newCustomer(100);
     await spend(customer, '2020-01-10T00:00:00Z', 4);
     await database.organizations.delete(customer.organizationId);

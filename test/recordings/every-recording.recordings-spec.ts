@@ -104,7 +104,7 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'player-android-ok': [watched, 'ok'],
   // The original language's track is the one that needs the token; the others are no replacement for it.
   'player-android-po-token-required': [watched, 'upstream_blocked'],
-  // The text is the reel itself, which is no caption document.
+  // The caption response is the reel itself, which is not a caption document.
   'player-android-reel-cclicensed': [reel, 'upstream_failure'],
   'player-android-reel-live': [reel, 'video_live'],
   'player-android-reel-made-for-kids': [reel, 'upstream_failure'],
@@ -144,12 +144,12 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'visitor-id-web': [watched, 'upstream_failure'],
 };
 
-describe('every recording, read by the whole adapter', () => {
-  it('has its outcome in the table', () => {
+describe('every recording through the whole adapter', () => {
+  it('has a row in the table of outcomes', () => {
     expect([...recordings.keys()].sort()).toEqual(Object.keys(OUTCOMES).sort());
   });
 
-  it.each(Object.entries(OUTCOMES))('%s', async (name, [read, outcome]) => {
+  it.each(Object.entries(OUTCOMES))('has the outcome of the table: %s', async (name, [read, outcome]) => {
     await expect(read(name)).resolves.toBe(outcome);
     expect(adapter?.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
   });

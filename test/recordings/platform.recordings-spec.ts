@@ -9,7 +9,7 @@ if (!folder) throw new Error('Set RECORDINGS_DIR to the folder of the recordings
 const AGE_GATED_CHANNEL = 'UCbfnHqxXs_K3kvaH-WlNlig';
 const MEMBERS_CHANNEL = 'UCQuLXlFNAeDJMSmuzHU5axw';
 
-/** First pages of playlists were recorded by their continuations alone. */
+/** First pages of playlists were recorded only under their continuation tokens. */
 const ALIASES = {
   [`VLUU${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',
   [`VLUU${MEMBERS_CHANNEL.slice(2)}`]: 'playlist-members-only-page1',
@@ -33,7 +33,7 @@ async function open(choices: Partial<Environment> = {}, playAs: string | null = 
   return adapter.platform;
 }
 
-describe('recorded videos, read by the whole adapter', () => {
+describe('recorded videos through the whole adapter', () => {
   it.each([
     ['VISIONOS', 'M4gD1WSo5mA', 'ok'],
     ['VISIONOS', 'kX3nB4PpJko', 'ok'],
@@ -55,7 +55,7 @@ describe('recorded videos, read by the whole adapter', () => {
     ['player-android-request-blocked', 'GJLlxj_dtq8', 'upstream_blocked'],
     ['html-consent-page', 'GJLlxj_dtq8', 'upstream_blocked'],
     ['html-too-many-requests', 'GJLlxj_dtq8', 'upstream_blocked'],
-  ])('%s ends as it should', async (name, videoId, outcome) => {
+  ])('%s has the expected outcome', async (name, videoId, outcome) => {
     const platform = await open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, name);
     expect(end(await platform.readVideo(videoId, [], context()))).toBe(outcome);
   });
@@ -82,7 +82,7 @@ describe('recorded videos, read by the whole adapter', () => {
   });
 });
 
-describe('recorded channels, read by the whole adapter', () => {
+describe('recorded channels through the whole adapter', () => {
   it.each([
     ['handle', 'Gronkh', 'UCYJ61XIK64sp6ZFFS8sctxw'],
     ['custom', 'JeffGeerling', 'UCR-DXc1voovS8nhAvccRZhg'],
@@ -121,7 +121,7 @@ describe('recorded channels, read by the whole adapter', () => {
     expect(replay.missed).toEqual(expect.arrayContaining([expect.stringContaining('/feeds/videos.xml')]));
   });
 
-  it('one page is enough for as many as it has', async () => {
+  it('one page is requested when it contains enough uploads', async () => {
     const { uploads, complete } = await (await open()).listUploads(AGE_GATED_CHANNEL, 25, context());
     expect([uploads.length, complete]).toEqual([100, false]);
   });

@@ -38,7 +38,7 @@ const text = (body: unknown): string => (typeof body === 'string' ? body : '');
 
 type Reader = (body: unknown, name: string) => unknown;
 
-/** A reading in one line: what a table can state. */
+/** The result of a reader in one line, for the table. */
 function summaryOf(read: () => unknown): string {
   try {
     return JSON.stringify(read());
@@ -105,7 +105,7 @@ const feed: Reader = (body) => readFeedDates(text(body)).size;
 const visitorData: Reader = (body) => asString(at(body, 'responseContext', 'visitorData')) !== null;
 const resolved: Reader = (body) => readResolvedUrl(body) !== null;
 
-/** Every recording, what reads it, and what must come out. */
+/** Every recording, its reader, and the expected result. */
 const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'channel-age-restricted': [channel, '["age-gated",true]'],
   'channel-bad-browse-id': [channel, 'unreadable'],
@@ -158,7 +158,7 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'resolve-handle-gronkh': [resolved, 'true'],
   'resolve-handle-unknown': [resolved, 'unreadable'],
   'resolve-user-creativecommons': [resolved, 'true'],
-  // Four cues, of which one is empty and one has markup.
+  // Four cues: one is empty and one has markup.
   'timedtext-xml': [
     (body) => readCaptionXml(text(body)).map((cue) => [cue.start, cue.duration, /[<>&]/.test(cue.text)]),
     '[[0,1.54,false],[1.54,4.16,false],[5.7,3.239,false]]',
@@ -172,17 +172,17 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
 };
 
 describe('the recorded traffic', () => {
-  it('is stated in the table file by file', () => {
+  it('has exactly one row in the table for each file', () => {
     const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
     expect(files.map((file) => file.slice(0, -5)).sort()).toEqual(Object.keys(RECORDINGS).sort());
   });
 
-  it.each(Object.entries(RECORDINGS))('%s is read as what it shows', (name, [read, outcome]) => {
+  it.each(Object.entries(RECORDINGS))('%s is read as the row of the table states', (name, [read, outcome]) => {
     expect(summaryOf(() => read(bodyOf(name), name))).toBe(outcome);
   });
 
   it.each(['channel-livestreams', 'channel-videos-gronkh', 'channel-videos-creativecommons'])(
-    '%s has 30 lockups, each with all that it shows',
+    '%s has 30 lockups, each with every displayed field',
     (name) => {
       const tabs = asArray(at(bodyOf(name), 'contents', 'twoColumnBrowseResultsRenderer', 'tabs'));
       const grid = tabs.flatMap((tab) => asArray(at(tab, 'tabRenderer', 'content', 'richGridRenderer', 'contents')));
@@ -202,7 +202,7 @@ describe('the recorded traffic', () => {
     expect('details' in one && one.details).toEqual('details' in other && other.details);
   });
 
-  it('is a value or an UnreadableError, and nothing else, however it changes', () => {
+  it('is read as a value or an UnreadableError, after any mutation', () => {
     for (const [name, [read]] of Object.entries(RECORDINGS)) {
       fc.assert(
         fc.property(mutationsOf(bodyOf(name)), (body) => {

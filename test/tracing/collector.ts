@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 
-/** A span as the tests look at it. */
+/** The parts of a span that the tests use. */
 export interface ReceivedSpan {
   traceId: string;
   spanId: string;
@@ -19,7 +19,7 @@ interface Attribute {
   value: Record<string, unknown>;
 }
 
-/** What of an export the tests read. */
+/** The parts of an export that the tests use. */
 interface TracesExport {
   resourceSpans: {
     resource: { attributes: Attribute[] };

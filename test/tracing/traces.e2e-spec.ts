@@ -13,7 +13,7 @@ jest.setTimeout(60_000);
 const SERVER = 2;
 const CLIENT = 3;
 
-// Its database and its fake YouTube are those of the programs here, and its keys are valid there.
+// The programs of these tests share its database and fake YouTube, so its keys are valid there.
 let home: TestService;
 beforeAll(async () => {
   home = await startService();
@@ -58,7 +58,7 @@ function only<T>(list: T[]): T {
 }
 
 describe('a call with a traceparent', () => {
-  it('is a trace from the caller on: the request, its preparation, each fetch, the settlement, every query', async () => {
+  it('continues the trace of its caller: the request, its preparation, each fetch, the settlement, every query', async () => {
     const to = await collector();
     const service = traced(to.url);
     const { key } = await home.organization();
@@ -99,7 +99,7 @@ describe('a call with a traceparent', () => {
       expect(query.attributes['db.query.text']).toMatch(/\$1/);
     }
     expect(spans.every(({ resource }) => resource['service.name'] === 'channel-transcripts')).toBe(true);
-    // Every span hangs on another one of the trace.
+    // Every span has a parent in the trace.
     const ids = new Set([caller.spanId, ...spans.map(({ spanId }) => spanId)]);
     expect(spans.filter(({ parentSpanId }) => !ids.has(parentSpanId ?? ''))).toEqual([]);
 
@@ -109,7 +109,7 @@ describe('a call with a traceparent', () => {
     expect(to.text).not.toContain(key.slice(10));
   });
 
-  it('is not sent when its caller does not record it', async () => {
+  it('is not exported when its caller does not sample it', async () => {
     const to = await collector();
     const service = traced(to.url);
     const { key } = await home.organization();
@@ -124,7 +124,7 @@ describe('a call with a traceparent', () => {
     expect([traces.has(on.traceId), traces.has(off.traceId)]).toEqual([true, false]);
   });
 
-  it('is created for a message too', async () => {
+  it('also continues the trace of a message', async () => {
     const to = await collector();
     const service = traced(to.url, { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0' });
     const { key } = await home.organization();
@@ -145,7 +145,7 @@ describe('a call with a traceparent', () => {
 });
 
 describe('traces', () => {
-  it('name a failed call by its code, and contain no misplaced key or token', async () => {
+  it('report the error code of a failed call, and contain no misplaced key or token', async () => {
     const to = await collector();
     const [ADMIN_TOKEN, METRICS_TOKEN] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
     const service = traced(to.url, { UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN });
@@ -164,7 +164,7 @@ describe('traces', () => {
     await service.stop();
     const refused = only(named(to.spans, 'transcripts.prepare'));
     expect(refused).toMatchObject({ failed: true, attributes: { 'error.type': 'channel_not_found' } });
-    // A caller's mistake is no failure of the service.
+    // An error of the caller is not recorded as a failure of the service.
     const request = only(named(to.spans, 'GET /channels/:id/transcripts'));
     expect(request).toMatchObject({ failed: false, attributes: { 'http.response.status_code': 404 } });
     expect(only(named(to.spans, 'POST')).attributes['http.response.status_code']).toBe(404);
@@ -176,7 +176,7 @@ describe('traces', () => {
     refuseSecrets({ spans: to.text });
   });
 
-  it('have the name, the attributes and the headers of the standard variables, and none of probes', async () => {
+  it('apply the standard OTEL_* variables for name, attributes and headers, and omit probes', async () => {
     const to = await collector();
     const service = traced(to.url, {
       OTEL_SERVICE_NAME: 'transcripts-eu',
@@ -206,7 +206,7 @@ describe('traces', () => {
   it.each([
     ['cannot be reached', () => Promise.resolve('http://127.0.0.1:1')],
     ['refuses them', async () => (await collector(400)).url],
-  ])('change nothing for a call, nor for the end of the process, when the collector %s', async (_name, endpoint) => {
+  ])('affect neither calls nor shutdown when the collector %s', async (_name, endpoint) => {
     const service = traced(await endpoint(), { OTEL_BSP_SCHEDULE_DELAY: '50' });
     const { key } = await home.organization();
     const url = await service.url();

@@ -24,7 +24,7 @@ import {
 } from '../pages/youtube-pages.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
 
-// Hundreds of generated responses, on machines that do other work too.
+// Hundreds of generated responses, and machines can be busy.
 jest.setTimeout(20_000);
 
 interface Given {
@@ -100,7 +100,7 @@ const pages = [
 const changed = (page: unknown) => mutationsOf(page).map(json);
 
 async function reading(work: (adapter: Adapter) => Promise<void>): Promise<void> {
-  // A new one each time: refusals of the runs before would shut it.
+  // A new adapter each time: refusals of earlier runs would open its circuit.
   const adapter = await openAdapter(url);
   const begunAtMs = performance.now();
   try {
@@ -140,7 +140,7 @@ const caption: Given = { status: 200, headers: { 'content-type': 'text/xml' }, b
 const withTracks = (...captionTracks: unknown[]) => playerResponse({ captions: { captionTracks } });
 const GATED = captionTrack('en', { query: '&exp=xpe' });
 
-describe('two languages, of which one needs a token on every client', () => {
+describe('a video with a token-gated and an ordinary language', () => {
   async function read(languages: string[], reel: unknown = withTracks(GATED, captionTrack('de'))) {
     given = {
       player: json(withTracks(GATED, captionTrack('de'))),
@@ -155,26 +155,26 @@ describe('two languages, of which one needs a token on every client', () => {
     }
   }
 
-  it('the other one is read', async () => {
+  it('the ordinary language is returned', async () => {
     expect(await read(['de'])).toMatchObject({ ok: true, transcript: new Map([['de', [{ text: 'word' }]]]) });
   });
 
-  it('the token-gated one is reported as a block, with the available alternatives', async () => {
+  it('the token-gated language is reported as a block, with the available alternatives', async () => {
     expect(await read(['en'])).toMatchObject({ failure: { code: 'upstream_blocked' } });
     const both = await read(['en', 'de']);
     expect(both).toMatchObject({ ok: false, failure: { code: 'upstream_blocked' } });
     expect(both.ok ? '' : both.failure.message).toContain('Request de only.');
   });
 
-  it('is not reported as missing because another client does not list it, or sees no captions or no video', async () => {
+  it('the token-gated language is not reported as missing when another client does not list it, or sees no captions or no video', async () => {
     for (const reel of [withTracks(captionTrack('de')), playerResponse(), undefined]) {
       expect(await read(['en'], reel)).toMatchObject({ failure: { code: 'upstream_blocked' } });
     }
   });
 });
 
-describe('a mask that is refused', () => {
-  it('for the exact date: it is requested without a mask, now and from then on', async () => {
+describe('a refused field mask', () => {
+  it('for the exact date is no longer sent, in this request and in later ones', async () => {
     const masks: boolean[] = [];
     const dated = json({ ...player, ...microformatResponse() });
     const refusal: Given = { ...json({ error: { code: 400 } }), status: 400 };
@@ -223,8 +223,8 @@ describe('an age-gated channel', () => {
   });
 });
 
-describe('whatever the platform responds', () => {
-  it('to a request for a text: a transcript or a code, in time', async () => {
+describe('any response of the platform', () => {
+  it('to a caption request results in a transcript or an error code, in time', async () => {
     await fc.assert(
       fc.asyncProperty(anything, async (timedtext) => {
         given = { player: json(player), reel_item_watch: json({ playerResponse: player }), timedtext };
@@ -234,7 +234,7 @@ describe('whatever the platform responds', () => {
     );
   });
 
-  it('to a request for a video: a transcript or a code, in time', async () => {
+  it('to a video request results in a transcript or an error code, in time', async () => {
     const language = fc.subarray(['en', 'de', 'fr']);
     await fc.assert(
       fc.asyncProperty(fc.oneof(anything, changed(player)), language, async (answer, languages) => {
@@ -245,7 +245,7 @@ describe('whatever the platform responds', () => {
     );
   });
 
-  it('to a request for a channel: its data or a coded error, in time', async () => {
+  it('to a channel request results in its data or an error code, in time', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anything, ...pages.map(changed)), async (answer) => {
         given = { else: answer };

@@ -27,7 +27,7 @@ const resolve = (kind: 'handle' | 'custom' | 'user' | 'vanity', name: string) =>
   adapter.platform.resolveChannel(kind === 'handle' ? { kind, handle: name } : { kind, name }, context());
 const list = (channelId: string, count = 25) => adapter.platform.listUploads(channelId, count, context());
 
-describe('finding a channel', () => {
+describe('resolving a channel', () => {
   it.each([
     ['handle', 'harbourlight', HARBOUR_LIGHT.id],
     ['handle', '港の灯台', others.UNICODE_HANDLE.id],
@@ -45,7 +45,7 @@ describe('finding a channel', () => {
     expect(fakeYoutube.requests.total).toBe(0);
   });
 
-  it('what leads nowhere is not found', async () => {
+  it('an unknown reference is not found', async () => {
     await expect(resolve('handle', 'nobody-here')).rejects.toMatchObject({ code: 'channel_not_found' });
   });
 
@@ -84,7 +84,7 @@ describe('a channel’s page', () => {
 describe('a channel’s uploads', () => {
   const ids = (uploads: readonly { videoId: string }[]) => uploads.map(({ videoId }) => videoId);
 
-  it.each(['old', 'new'] as const)('in the %s shape of the page, newest first', async (playlistShape) => {
+  it.each(['old', 'new'] as const)('are listed newest first from the %s shape of the page', async (playlistShape) => {
     fakeYoutube.set({ playlistShape });
     const { uploads, complete } = await list(HARBOUR_LIGHT.id);
     expect(complete).toBe(true);
@@ -111,7 +111,7 @@ describe('a channel’s uploads', () => {
     expect(all.uploads.every(({ kind }) => kind === 'video')).toBe(true);
   });
 
-  it('are none for a channel with none, and for one without the playlist', async () => {
+  it('are empty for a channel without uploads or without the playlist', async () => {
     await expect(list(others.EMPTY_SLIP.id)).resolves.toEqual({ uploads: [], complete: true });
     await expect(list(others.DRY_DOCK.id)).resolves.toEqual({ uploads: [], complete: true });
   });
@@ -125,7 +125,7 @@ describe('a channel’s uploads', () => {
   });
 
   it.each(['500', 'captcha', 'reset', 'empty', 'not-json', 'truncated'] as const)(
-    'come although the list of Shorts and the feed end in %s; kinds and dates are then unknown',
+    'are listed without kinds and dates when the list of Shorts and the feed fail with %s',
     async (kind) => {
       fakeYoutube.setFaults({ kind, match: { kind: ['browse-shorts', 'feed'] } });
       const { uploads } = await list(HARBOUR_LIGHT.id);
@@ -166,7 +166,7 @@ describe('a channel’s uploads', () => {
     await expect(list(others.FOG_SIGNAL.id, 200)).rejects.toMatchObject({ code: 'upstream_failure' });
   });
 
-  it('a retry heals what passes', async () => {
+  it('a transient failure is retried', async () => {
     await adapter.close();
     adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_RETRIES: 2 });
     fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse-uploads' }, times: 2 });

@@ -9,7 +9,7 @@ import { REPORTED_AS } from './reported-codes.js';
 jest.setTimeout(40_000);
 
 const DEADLINE_SECONDS = 20;
-/** Only what is slow on purpose is cut short: on a busy machine anything else would be, too. */
+/** Short timeouts apply only to faults that delay responses: on a busy machine they would abort others, too. */
 const choicesFor = (kind: FaultKind) => ({
   UPSTREAM_RETRIES: 1,
   UPSTREAM_TIMEOUT_SECONDS: REPORTED_AS[kind] === 'upstream_timeout' ? 0.25 : 15,
@@ -17,7 +17,7 @@ const choicesFor = (kind: FaultKind) => ({
 
 let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
-/** What is true of each video, read without any fault. */
+/** The outcome of each video without any fault. */
 let truth: Map<string, string>;
 let listed: string[];
 const withToken = new Set(
@@ -65,7 +65,7 @@ async function begin(kind: FaultKind, rate: number): Promise<void> {
   adapter = await openAdapter(fakeYoutube.url, choicesFor(kind));
 }
 
-// Megabytes a request: the rule is the same for three videos.
+// Each request transfers megabytes, so only three videos are read.
 const idsFor = (kind: FaultKind) =>
   kind === 'huge' || kind === 'hostile-captions' ? [...truth.keys()].slice(0, 3) : [...truth.keys()];
 
@@ -87,7 +87,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
     expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
   });
 
-  it('on a fifth of the requests: every video is what it is, or the fault, and no text is cut or missing', async () => {
+  it('on a fifth of the requests: every video has its own outcome or that of the fault, and no text is truncated or missing', async () => {
     await begin(kind, 0.2);
     const outcomes = await within(readAll(idsFor(kind)));
     const wrong = outcomes.filter(([id, outcome]) => {
@@ -102,7 +102,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
   });
 
   it.each([1, 0.2])(
-    'on %d of the requests: a channel is what it is, or the fault, within the deadline',
+    'on %d of the requests: a channel has its own outcome or that of the fault, within the deadline',
     async (rate) => {
       await begin(kind, rate);
       const { platform } = adapter;

@@ -113,7 +113,7 @@ describe('a pool of proxies', () => {
     expect(visitors.size).toBe(3);
   });
 
-  it('when all are refused, it is reported as a block, and no password is in the log', async () => {
+  it('a refusal of all proxies is reported as a block, and no password is logged', async () => {
     await openThrough(refusingAddress(), refusingAddress());
     expect(end(await read('hl-island'))).toBe('upstream_blocked');
     expect(JSON.stringify(adapter.logged)).not.toMatch(/p@ss|p%40ss|operator/);

@@ -45,7 +45,7 @@ async function reopen(choices: Parameters<typeof openAdapter>[1]): Promise<void>
   adapter = await openAdapter(fakeYoutube.url, choices);
 }
 
-describe('trouble with the player', () => {
+describe('faults of player responses', () => {
   it.each([
     ['429', 'upstream_blocked'],
     ['429-retry-after', 'upstream_blocked'],
@@ -60,13 +60,13 @@ describe('trouble with the player', () => {
     ['wrong-charset', 'upstream_failure'],
     ['not-json', 'upstream_failure'],
     ['huge', 'upstream_failure'],
-  ] as const)('%s ends as %s', async (kind, code) => {
+  ] as const)('%s of a player response is reported as %s', async (kind, code) => {
     fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel'] } });
     expect(end(await read())).toBe(code);
   });
 });
 
-describe('trouble with the text', () => {
+describe('faults of caption responses', () => {
   it.each([
     ['429', 'upstream_blocked'],
     ['captcha', 'upstream_blocked'],
@@ -80,46 +80,46 @@ describe('trouble with the text', () => {
     ['not-json', 'upstream_failure'],
     ['huge', 'upstream_failure'],
     ['hostile-captions', 'upstream_failure'],
-  ] as const)('%s ends as %s', async (kind, code) => {
+  ] as const)('%s of a caption response is reported as %s', async (kind, code) => {
     fakeYoutube.setFaults({ kind, match: { kind: 'timedtext' } });
     expect(end(await read())).toBe(code);
   });
 });
 
-describe('time', () => {
-  it.each(['hang', 'slow-drip'] as const)('%s ends as a timeout', async (kind) => {
+describe('timeouts and deadlines', () => {
+  it.each(['hang', 'slow-drip'] as const)('%s is reported as a timeout', async (kind) => {
     await reopen({ UPSTREAM_TIMEOUT_SECONDS: 0.2 });
     fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel', 'timedtext'] } });
     expect(end(await read())).toBe('upstream_timeout');
   });
 
-  it('does not come back when a 429 names a time past the deadline', async () => {
+  it('a 429 whose Retry-After is past the deadline is not retried', async () => {
     await reopen({ UPSTREAM_RETRIES: 1 });
     fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 30, match: { kind: 'player' } });
     expect(end(await read(context({ deadlineAtMs: performance.now() + 5_000 })))).toBe('upstream_blocked');
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
   });
 
-  it('retries after the Retry-After of a 429 when there is time', async () => {
+  it('a 429 whose Retry-After is before the deadline is retried', async () => {
     await reopen({ UPSTREAM_RETRIES: 1 });
     fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 1, times: 1, match: { kind: 'player' } });
     expect(end(await read())).toBe('ok');
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(2);
   });
 
-  it('does not begin another client after the deadline', async () => {
+  it('no other client is tried after the deadline', async () => {
     fakeYoutube.setFaults({ kind: '500', match: { kind: ['player', 'reel'] } });
     expect(end(await read(context({ deadlineAtMs: performance.now() - 1 })))).toBe('upstream_timeout');
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(0);
   });
 
-  it('visitor data that do not come are done without', async () => {
+  it('a failed visitor data request does not fail the video', async () => {
     fakeYoutube.setFaults({ kind: '500', match: { kind: 'visitor' } });
     expect(end(await read())).toBe('ok');
   });
 });
 
-describe('disconnecting', () => {
+describe('an abort by the caller', () => {
   it.each(['player', 'timedtext'] as const)('stops the %s request, and rejects with the reason', async (kind) => {
     const leaving = new AbortController();
     const hold = fakeYoutube.hold({ kind });
@@ -146,7 +146,7 @@ describe('disconnecting', () => {
     await fakeYoutube.requests.until((log) => log.aborted === 3 && log.inFlight === 0);
   });
 
-  it('before it began sends nothing', async () => {
+  it('before the start sends no request', async () => {
     const signal = AbortSignal.abort(new Error('left'));
     await expect(read(context({ signal }))).rejects.toThrow('left');
     await expect(adapter.platform.listUploads(HARBOUR_LIGHT.id, 1, context({ signal }))).rejects.toThrow('left');
@@ -154,7 +154,7 @@ describe('disconnecting', () => {
     expect(fakeYoutube.requests.total).toBe(0);
   });
 
-  it('the end of the process ends what is under way, as a failure', async () => {
+  it('closing the adapter ends running requests with a failure', async () => {
     const hold = fakeYoutube.hold({ kind: 'player' });
     const reading = read();
     await hold.arrived;
@@ -163,8 +163,8 @@ describe('disconnecting', () => {
   });
 });
 
-describe('limits', () => {
-  it('no more requests at a time than allowed, and no more connections', async () => {
+describe('concurrency limit and circuit breaker', () => {
+  it('concurrent requests and connections stay within UPSTREAM_CONCURRENCY', async () => {
     await reopen({ UPSTREAM_CONCURRENCY: 4 });
     fakeYoutube.set({ latencyMs: 5 });
     const calls = [context(), context()];
@@ -174,7 +174,7 @@ describe('limits', () => {
     expect(fakeYoutube.requests.socketsMax).toBeLessThanOrEqual(4);
   });
 
-  it('after five refused videos nothing is sent, and channels can still be read', async () => {
+  it('five refused videos stop all video requests, and channels can still be read', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check' });
     for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
     const before = fakeYoutube.requests.total;
@@ -196,7 +196,7 @@ describe('limits', () => {
     expect(fakeYoutube.requests.total).toBe(before);
   });
 
-  it('one refused video among good ones shuts nothing', async () => {
+  it('repeated refusals of a single video do not open the circuit', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check', match: { videoId: ISLAND } });
     for (let times = 0; times < 6; times += 1) {
       expect(end(await read())).toBe('upstream_blocked');
@@ -278,8 +278,8 @@ describe('other hosts', () => {
   });
 });
 
-describe('what is sent', () => {
-  it('visitor data are issued once for each client and sent with each of its requests', async () => {
+describe('visitor data', () => {
+  it('is requested once per client and sent with each of its requests', async () => {
     await Promise.all([read(), read(), read()]);
     expect(fakeYoutube.requests.count({ kind: 'visitor' })).toBe(1);
     const sent = new Set(

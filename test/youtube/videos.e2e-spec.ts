@@ -73,10 +73,10 @@ describe('each state of a video', () => {
   });
 });
 
-describe('one client after another', () => {
+describe('client fallback', () => {
   it.each([
-    ['a track whose URL asks for a PO token', 'hl-planks', 0],
-    ['a text that comes empty', 'hl-empty', 2],
+    ['a track whose URL requires a PO token', 'hl-planks', 0],
+    ['an empty caption response', 'hl-empty', 2],
     ['a video that the client may not play', 'hl-oars', 0],
   ])('%s is read with the next client', async (_case, name, textsOfTheFirst) => {
     expect(end(await read(name))).toBe('ok');
@@ -98,19 +98,19 @@ describe('one client after another', () => {
     expect(fakeYoutube.requests.total).toBe(6);
   });
 
-  it('a track that is out of reach is not quietly replaced by another one', async () => {
+  it('an inaccessible track is not silently replaced by another one', async () => {
     expect(end(await read('hl-mixed', ['en']))).toBe('upstream_blocked');
     expect(end(await read('hl-mixed'))).toBe('upstream_blocked');
   });
 
-  it('the order of clients is configuration', async () => {
+  it('the order of clients is configurable', async () => {
     await adapter.close();
     adapter = await openAdapter(fakeYoutube.url, { YOUTUBE_CLIENTS: ['ANDROID_VR', 'ANDROID'] });
     expect(end(await read('hl-island'))).toBe('ok');
     expect(fakeYoutube.requests.list.map(({ client }) => client)).toEqual(['ANDROID_VR', 'ANDROID_VR', 'ANDROID_VR']);
   });
 
-  it('a client that ignores or mangles partial responses is read all the same', async () => {
+  it('a client that ignores or corrupts partial responses is still read', async () => {
     fakeYoutube.set({ fieldsIgnored: ['VISIONOS', 'ANDROID', 'ANDROID_VR', 'WEB'] });
     expect(end(await read('hl-island'))).toBe('ok');
     expect(end(await read('hl-silent'))).toBe('transcript_unavailable');
@@ -120,23 +120,23 @@ describe('one client after another', () => {
   });
 });
 
-describe('languages', () => {
-  it('each listed language that the video has, in the order of the list', async () => {
+describe('requested languages', () => {
+  it('every requested language that the video has is returned, in the requested order', async () => {
     const outcome = await read('hl-keeper', ['fr', 'xx', 'en']);
     expect(outcome.ok && [...outcome.transcript.keys()]).toEqual(['fr', 'en']);
   });
 
-  it('a language without a region finds the one with', async () => {
+  it('a language without a region matches a track with one', async () => {
     expect(text(await read('hl-walk', ['en']), 'en-GB')).toBeTruthy();
   });
 
-  it('none of them there names what there is', async () => {
+  it('if none is available, the error lists the available languages', async () => {
     const outcome = await read('hl-werft', ['sw']);
     expect(outcome).toMatchObject({ ok: false, failure: { code: 'language_unavailable' } });
     expect(outcome.ok ? '' : outcome.failure.message).toContain('de');
   });
 
-  it('json3 gives the same text when the XML cannot be read', async () => {
+  it('json3 is used when the XML is unreadable, and has the same text', async () => {
     const plain = await read('hl-island');
     fakeYoutube.setFaults({ kind: 'truncated', match: { path: /timedtext(?!.*fmt=json3)/ } });
     const fallback = await read('hl-island');
@@ -150,13 +150,13 @@ describe('exact dates', () => {
     adapter = await openAdapter(fakeYoutube.url, { PUBLISH_DATES: 'exact' });
   });
 
-  it('come from one more request a video', async () => {
+  it('require one additional request per video', async () => {
     const outcome = await read('hl-island');
     expect(outcome.details.publishedAt).toMatch(/^2026-08-01T12:00:00/);
     expect(fakeYoutube.requests.count({ kind: 'player', client: 'WEB' })).toBe(1);
   });
 
-  it('are unknown when it fails, and the text is returned all the same', async () => {
+  it('are null when that request fails, and the text is still returned', async () => {
     fakeYoutube.setFaults({ kind: '500', match: { client: 'WEB' } });
     const outcome = await read('hl-island');
     expect([end(outcome), outcome.details.publishedAt]).toEqual(['ok', null]);

@@ -80,7 +80,7 @@ class OwnDatabase implements Database {
         'max_connections=200',
         ...settings,
       ]);
-      await until('PostgreSQL answers', async () => {
+      await until('PostgreSQL responds', async () => {
         if (launch.hasEnded()) return true;
         await this.query(this.adminUrl, 'SELECT 1');
         return true;

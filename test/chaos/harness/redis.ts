@@ -26,7 +26,7 @@ export class Redis {
     const own = ['--port', String(this.port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
     const logFile = join(this.folder, 'redis.log');
     this.program = Program.start('redis-server', [...own, '--dir', this.folder, ...settings], { logFile });
-    await until('Redis answers', async () => (await this.command('PING')) === 'PONG');
+    await until('Redis responds', async () => (await this.command('PING')) === 'PONG');
   }
 
   /** Sends one command on a connection of its own. */

@@ -29,7 +29,7 @@ export async function settledState(service: Service, name = 'the service'): Prom
   let calls = Number.NaN;
   let sockets: string[] = [];
   await until(
-    'No call runs and nobody is connected',
+    'No call runs and no client is connected',
     async () => {
       calls = (await service.metrics()).get('ct_calls_in_flight') ?? Number.NaN;
       sockets = await extraSockets(service);

@@ -73,10 +73,10 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
           observed: `${unreadable}, at least ${cases.unreadableMin}`,
           passed: unreadable >= cases.unreadableMin && cases.unreadableMin > 0,
         },
-        equal('charged, according to the responses', book.used, cases.fetched),
+        equal('transcripts charged, equal to those in the responses', book.used, cases.fetched),
         equal('`usage --verify` is exact, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
         ...(await settledState(service)),
-        equal('it exits with 0', await service.stop(), { code: 0, signal: null }),
+        equal('the service exits with 0', await service.stop(), { code: 0, signal: null }),
       ],
     };
   } finally {

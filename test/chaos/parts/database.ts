@@ -167,7 +167,7 @@ class FaultKind {
   }
 
   private async recovered(): Promise<void> {
-    await until('The service answers again', async () => {
+    await until('The service responds again', async () => {
       const reported = readTranscripts(await this.call());
       this.fetched += reported?.summary.fetched ?? 0;
       return reported?.summary.fetched === VIDEOS;

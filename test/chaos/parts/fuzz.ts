@@ -81,7 +81,7 @@ export const fuzz: Part = async (chaosRun) => {
           'connections to other addresses than the platform and the database',
           [...seen.ends].filter((end) => !allowed.has(end)),
         ),
-        equal('requests of unknown kinds to the platform', kinds.includes('other'), false),
+        equal('the platform received requests of unknown kinds', kinds.includes('other'), false),
         ...(await afterwards(field, credentials, seen)),
       ],
     };
@@ -171,7 +171,7 @@ async function idle(service: Service): Promise<void> {
 function ofResponses({ findings, checked }: ResponseCheck, { fuzzRequests }: Seen): Check[] {
   return [
     {
-      name: 'almost every connection has a response',
+      name: 'there are more than 95 responses per 100 connections',
       observed: `${checked} responses`,
       passed: checked > fuzzRequests * 0.95,
     },
@@ -204,24 +204,24 @@ async function afterwards({ chaosRun, service, check }: Field, credentials: Cred
         : [],
     );
   await until(
-    'Its connections are closed',
+    'The connections of the service are closed',
     async () => (after = await service.resources()) && more().length === 0,
   ).catch(() => undefined);
   const log = await service.log();
   return [
     equal(
-      'customers whose `usage --verify` is not exact',
+      '`usage --verify` is exact for every organization',
       Object.values(books).every(({ exact }) => exact),
       true,
     ),
-    equal('charged, according to the responses', books.pro.used, fetched(...proNames)),
-    equal('charged to the free and the exhausted organization', books.free.used + books.exhausted.used, 0),
+    equal('transcripts charged, equal to those in the responses', books.pro.used, fetched(...proNames)),
+    equal('transcripts charged to the free and the exhausted organization', books.free.used + books.exhausted.used, 0),
     equal(
-      'reserved at the end',
+      'transcripts reserved at the end',
       Object.values(books).reduce((sum, { reserved }) => sum + reserved, 0),
       0,
     ),
-    equal('the process has exited', service.program.hasEnded, false),
+    equal('the process exited during the requests', service.program.hasEnded, false),
     nothing('additional connections or files since the first quarter', more()),
     atMost(
       'heap growth since the first quarter',
@@ -232,6 +232,6 @@ async function afterwards({ chaosRun, service, check }: Field, credentials: Cred
     equal('secrets in the log', secrets.filter((secret) => log.includes(unprefixed(secret))).length, 0),
     equal('bugs in the log', log.split('\n').filter((line) => line.includes('"event":"bug"')).length, 0),
     ...(await settledState(service)),
-    equal('it exits with 0', await service.stop(), { code: 0, signal: null }),
+    equal('the service exits with 0', await service.stop(), { code: 0, signal: null }),
   ];
 }

@@ -59,7 +59,7 @@ export const messages: Part = async (chaosRun) => {
     await field.stalledReaders();
     chaosRun.say('stalled readers');
     const settled = await settledState(service);
-    const ended = equal('it exits with 0', await service.stop(), { code: 0, signal: null });
+    const ended = equal('the service exits with 0', await service.stop(), { code: 0, signal: null });
     const flood = await natsFlood(chaosRun, fakeYoutube.url);
     return {
       title: 'Hostile messages',
@@ -114,7 +114,7 @@ class Field {
     const responded = [...ends.values()].reduce((sum, one) => sum + one, 0);
     const kinds = [...ends.keys()].sort();
     this.rows.push([
-      'on one connection',
+      'many messages on one connection',
       count,
       [...ends].map(([end, times]) => `${end} ${times}`).join(', '),
       `${after.logKilobytes - before.logKilobytes} KB`,
@@ -153,7 +153,7 @@ class Field {
     await atOnce(fuzzRequests, 20, async ({ name, bytes }) => {
       const caller = new Caller(this.port).read().send(bytes);
       const response = caller.request({});
-      await until('It is closed or answers', () => settledIn(response), 10_000).catch(() =>
+      await until('The connection is closed or replies', () => settledIn(response), 10_000).catch(() =>
         wrong.push(`${name}: neither`),
       );
       const end = await Promise.race([response, Promise.resolve('neither')]);
@@ -173,7 +173,7 @@ class Field {
     this.checks.push(
       nothing('hostile frames: connections that neither were closed nor replied to the next message', wrong),
       equal('hostile frames: a concurrent message', well, 'summary'),
-      atMost('hostile frames: lines in the log', after.logKilobytes - before.logKilobytes, LOG_KB_MAX, 'KB'),
+      atMost('hostile frames: log output', after.logKilobytes - before.logKilobytes, LOG_KB_MAX, 'KB'),
       nothing(
         'hostile frames: bugs in the log',
         bugs.map((line) => line.slice(0, 200)),
@@ -290,7 +290,7 @@ class Field {
   }
 }
 
-/** After a garbage collection. Resident memory is no measure, since the process keeps freed pages. */
+/** After a garbage collection. Resident memory is not used, since the process keeps freed pages. */
 function heldBytes({ heapUsed, external }: Resources): number {
   return heapUsed + external;
 }

@@ -138,7 +138,7 @@ class FaultKind {
   private async back(): Promise<void> {
     const [one, other] = this.services;
     await until(
-      'The cache is back',
+      'The cache is available again',
       async () => {
         const channel = this.channel();
         await this.counted(this.get(one, channel), []);
@@ -220,7 +220,7 @@ class FaultKind {
       checks: [
         equal('Every fault was applied', ends.length, count),
         nothing(
-          'Every call has a complete response, whatever Redis does',
+          'Every call has a complete response during every fault',
           ends.flatMap(({ wrong }) => wrong),
         ),
         nothing(
@@ -241,7 +241,7 @@ class FaultKind {
         ),
         ...evictions,
         equal('Final `usage --verify`', verified, { exact: true, used: this.fetched, reserved: 0 }),
-        nothing('No line at level error', errors),
+        nothing('No log line at level error', errors),
         ...(await settledState(one, 'one process')),
         ...(await settledState(other, 'the other')),
       ],

@@ -188,14 +188,14 @@ class Soak {
           { exact: true, reserved: 0 },
         ),
         equal(
-          'Charges equal the settlements of both processes',
+          'Charged transcripts equal the settlements of both processes',
           verified.used,
           metric('ct_quota_charged_transcripts_total'),
         ),
         equal('Transcripts fetched for clients that stayed connected are charged', verified.used >= known, true),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
         ...(await Promise.all(this.services.map((one, index) => settledState(one, `process ${index + 1}`)))).flat(),
-        nothing('No line at level error but 502 and 504 of the platform', await this.errors()),
+        nothing('No log line at level error, except 502 and 504 of the platform', await this.errors()),
       ],
     };
   }

@@ -119,7 +119,7 @@ function report(
         'MB',
       ),
       equal(
-        'Charges equal the fetched transcripts',
+        'Charged transcripts equal the fetched ones',
         sums(({ used }) => used),
         sums(({ fetched }) => fetched),
       ),

@@ -62,7 +62,7 @@ describe('a list of uploads', () => {
     expect(await pagesOf(MAIN, 'new')).toEqual(await pagesOf(MAIN, 'old'));
   });
 
-  it.each(PLAYLIST_SHAPES)('has another token below it that leads to other channels: %s', async (playlistShape) => {
+  it.each(PLAYLIST_SHAPES)('is followed by another token that leads to other channels: %s', async (playlistShape) => {
     fakeYoutube.set({ playlistShape });
     const { json } = await browse({ browseId: LONG });
     const decoy = valueAt(

@@ -84,7 +84,7 @@ describe('a player response', () => {
     expect(captionUrls((await player('hl-oars____', 'ANDROID')).json)).toHaveLength(1);
   });
 
-  it('has the exact dates for WEB alone', async () => {
+  it('has the exact dates for WEB only', async () => {
     const { json } = await player('hl-bowline_', 'WEB', '?$fields=microformat');
     expect(json).toMatchObject({
       microformat: { playerMicroformatRenderer: { publishDate: '2026-10-30T04:00:00-08:00', isShortsEligible: true } },
@@ -132,7 +132,7 @@ describe('a caption URL', () => {
     expect(captionUrls((await player('hl-dinghy__', 'WEB')).json).every((url) => url.includes('exp=xpe'))).toBe(true);
   });
 
-  it('can need a token per track, or without saying so', async () => {
+  it('can require a token per track, with or without indicating it', async () => {
     expect(captionUrls((await player('hl-mixed___')).json).map((url) => url.includes('exp=xpe'))).toEqual([
       true,
       false,
@@ -158,12 +158,12 @@ describe('the feed', () => {
     expect(text).toContain('<published>2026-10-31T19:00:00+00:00</published>');
   });
 
-  it('is not there for a channel that is not', async () => {
+  it('is 404 for an unknown channel', async () => {
     expect((await request(`${fakeYoutube.url}/feeds/videos.xml?channel_id=UCsunkentrawler_________`)).status).toBe(404);
   });
 });
 
-describe('resolving an address', () => {
+describe('resolving a URL', () => {
   it.each(['@harbourlight', 'c/HarbourLightWorkshop', 'user/harbourlightboats', 'HarbourLightWorkshop'])(
     'finds %s',
     async (path) => {
@@ -190,7 +190,7 @@ describe('resolving an address', () => {
     expect(json).toMatchObject({ error: { code: 404, status: 'NOT_FOUND', errors: [{ reason: 'notFound' }] } });
   });
 
-  it('leads to no channel from the address of a video or of another site', async () => {
+  it('returns no channel for the URL of a video or of another site', async () => {
     for (const url of ['https://www.youtube.com/watch?v=hl-dinghy__', 'https://example.com/@harbourlight']) {
       const { json } = await postInnertube(fakeYoutube.url, 'navigation/resolve_url', { url });
       expect(valueAt(json, 'endpoint.browseEndpoint')).toBeUndefined();

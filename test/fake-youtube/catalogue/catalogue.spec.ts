@@ -47,7 +47,7 @@ describe('the catalogue', () => {
     ['/@港の灯台', '港の灯台'],
     ['/c/PhareÉtoilé'.normalize('NFD'), '港の灯台'],
     ['/user/oldmooring', 'Unnamed Mooring'],
-  ])('%s leads to %s', (path, name) => {
+  ])('%s resolves to %s', (path, name) => {
     expect(channelByPath(path)?.name).toBe(name);
   });
 
@@ -59,7 +59,7 @@ describe('the catalogue', () => {
     '/@bench-0x5',
     '/@bench-5x0',
     '/@bench-99999x1',
-  ])('%s leads nowhere', (path) => {
+  ])('%s resolves to no channel', (path) => {
     expect(channelByPath(path)).toBeUndefined();
   });
 });
@@ -67,7 +67,7 @@ describe('the catalogue', () => {
 describe('a generated channel', () => {
   const size = { videos: fc.integer({ min: 1, max: 9_999 }), cues: fc.integer({ min: 1, max: 99_999 }) };
 
-  it('is found again by its ID, and its videos by theirs', () => {
+  it('is found by its ID, and its videos by theirs', () => {
     fc.assert(
       fc.property(fc.constantFrom('bench', 'noise'), fc.record(size), fc.nat(), (name, { videos, cues }, any) => {
         const channel = channelByPath(`/@${name}-${videos}x${cues}`);
@@ -79,7 +79,7 @@ describe('a generated channel', () => {
     );
   });
 
-  it('has the same words in every run', () => {
+  it('has the same text in every run', () => {
     const words = (): string[] | undefined =>
       channelByPath('/@bench-3x40')?.uploads()[1]?.tracks[0]?.cues().map(textOf);
     expect(words()).toHaveLength(40);

@@ -25,7 +25,7 @@ describe('a fault', () => {
     ['wrong-charset', { status: 200, json: null, text: expect.stringContaining('\0') }],
     ['not-json', { status: 200, json: null }],
     ['redirect', { status: 302 }],
-  ])('sends the response that its name describes: %s', async (kind, reply) => {
+  ])('sends the response named by its kind: %s', async (kind, reply) => {
     fakeYoutube.setFaults({ kind });
     expect(await player()).toMatchObject(reply);
     expect(fakeYoutube.requests.list[0]?.fault).toBe(kind);
@@ -75,7 +75,7 @@ describe('a fault', () => {
     await fakeYoutube.requests.until(({ aborted }) => aborted === 1);
   });
 
-  it('sends more than a client should read: huge', async () => {
+  it('sends a body larger than any client should read: huge', async () => {
     fakeYoutube.setFaults({ kind: 'huge' });
     const caller = new AbortController();
     const response = await fetch(feedUrl(), { signal: caller.signal });
@@ -88,7 +88,7 @@ describe('a fault', () => {
     expect(bytes).toBeGreaterThan(20_000_000);
   });
 
-  it('hits the requests it is meant for, and no more often than it may', async () => {
+  it('applies only to matching requests, at most the configured number of times', async () => {
     fakeYoutube.setFaults({
       kind: '500',
       match: { kind: 'player', client: 'VISIONOS', videoId: 'tw-bread___' },
@@ -137,7 +137,7 @@ describe('a hold', () => {
     expect(fakeYoutube.requests.inFlightMax).toBe(3);
   });
 
-  it('lets a test see that work was given up', async () => {
+  it('exposes that the client aborted its request', async () => {
     const hold = fakeYoutube.hold({ kind: 'feed' });
     const caller = new AbortController();
     const given = request(feedUrl(), { signal: caller.signal });
@@ -148,7 +148,7 @@ describe('a hold', () => {
     expect(fakeYoutube.requests.list[0]).toMatchObject({ kind: 'feed', status: null, aborted: true });
   });
 
-  it('spends no fault on a request that was given up', async () => {
+  it('consumes no fault for an aborted request', async () => {
     fakeYoutube.setFaults({ kind: '500', times: 1 });
     const hold = fakeYoutube.hold({});
     const caller = new AbortController();
@@ -216,14 +216,14 @@ describe('the fake YouTube', () => {
     expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(59);
   });
 
-  it('compresses for those who accept it', async () => {
+  it('compresses responses for clients that accept gzip', async () => {
     const list = { browseId: 'VLUUfogsignalradio________' };
     expect((await postInnertube(fakeYoutube.url, 'browse', list)).headers.get('content-encoding')).toBe('gzip');
     const plain = await request(feedUrl(), { headers: { 'Accept-Encoding': 'identity' } });
     expect(plain.headers.get('content-encoding')).toBeNull();
   });
 
-  it('closes at once, with requests hanging', async () => {
+  it('closes immediately, even with hanging requests', async () => {
     const own = await startFakeYoutube({ faults: [{ kind: 'hang' }] });
     const given = request(`${own.url}/feeds/videos.xml`);
     await own.requests.until(({ total }) => total === 1);
@@ -231,7 +231,7 @@ describe('the fake YouTube', () => {
     expect(hung.status).toBe('rejected');
   });
 
-  it('refuses a port that is taken', async () => {
+  it('rejects a port in use', async () => {
     await expect(startFakeYoutube({ port: Number(new URL(fakeYoutube.url).port) })).rejects.toThrow('EADDRINUSE');
   });
 });

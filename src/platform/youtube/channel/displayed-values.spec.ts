@@ -98,7 +98,7 @@ describe('dates', () => {
   });
 
   it.each(['2015-01-27', '2015-01-27T21:14:36', '2015-13-27T21:14:36Z', 'May 21, 2026', '', '+275760-09-13T00:00:00Z'])(
-    'takes %j for no exact time',
+    'does not read %j as an exact time',
     (text) => {
       expect(readInstant(text)).toBeNull();
     },

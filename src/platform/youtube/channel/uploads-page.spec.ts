@@ -132,7 +132,7 @@ describe('a page of uploads', () => {
   });
 
   it.each(['The playlist does not exist.', 'This playlist type is unviewable.', 'This playlist is private.'])(
-    'tells "%s" as no playlist',
+    'reports "%s" as a missing playlist',
     (text) => {
       expect(readUploadsPage(alertPage(text))).toEqual({ kind: 'no-playlist' });
     },

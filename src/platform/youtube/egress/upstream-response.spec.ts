@@ -71,7 +71,7 @@ describe('Retry-After', () => {
   });
 });
 
-describe('HTML where an answer was expected', () => {
+describe('an HTML page instead of an InnerTube response', () => {
   it.each([
     [
       'captcha',

@@ -56,7 +56,7 @@ describe('concludeFailure', () => {
   ];
 
   it.each<Evidence>(['refused', 'egress-refused', 'token-required', 'enforced'])(
-    '%s on any client is told as a block, whatever else happened',
+    '%s on any client is reported as a block, regardless of the other results',
     (kind) => {
       for (const other of all) {
         expect(concludeFailure([other, kind])).toBe('upstream_blocked');

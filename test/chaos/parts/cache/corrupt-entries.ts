@@ -53,30 +53,30 @@ const any = (): boolean => true;
 
 /** Every kind of corruption, each applied to one entry. */
 export const POISONS: readonly Poison[] = [
-  replacing('cut at any byte', any, ({ value }, random) => value.subarray(0, random.below(value.length))),
+  replacing('truncated at any byte', any, ({ value }, random) => value.subarray(0, random.below(value.length))),
   replacing('empty', any, () => Buffer.alloc(0)),
   replacing('bytes added', isText, ({ value }, random) => Buffer.concat([value, random.bytes(1 + random.below(9))])),
-  replacing('a byte changed', isText, ({ value }, random) => {
+  replacing('one byte changed', isText, ({ value }, random) => {
     const copy = Buffer.from(value);
     const at = random.below(copy.length);
     copy[at] = (copy[at] ?? 0) ^ (1 + random.below(255));
     return copy;
   }),
-  replacing('random bytes of its length', any, ({ value }, random) => random.bytes(Math.min(value.length, 5_000))),
+  replacing('random bytes of the same length', any, ({ value }, random) => random.bytes(Math.min(value.length, 5_000))),
   // Forgeries: values of the service, or like them, signed without its secret.
-  replacing('its value without the signature', any, (entry, _chance, { signer }) => signer.open(entry)),
-  replacing('its value signed with another secret', any, (entry, _chance, { signer, forger }) =>
+  replacing('value without its signature', any, (entry, _chance, { signer }) => signer.open(entry)),
+  replacing('value signed with another secret', any, (entry, _chance, { signer, forger }) =>
     forger.seal(entry, signer.open(entry)),
   ),
-  replacing('cut within its signature', any, ({ value }, random) => value.subarray(1 + random.below(15))),
+  replacing('truncated within its signature', any, ({ value }, random) => value.subarray(1 + random.below(15))),
   // Correctly signed but malformed, as by a bug of another version.
   signed('other JSON', any, (_value, random) => Buffer.from(random.pick(OTHER_JSON))),
   signed('a field of another type', (entry) => !isText(entry), corrupted),
-  signed('its value cut', any, (value, random) => value.subarray(0, random.below(value.length))),
+  signed('truncated value', any, (value, random) => value.subarray(0, random.below(value.length))),
   signed("Keyv's envelope", any, (value) => Buffer.from(JSON.stringify({ value: value.toString(), expires: 4e12 }))),
   signed('base64', any, (value) => Buffer.from(`:base64:${value.toString('base64')}`)),
   signed(
-    'another form of it',
+    'an entry of an older version',
     (entry) => !isText(entry),
     (_value, random) => Buffer.from(random.pick(OLDER_FORMS)),
   ),
@@ -92,17 +92,17 @@ export const POISONS: readonly Poison[] = [
     apply: ({ bytes, entry, others, signer }) => resigned(bytes, entry, others, signer),
   },
   {
-    name: 'the JSON as the deflated one, or the other way',
+    name: 'JSON and deflated text exchanged',
     fits: isText,
     apply: (at) => swapped(at, (other) => other.kind !== at.entry.kind && isText(other)),
   },
   {
-    name: "another video's or channel's answer",
+    name: "another video's or channel's entry",
     fits: (entry) => !isText(entry),
     apply: (at) => swapped(at, (other) => other.kind === at.entry.kind),
   },
-  { name: 'gone', fits: any, apply: async ({ bytes, entry: { key } }) => bytes.del(key).then(() => []) },
-  { name: "other versions' keys beside it", fits: any, apply: otherVersions },
+  { name: 'deleted', fits: any, apply: async ({ bytes, entry: { key } }) => bytes.del(key).then(() => []) },
+  { name: 'additional keys of other versions', fits: any, apply: otherVersions },
 ];
 
 const OTHER_JSON = [

@@ -27,7 +27,7 @@ export class LoadDriver {
   next(): FuzzRequest {
     const { random } = this;
     const draw: [number, () => FuzzRequest][] = [
-      [40, () => this.fuzzRequest('by the document', this.byDocument.draft())],
+      [40, () => this.fuzzRequest('from the OpenAPI document', this.byDocument.draft())],
       [22, () => this.fuzzRequest('hostile addresses', { method: 'GET', target: this.hostile(), headers: [] })],
       [16, () => this.withOddHeaders()],
       [8, () => this.withAnyMethod()],
@@ -83,7 +83,7 @@ export class LoadDriver {
       this.fuzzRequest('', { method: 'GET', target: this.random.pick(IN_A_ROW), headers: [] }, credential),
     );
     return {
-      kind: 'in a row',
+      kind: 'pipelined',
       bytes: Buffer.concat(fuzzRequests.map(({ bytes }) => bytes)),
       methods: fuzzRequests.map(() => 'GET'),
       targets: fuzzRequests.flatMap(({ targets = [] }) => targets),
@@ -97,7 +97,7 @@ export class LoadDriver {
   private remaining(): FuzzRequest {
     const target = `/channels/${channelId(this.random)}/transcripts?limit=3`;
     const request = this.fuzzRequest(
-      'left at once',
+      'client disconnects immediately',
       { method: 'GET', target, headers: [] },
       this.credentials.disconnecting,
     );

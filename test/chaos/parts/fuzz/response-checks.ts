@@ -40,11 +40,11 @@ export class ResponseCheck {
     const ids = response.headers.get('x-request-id') ?? [];
     if (ids.length !== 1 || !/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(ids[0] ?? ''))
       found('request id', ids.join() || 'none');
-    if (ids.includes(SMUGGLED)) found('smuggled', 'a body was taken for a request');
+    if (ids.includes(SMUGGLED)) found('smuggled', 'a body was parsed as a request');
     if (response.headers.has('x-powered-by')) found('schema', 'X-Powered-By');
-    if (!response.whole) found('schema', 'the body was cut off');
+    if (!response.whole) found('schema', 'the body is truncated');
     const text = readable(response);
-    if (text === undefined) return found('schema', 'not the gzip that it says');
+    if (text === undefined) return found('schema', 'Content-Encoding is gzip but the body is not');
     const all = [...response.headers.values()].flat().join('\n') + text;
     if (this.secrets.some((secret) => all.includes(unprefixed(secret)))) found('secret', 'a secret');
     const method = fuzzRequest.methods[index];
@@ -77,7 +77,7 @@ export class ResponseCheck {
     if (!route) return ['status', 'a status that the document does not name'];
     const area = areaOf(route.path);
     if (area && !fuzzRequest.credential?.opens.includes(area))
-      return ['gate', `${fuzzRequest.credential?.name} got in`];
+      return ['gate', `${fuzzRequest.credential?.name} was accepted`];
     if (text === undefined) return undefined;
     const schema = route.operation.responses[status]?.content?.[type]?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];

@@ -38,14 +38,14 @@ export class ResponseReader {
   private readOne(ended: boolean): boolean {
     const headEnd = this.rest.indexOf('\r\n\r\n');
     if (headEnd < 0) {
-      if (ended) this.fault = `an answer that ends in its head: ${shown(this.rest)}`;
+      if (ended) this.fault = `a response that ends in its headers: ${shown(this.rest)}`;
       return false;
     }
     const lines = this.rest.subarray(0, headEnd).toString('latin1').split('\r\n');
     const status = Number(/^HTTP\/1\.1 ([1-5][0-9]{2}) /.exec(`${lines[0]} `)?.[1] ?? Number.NaN);
     const headers = headersOf(lines.slice(1));
     if (Number.isNaN(status) || !headers) {
-      this.fault = `not an answer: ${shown(this.rest)}`;
+      this.fault = `not a response: ${shown(this.rest)}`;
       return false;
     }
     const after = this.rest.subarray(headEnd + 4);

@@ -14,9 +14,10 @@ export const HOSTILE_FRAMES: Readonly<Record<string, (random: RandomSource) => s
   'a length without end': (random) => '9'.repeat(7 + random.below(5_000)),
   'a frame of 64 KB and a byte': () => `${64 * KILOBYTE + 1}#`,
   'no JSON': (random) => framed(random.text(1 + random.below(200), '{}[]",:0123456789ab')),
-  'JSON that is no message': (random) => framed(random.pick(['1', 'null', '[]', '{}', '"a"', 'true', '[{"id":"1"}]'])),
+  'JSON that is not a message': (random) =>
+    framed(random.pick(['1', 'null', '[]', '{}', '"a"', 'true', '[{"id":"1"}]'])),
   'the same a thousand times': () => '1#1'.repeat(1_000),
-  'bytes that are no UTF-8': (random) =>
+  'bytes that are not UTF-8': (random) =>
     Buffer.concat([
       Buffer.from('3#'),
       Buffer.from(random.pick([[0x80], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xff]])),

@@ -60,7 +60,7 @@ export async function natsFlood(chaosRun: ChaosRun, platformUrl: string): Promis
     };
     const count = short ? MESSAGES_SHORT : MESSAGES;
     await publish(count / 10);
-    await until('It answers after a first tenth', async () => (await request({})) !== undefined);
+    await until('The service replies after a first tenth', async () => (await request({})) !== undefined);
     const before = await service.resources();
     const logBefore = (await service.log()).length;
     const startedAtMs = performance.now();
@@ -68,7 +68,7 @@ export async function natsFlood(chaosRun: ChaosRun, platformUrl: string): Promis
     const floodedAtMs = performance.now();
     let responded: unknown;
     await until(
-      'A message with a key is answered',
+      'A message with a key has a reply',
       async () => (responded = await request({ apiKey: customer.key, id: '@emptyslip' })) === 'channel',
       RESPONSE_SECONDS_MAX * 2_000,
     ).catch(() => undefined);
@@ -87,16 +87,16 @@ export async function natsFlood(chaosRun: ChaosRun, platformUrl: string): Promis
       ],
       checks: [
         equal('over NATS, behind the flood: a message with a key has a reply', responded, 'channel'),
-        atMost('over NATS, behind the flood: after', waitedSeconds, RESPONSE_SECONDS_MAX, 's'),
+        atMost('over NATS, behind the flood: time to the reply', waitedSeconds, RESPONSE_SECONDS_MAX, 's'),
         atMost(
           'over NATS: heap growth since the first tenth',
           (after.heapUsed - before.heapUsed) / 2 ** 20,
           HEAP_GROWTH_MB_MAX,
           'MB',
         ),
-        atMost('over NATS: lines in the log', logKilobytes, LOG_KB_MAX * Math.max(1, seconds / 10), 'KB'),
+        atMost('over NATS: log output', logKilobytes, LOG_KB_MAX * Math.max(1, seconds / 10), 'KB'),
         ...(await settledState(service, 'the service on NATS')),
-        equal('over NATS: it ends with 0', await service.stop(), { code: 0, signal: null }),
+        equal('over NATS: the service exits with 0', await service.stop(), { code: 0, signal: null }),
       ],
     };
   } finally {
@@ -108,7 +108,7 @@ export async function natsFlood(chaosRun: ChaosRun, platformUrl: string): Promis
 
 async function connected(url: string): Promise<Awaited<ReturnType<typeof connect>>> {
   let client: Awaited<ReturnType<typeof connect>> | undefined;
-  await until('NATS answers', async () => (client = await connect({ servers: url, reconnect: false })) !== undefined);
+  await until('NATS responds', async () => (client = await connect({ servers: url, reconnect: false })) !== undefined);
   if (!client) throw new Error('NATS answered.');
   return client;
 }

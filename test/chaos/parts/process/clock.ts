@@ -75,16 +75,16 @@ export async function clock({ folder, database, short, seed }: ChaosRun): Promis
       checks: [
         equal('calls while the clock jumps', calls, jumps * 6),
         nothing('calls without a complete response', wrong),
-        atMost('the slowest of them, within its deadline and a second', slowestMs / 1000, DEADLINE_SECONDS + 1, 's'),
+        atMost('the slowest call, at most its deadline and a second', slowestMs / 1000, DEADLINE_SECONDS + 1, 's'),
         {
-          name: 'a limit per minute still applies per minute',
+          name: 'the rate limit still applies per minute',
           observed: `${refusals.length} × 429, Retry-After at most ${retryMax} s`,
           passed: refusals.length > 0 && retryMax > 0 && retryMax <= 60,
         },
-        equal('charged over all months, according to the responses', book.used, fetched),
+        equal('transcripts charged over all months, equal to those in the responses', book.used, fetched),
         equal('`usage --verify` is exact, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
         ...(await settledState(service, 'under jumping clocks')),
-        equal('it exits with 0', await service.stop(), { code: 0, signal: null }),
+        equal('the service exits with 0', await service.stop(), { code: 0, signal: null }),
       ],
     };
   } finally {

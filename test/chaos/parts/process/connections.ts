@@ -75,7 +75,7 @@ export async function connections({ folder, database, short, say }: ChaosRun): P
     clearInterval(dribbling);
     kept.socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(
-      'The connection that behaves is answered again',
+      'The regular connection receives another response',
       () => kept.received.split('HTTP/1.1 200').length === 3,
     ).catch(() => undefined);
     guests.push(kept);
@@ -86,7 +86,7 @@ export async function connections({ folder, database, short, say }: ChaosRun): P
     return {
       rows: [
         [
-          'connections that do not behave',
+          'misbehaving connections',
           `${clients.idle} idle, ${2 * clients.writers} that write and ${clients.readers} that read a byte a second`,
         ],
         [
@@ -94,18 +94,23 @@ export async function connections({ folder, database, short, say }: ChaosRun): P
           `median ${ms(loaded.ms, 0.5)} ms, slowest ${ms(loaded.ms, 1)} ms; without them ${ms(quiet.ms, 0.5)} and ${ms(quiet.ms, 1)} ms`,
         ],
         ...(short
-          ? [['how they are closed', 'left out: it takes longer than the short form has'] as [string, string]]
+          ? [
+              ['closing of misbehaving connections', 'left out: it takes longer than the short form has'] as [
+                string,
+                string,
+              ],
+            ]
           : []),
       ],
       checks: [
         {
-          name: 'misbehaving connections are open in the service',
+          name: 'misbehaving connections that are open in the service during these calls',
           observed: `${held} connections`,
           passed: held >= guests.length - 1,
         },
-        equal('other calls meanwhile, all with a response', [loaded.ms.length, loaded.wrong], [CALLS, []]),
+        equal('other calls during them, and those without a response', [loaded.ms.length, loaded.wrong], [CALLS, []]),
         atMost(
-          'the slowest of them, within its deadline and a second',
+          'the slowest of these calls, at most its deadline and a second',
           Math.max(...loaded.ms) / 1000,
           DEADLINE_SECONDS + 1,
           's',

@@ -47,17 +47,17 @@ export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
       ],
       [
         'transcripts',
-        `${sum((one) => one.charged)} charged, ${sum((one) => one.responded)} answered, ${sum((one) => one.requestedFor)} asked for`,
+        `${sum((one) => one.charged)} charged, ${sum((one) => one.responded)} delivered, ${sum((one) => one.requestedFor)} caption requests`,
       ],
     ],
     checks: [
       equal('processes killed with kill -9', rounds.length, wanted),
       {
-        name: 'some are killed while fetching',
+        name: 'processes killed after fetching had begun and before settlement',
         observed: String(cut.length),
         passed: chaosRun.short || cut.length > 5,
       },
-      nothing('crashes after which the quota is wrong', rounds.flatMap(faultsOf)),
+      nothing('crashes after which a quota guarantee is violated', rounds.flatMap(faultsOf)),
       nothing(
         'databases on which the command `usage --verify` is not exact',
         workers.flatMap(({ book }) => (book.exact && book.reserved === 0 ? [] : [JSON.stringify(book)])),

@@ -50,7 +50,7 @@ export async function disk(chaosRun: ChaosRun): Promise<Findings> {
         passed: readOnly.passed && /read-only/.test(readOnly.line),
       },
       {
-        name: 'a full DATA_DIR does too',
+        name: 'a full DATA_DIR ends the start with 1 and one line with the reason',
         observed: tooSmall.line,
         passed: tooSmall.passed && /space|full/i.test(tooSmall.line),
       },
@@ -126,7 +126,7 @@ async function fillingUp({ folder, say }: ChaosRun): Promise<Findings> {
     const during = responses.length - 1;
     await rm(filler);
     const freedAtMs = performance.now();
-    await until('It serves again', async () => {
+    await until('The service responds again', async () => {
       await request(9_000 + (responses.length % 900));
       return responses.at(-1)?.status === 200;
     }).catch(() => undefined);
@@ -156,15 +156,15 @@ async function fillingUp({ folder, say }: ChaosRun): Promise<Findings> {
         'responses other than 200 and 503 while the disk is full',
         odd.map(({ status, text }) => `${status} ${text.slice(0, 200)}`),
       ),
-      equal('it recovers without a restart when space is available', recovered, 200),
+      equal('status of a call when space is available again, without a restart', recovered, 200),
       {
-        name: 'charged at most what the responses report, and all of it unless a settlement was given up',
+        name: 'transcripts charged: at most those in the responses, and all of them unless a settlement was given up',
         observed: `${book.used} of ${fetched}`,
         passed: settled ? book.used <= fetched : book.used === fetched,
       },
       equal('`usage --verify` is exact, and nothing is reserved', [book.exact, book.reserved], [true, 0]),
       ...(await settledState(service, 'after a full disk')),
-      equal('it exits with 0', await service.stop(), { code: 0, signal: null }),
+      equal('the service exits with 0', await service.stop(), { code: 0, signal: null }),
     ];
     return {
       rows: [

@@ -63,7 +63,7 @@ export async function readers({ folder, database, short, say }: ChaosRun): Promi
     return {
       rows: [
         [
-          'calls with huge captions whose readers take nothing',
+          'calls with huge captions whose responses are never read',
           `${READERS} of ${videos} videos; external memory ${megabytes(before.external)} MB before, ` +
             `${megabytes(holding.external)} MB while they wait, ${megabytes(after.external)} MB when they have left; ` +
             `at most ${megabytes(holding.peakRss)} MB resident`,
@@ -82,8 +82,8 @@ export async function readers({ folder, database, short, say }: ChaosRun): Promi
           allowed + WORKING_MEGABYTES,
           'MB',
         ),
-        nothing('faults of a call after them', reported ? brokenIdentities(reported) : [`status ${read.status}`]),
-        equal('charged exactly, nothing reserved', [book.exact, book.reserved], [true, 0]),
+        nothing('inconsistencies in a later call', reported ? brokenIdentities(reported) : [`status ${read.status}`]),
+        equal('usage is exact, transcripts reserved', [book.exact, book.reserved], [true, 0]),
       ],
     };
   } finally {

@@ -76,9 +76,9 @@ export async function stops({ folder, database, short, seed, say }: ChaosRun): P
           responded.filter(({ status }) => status !== 200 && status !== 503).map(({ status }) => String(status)),
         ),
         nothing('accepted calls without a complete response', dropped),
-        nothing('processes that did not end with 0', ends),
+        nothing('processes that did not exit with 0', ends),
         equal(
-          'charged, according to the responses',
+          'transcripts charged, equal to those in the responses',
           book?.used,
           requested.reduce((sum, { fetched }) => sum + fetched, 0),
         ),

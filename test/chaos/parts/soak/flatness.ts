@@ -52,13 +52,7 @@ export function processFlat(name: string, samples: readonly Sample[], seconds: n
 
 /** The response time of cached calls, from samples of seconds and milliseconds. */
 export function latencyFlat(samples: readonly { at: number; value: number }[], seconds: number, long: boolean): Check {
-  return flat(
-    'Time of a call for what is cached',
-    samples,
-    seconds,
-    'ms',
-    long ? LATENCY_RISE_MS : Number.POSITIVE_INFINITY,
-  );
+  return flat('Duration of a cached call', samples, seconds, 'ms', long ? LATENCY_RISE_MS : Number.POSITIVE_INFINITY);
 }
 
 /** The extrapolated increase of a value over the measured time, compared with its level and its noise. */

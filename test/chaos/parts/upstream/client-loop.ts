@@ -148,9 +148,9 @@ export class Worker {
   private async heal(): Promise<void> {
     const { requests } = this.fakeYoutube;
     this.fakeYoutube.setFaults();
-    await until('Nothing is under way', () => requests.inFlight === 0);
+    await until('No request is in flight', () => requests.inFlight === 0);
     await this.service.skip(SKIP_MS);
-    await until('The service asks again', async () => {
+    await until('The service sends requests again', async () => {
       const reported = readTranscripts(await this.service.get('/channels/@bench-1x1/transcripts', this.customer.key));
       this.fetched += reported?.summary.fetched ?? 0;
       if (reported?.summary.fetched === 1) return true;
