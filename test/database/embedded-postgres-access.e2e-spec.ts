@@ -242,8 +242,8 @@ describe('the connections of a service to the embedded PostgreSQL', () => {
   const nodeEnv = process.env['NODE_ENV'];
 
   beforeEach(() => {
-    const keep = (message: unknown): void => void logged.push(message);
-    const logger: LoggerService = { log: keep, warn: keep, error: keep };
+    const record = (message: unknown): void => void logged.push(message);
+    const logger: LoggerService = { log: record, warn: record, error: record };
     logged.length = 0;
     Logger.overrideLogger(logger);
   });
@@ -264,7 +264,7 @@ describe('the connections of a service to the embedded PostgreSQL', () => {
         (await readFile(lockFile, 'utf8').catch(() => '')).split('\n')[4] ?? '';
       const before = await directory();
       await killPostmaster(path);
-      await rm(before, { recursive: true });
+      await rm(before, { recursive: true, force: true });
       // Another user takes the name.
       await mkdir(before);
       if (IS_ROOT) await chown(before, STRANGER.uid, STRANGER.gid);
@@ -272,7 +272,7 @@ describe('the connections of a service to the embedded PostgreSQL', () => {
       await until(async () => ![before, ''].includes(await directory()));
       const alive = () => opened.dataSource.query<unknown>('SELECT 1 AS alive').catch(() => undefined);
       await until(async () => (await alive()) !== undefined);
-      await rm(before, { recursive: true });
+      await rm(before, { recursive: true, force: true });
     } finally {
       await opened.close();
     }
