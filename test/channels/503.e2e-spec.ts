@@ -3,7 +3,7 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 // Waiting for an unavailable database takes seconds, also on busy machines.
-jest.setTimeout(30_000);
+jest.setTimeout(60_000);
 
 let service: TestService;
 
@@ -67,7 +67,7 @@ describe('while the database is unavailable', () => {
     await until(async () => {
       const { body } = await service.get('/usage', key);
       return body.used === 3 && body.reserved === 0;
-    }, 20_000);
+    }, 45_000);
   });
 });
 

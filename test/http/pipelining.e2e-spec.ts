@@ -10,7 +10,7 @@ import { until } from '../until.js';
 // The responses have many megabytes, and machines can be busy.
 jest.setTimeout(30_000);
 
-const STALLED_READER_MS = 500;
+const STALLED_READER_MS = 800;
 const ADMIN_TOKEN = 'pipelining-0123456789abcdefghijklmnopqrst';
 /** 1.5 MB, from a file. */
 const FILE = '/docs/swagger-ui-bundle.js';
@@ -263,7 +263,7 @@ describe('a call that is queued behind another response', () => {
     let tail = '';
     // 6 MB, in more than three times the stall timeout.
     const reading = setInterval(() => {
-      let left = 60_000;
+      let left = 40_000;
       while (left > 0) {
         const chunk = client.socket.read(Math.min(left, client.socket.readableLength || 1)) as Buffer | null;
         if (!chunk) return;
