@@ -35,9 +35,12 @@ export function databaseFaults(database: Database, url: string, organizationId: 
   const holder = new RowHolder(url, organizationId);
   const others = new ConnectionHogs(adminUrl);
   const nothing = (): Promise<void> => Promise.resolve();
-  // By its database: a session that PgBouncer opened ahead of its use has no application name yet.
+  // Also the sessions without a name that PgBouncer opens ahead of their use, but not those that hold a lock for a test.
   const terminate = (): Promise<unknown> =>
-    database.query(adminUrl, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
+    database.query(
+      adminUrl,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND application_name <> 'chaos'`,
+    );
   const freeze = (): Promise<void> => database.freeze();
   const thaw = (): Promise<void> => database.thaw();
   const faults: readonly (Omit<DatabaseFault, 'lastsMs'> & { lastsMs?: number })[] = [
@@ -125,7 +128,11 @@ class RowHolder {
 
   /** Resolves when it has locked the row or is queued for the lock behind the call. */
   async lock(): Promise<void> {
-    const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
+    const client = new pg.Client({
+      application_name: 'chaos',
+      connectionString: this.url,
+      connectionTimeoutMillis: 2_000,
+    });
     client.on('error', () => undefined);
     this.client = client;
     await client.connect();
@@ -149,7 +156,11 @@ class ConnectionHogs {
 
   async take(): Promise<void> {
     for (;;) {
-      const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
+      const client = new pg.Client({
+        application_name: 'chaos',
+        connectionString: this.url,
+        connectionTimeoutMillis: 2_000,
+      });
       client.on('error', () => undefined);
       try {
         await client.connect();

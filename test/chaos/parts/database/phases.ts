@@ -65,7 +65,7 @@ export function phasesOf(database: Database, url: string, fakeYoutube: FakeYoutu
 
 /** Takes a lock that a statement of the service then waits for. */
 async function lock(database: Database, url: string, statement: string): Promise<Stand> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  const client = new pg.Client({ application_name: 'chaos', connectionString: url, connectionTimeoutMillis: 2_000 });
   client.on('error', () => undefined);
   await client.connect();
   await client.query('BEGIN');
