@@ -96,7 +96,8 @@ describe('a client that does not read its response', () => {
   const readers: Reader[] = [];
 
   beforeAll(async () => {
-    service = await startService();
+    // Polling `/usage` exceeds the default limit.
+    service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
     const server: Server = service.app.getHttpServer();
     ({ port } = server.address() as AddressInfo);
     sockets = [];

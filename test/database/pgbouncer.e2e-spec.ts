@@ -118,7 +118,11 @@ describeWith(`a service behind PgBouncer in transaction pooling${suffix}`, () =>
   let service: TestService;
   beforeAll(async () => {
     bouncer = await PgBouncer.start(serverUrl(), { default_pool_size: 5 });
-    service = await startService({ databaseUrl: (url) => Promise.resolve(bouncer.url(url)) });
+    service = await startService({
+      databaseUrl: (url) => Promise.resolve(bouncer.url(url)),
+      // Polling `/usage` exceeds the default limit.
+      environment: { RATE_LIMIT_PER_MINUTE: 0 },
+    });
   });
   afterAll(async () => {
     await service.close();

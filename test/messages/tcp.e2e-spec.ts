@@ -55,7 +55,7 @@ const logged = (service: TestService, requestId: string): any => {
 describe('a caller over TCP', () => {
   let service: TestService;
   beforeAll(async () => {
-    service = await startService({ environment: { ...MESSAGES, CALLS_PER_KEY: 1 } });
+    service = await startService({ environment: { ...MESSAGES, CALLS_PER_KEY: 1, RATE_LIMIT_PER_MINUTE: 0 } });
   });
   afterAll(() => service.close());
   beforeEach(() => service.fakeYoutube.reset());

@@ -7,7 +7,7 @@ jest.setTimeout(30_000);
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ environment: { CALLS_PER_KEY: 0 } });
+  service = await startService({ environment: { CALLS_PER_KEY: 0, RATE_LIMIT_PER_MINUTE: 0 } });
 });
 afterAll(() => service.close());
 
