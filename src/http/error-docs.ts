@@ -18,7 +18,7 @@ import {
 import { ErrorBodyDto, errorBody } from './error-body.js';
 import { ERROR_STATUS } from './error-status.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
-import { InternalError, MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
+import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';
 
 const INVALID_REQUEST = 'A parameter or a field is invalid';
 const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';
@@ -27,8 +27,6 @@ const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';
 export interface ErrorExample {
   title: string;
   error: DomainError;
-  /** When it is not the usual status of the code. */
-  status?: number;
 }
 
 /** The errors that more than one operation has. */
@@ -97,7 +95,8 @@ export function ApiErrors(
   const byStatus = new Map<number, ErrorExample[]>();
   for (const given of errors) {
     const example = exampleOf(given);
-    const status = example.status ?? ERROR_STATUS[example.error.code];
+    const { error } = example;
+    const status = error instanceof RefusedRequestError ? error.status : ERROR_STATUS[error.code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), example]);
   }
   return applyDecorators(

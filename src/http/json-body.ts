@@ -59,22 +59,19 @@ function rejectOtherContent(request: Request): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8';
   const encoding = request.headers['content-encoding'] ?? 'identity';
   if (!request.is('application/json') || charset.toLowerCase() !== 'utf-8' || encoding.toLowerCase() !== 'identity') {
-    throw new RefusedBodyError(
-      HttpStatus.UNSUPPORTED_MEDIA_TYPE,
-      'Send the body as uncompressed JSON in UTF-8, with Content-Type: application/json.',
-    );
+    throw unsupportedBody();
   }
 }
 
 async function readBytes(request: Request): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw tooLarge();
+  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge();
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     // Does not destroy the stream on an error, because the response uses the same connection.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > BODY_BYTES_MAX) throw tooLarge();
+      if (bytes > BODY_BYTES_MAX) throw bodyTooLarge();
       chunks.push(chunk);
     }
   } catch (error) {
@@ -102,6 +99,13 @@ function malformed(message: string): RefusedBodyError {
   return new RefusedBodyError(HttpStatus.BAD_REQUEST, message);
 }
 
-function tooLarge(): RefusedBodyError {
+export function bodyTooLarge(): RefusedBodyError {
   return new RefusedBodyError(HttpStatus.PAYLOAD_TOO_LARGE, `The body has more than ${BODY_BYTES_MAX} bytes.`);
+}
+
+export function unsupportedBody(): RefusedBodyError {
+  return new RefusedBodyError(
+    HttpStatus.UNSUPPORTED_MEDIA_TYPE,
+    'Send the body as uncompressed JSON in UTF-8, with Content-Type: application/json.',
+  );
 }

@@ -138,8 +138,11 @@ export class MessageCalls {
 
   private async finish(call: MessageCall): Promise<void> {
     const { log, requestId, startedAtMs, replyChannel, responseEnd } = call;
-    const disconnected = new Promise<void>((resolve) => responseEnd.addEventListener('abort', () => resolve()));
-    await Promise.race([replyChannel.flushed(), disconnected]);
+    // A caller that has already disconnected raises no event any more.
+    if (!responseEnd.aborted) {
+      const disconnected = new Promise<void>((resolve) => responseEnd.addEventListener('abort', () => resolve()));
+      await Promise.race([replyChannel.flushed(), disconnected]);
+    }
     this.running.delete(call);
     call.finish();
     this.writeLine({

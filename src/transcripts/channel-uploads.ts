@@ -7,9 +7,7 @@ import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../
 import { VideoPlatform, type ReadingContext, type UploadsList } from '../platform/video-platform.js';
 import { ReadThroughCache } from './cache/read-through-cache.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
-import { finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './cache/keyed-codec.js';
-
-const FORMAT = 'ct4';
+import { CACHE_FORMAT, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './cache/keyed-codec.js';
 
 const channelReader: Reader<Channel> = record<Channel>({ id: text, name: text, handle: nullable(text) });
 const uploadsReader: Reader<UploadsList> = record<UploadsList>({
@@ -81,20 +79,20 @@ export class ChannelUploads {
     if (reference.kind === 'id') return Promise.resolve(reference.id);
     // Handles are case-insensitive on the platform; the older names are not.
     const name = reference.kind === 'handle' ? reference.handle.toLowerCase() : reference.name;
-    return this.ids.get(`${FORMAT}:id:${reference.kind}:${name}`, context, (shared) =>
+    return this.ids.get(`${CACHE_FORMAT}:id:${reference.kind}:${name}`, context, (shared) =>
       this.platform.resolveChannel(reference, shared),
     );
   }
 
   private channel(channelId: string, context: ReadingContext): Promise<Channel> {
-    return this.channels.get(`${FORMAT}:channel:${channelId}`, context, (shared) =>
+    return this.channels.get(`${CACHE_FORMAT}:channel:${channelId}`, context, (shared) =>
       this.platform.readChannel(channelId, shared),
     );
   }
 
   private async uploads(channelId: string, limit: number, context: ReadingContext): Promise<Upload[]> {
     const list = await this.lists.get(
-      `${FORMAT}:uploads:${channelId}`,
+      `${CACHE_FORMAT}:uploads:${channelId}`,
       context,
       (shared) => this.platform.listUploads(channelId, limit, shared),
       ({ uploads, complete }) => complete || uploads.length >= limit,

@@ -72,7 +72,7 @@ describe('readEvents', () => {
     await expect(read(LINES.join('').slice(0, -8))).rejects.toThrow();
   });
 
-  it('cancels the request when the loop is left', async () => {
+  it('cancels the request when the loop ends early', async () => {
     const { body, isCancelled } = bodyOf(LINES.map((line) => new TextEncoder().encode(line)));
     for await (const event of readEvents(body)) if (event.type === 'channel') break;
     expect(isCancelled()).toBe(true);

@@ -1,8 +1,9 @@
-import { applyDecorators, HttpCode, HttpStatus, Logger, UseGuards, UseInterceptors, type Type } from '@nestjs/common';
+import type { HttpStatus } from '@nestjs/common';
+import { applyDecorators, HttpCode, Logger, UseGuards, UseInterceptors, type Type } from '@nestjs/common';
 import { ApiBearerAuth, ApiExtraModels, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors, invalidField, type ErrorExample } from '../../http/error-docs.js';
-import { JsonBody } from '../../http/json-body.js';
+import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
+import { bodyTooLarge, JsonBody, unsupportedBody } from '../../http/json-body.js';
 import { requestContext } from '../../http/request-context.js';
 import { RouteNotFoundError } from '../../http/routing-errors.js';
 import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/organization-errors.js';
@@ -69,16 +70,8 @@ export function ApiKeyId(): MethodDecorator {
 /** The errors of a route that reads a body. */
 export function ApiBodyErrors(): MethodDecorator & ClassDecorator {
   return ApiErrors(
-    {
-      status: HttpStatus.PAYLOAD_TOO_LARGE,
-      title: 'The body is too large',
-      error: invalidField('body', 'The body has more than 16384 bytes.'),
-    },
-    {
-      status: HttpStatus.UNSUPPORTED_MEDIA_TYPE,
-      title: 'The body is not JSON',
-      error: invalidField('body', 'Send the body as uncompressed JSON in UTF-8, with Content-Type: application/json.'),
-    },
+    { title: 'The body is too large', error: bodyTooLarge() },
+    { title: 'The body is not JSON', error: unsupportedBody() },
   );
 }
 

@@ -12,7 +12,18 @@ import {
   type VideoOutcome,
 } from '../../domain/transcript.js';
 import { TranscriptTextStore } from './transcript-text-store.js';
-import { KeyedCodec, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './keyed-codec.js';
+import {
+  CACHE_FORMAT,
+  KeyedCodec,
+  finite,
+  flag,
+  listOf,
+  nullable,
+  oneOf,
+  record,
+  text,
+  type Reader,
+} from './keyed-codec.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { textOf, type SentText, type TextForm, type TranscriptText } from './transcript-text.js';
 
@@ -21,8 +32,6 @@ export type CachedOutcome =
   | { ok: true; details: VideoDetails; transcript: TranscriptText }
   | { ok: false; details: VideoDetails; failure: VideoFailure };
 
-/** Changes with the stored form, so that the entries of other versions are not found. */
-const FORMAT = 'ct4';
 /** Texts live longer than their outcomes, so that a text found when a call starts is available until its end. */
 const TEXT_EXTRA_SECONDS = 600;
 const UNREADABLE_LOG_INTERVAL_MS = 60_000;
@@ -101,7 +110,7 @@ export class TranscriptCache {
   }
 
   key(videoId: string, languages: readonly string[]): string {
-    return `${FORMAT}:transcript:${videoId}:${languages.join(',')}`;
+    return `${CACHE_FORMAT}:transcript:${videoId}:${languages.join(',')}`;
   }
 
   /** Looks up the outcome of each video, in one round trip (two for a shared cache); undefined for a miss. */
