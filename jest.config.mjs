@@ -23,7 +23,6 @@ const shared = {
 
 /** Bundles that the packages ship. Jest loads every module anew for each test file, and these have a thousand of them. */
 const BUNDLES = {
-  '^youtubei\\.js$': 'youtubei.js/web.bundle',
   '^rxjs(/operators)?$': '<rootDir>/node_modules/rxjs/dist/bundles/rxjs.umd.min.js',
   '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',
 };

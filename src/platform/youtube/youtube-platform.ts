@@ -44,8 +44,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
   }
 
   /**
-   * Loads youtubei.js shortly after the start, so that neither the start nor the first call waits a quarter of a second for
-   * it. The first call reports a failure to load.
+   * Loads youtubei.js shortly after the start, so that neither the start nor the first call waits for it. The first call reports a failure to load.
    */
   onApplicationBootstrap(): void {
     this.warmUp = setTimeout(() => {

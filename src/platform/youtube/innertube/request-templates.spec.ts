@@ -13,12 +13,17 @@ describe('composing InnerTube requests', () => {
     const requests = await loadRequestTemplates();
     const request = requests.compose(client, 'player', { videoId: 'abc' }, 'visitor', null);
     expect(request.url.href).toBe('https://www.youtube.com/youtubei/v1/player?prettyPrint=false&alt=json');
-    expect(request.headers).toMatchObject({ 'x-youtube-client-name': clientId, 'content-type': 'application/json' });
+    expect(request.headers).toMatchObject({
+      'x-youtube-client-name': clientId,
+      'content-type': 'application/json',
+      origin: 'https://www.youtube.com',
+      'user-agent': requests.userAgent(client),
+    });
     expect(JSON.parse(request.body ?? '')).toMatchObject({
       videoId: 'abc',
       context: { client: { clientName: client, hl: 'en', gl: 'US', visitorData: 'visitor' } },
     });
-    expect(requests.userAgent(client)).not.toBe('');
+    expect(requests.userAgent(client)).toMatch(/youtube|Mozilla/);
   });
 
   it('puts the visitor data of a request into its header and body, and into no other request', async () => {
