@@ -135,9 +135,9 @@ describe('the database of a process', () => {
         await cp(join(project, name), join(copy, name), { recursive: true });
       }
       await symlink(join(project, 'node_modules'), join(copy, 'node_modules'));
-      await rm(join(copy, 'dist/database/embedded'), { recursive: true });
+      await rm(join(copy, 'dist/modules/database/embedded'), { recursive: true });
       const program = join(import.meta.dirname, 'programs/open-database.mjs');
-      const { stdout } = await run(process.execPath, [program, join(copy, 'dist'), database.url]);
+      const { stdout } = await run(process.execPath, [program, join(copy, 'dist/modules'), database.url]);
       expect(stdout).toBe('[{"alive":1}]');
     } finally {
       await rm(copy, { recursive: true, force: true });

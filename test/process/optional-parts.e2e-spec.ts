@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** The packages that a service has loaded when it listens. */
+/** The packages that a service has loaded when it listens: each loaded file of the bundle names its sources in comments. */
 async function loadedPackages(variables: Record<string, string>): Promise<Set<string>> {
   const folder = temporaryFolder();
   const file = join(folder.path, 'modules');
@@ -28,8 +28,11 @@ async function loadedPackages(variables: Record<string, string>): Promise<Set<st
   });
   try {
     await service.url();
-    const urls = readFileSync(file, 'utf8').split('\n');
-    return new Set(urls.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []));
+    const urls = new Set(readFileSync(file, 'utf8').split('\n'));
+    const loaded = [...urls].filter((url) => url.startsWith('file:') && url.includes('/dist/'));
+    const sources = loaded.map((url) => readFileSync(new URL(url), 'utf8')).join('\n');
+    const names = sources.matchAll(/^\s*\/\/ (?:[\w-]+:)?.*node_modules\/((?:@[^/\n]+\/)?[^/\n]+)/gm);
+    return new Set([...names].flatMap(([, name = '']) => name));
   } finally {
     await service.stop();
     folder.remove();

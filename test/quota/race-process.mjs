@@ -2,10 +2,10 @@
 // Arguments: database URL, organization, key, attempts (0: without end). It prints "ready", waits for a line, and starts.
 import { once } from 'node:events';
 import { Registry } from 'prom-client';
-import { Environment } from '../../dist/config/environment.js';
-import { openDatabase } from '../../dist/database/data-source.js';
-import { QuotaMetrics } from '../../dist/quota/quota-metrics.js';
-import { QuotaService } from '../../dist/quota/quota.service.js';
+import { Environment } from '../../dist/modules/config/environment.js';
+import { openDatabase } from '../../dist/modules/database/data-source.js';
+import { QuotaMetrics } from '../../dist/modules/quota/quota-metrics.js';
+import { QuotaService } from '../../dist/modules/quota/quota.service.js';
 
 const [url, organizationId, keyId, attempts] = process.argv.slice(2);
 const environment = Object.assign(new Environment(), { DATABASE_URL: url });

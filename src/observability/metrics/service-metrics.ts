@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { Environment } from '../../config/environment.js';
@@ -17,7 +18,7 @@ export class ServiceMetrics {
     { CALLS_PER_PROCESS }: Environment,
   ) {
     const registers = [registry];
-    const version = versionOf(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
+    const version = readVersion(import.meta.dirname);
     new Gauge({
       name: 'ct_build_info',
       help: 'Always 1; the labels name the running version.',
@@ -53,8 +54,11 @@ export class ServiceMetrics {
   }
 }
 
-function versionOf(packageJson: string): string {
-  const parsed: unknown = JSON.parse(packageJson);
+/** The version in the nearest package.json: a bundle and its single modules are at different depths below it. */
+function readVersion(directory: string): string {
+  const file = join(directory, 'package.json');
+  if (!existsSync(file) && directory !== dirname(directory)) return readVersion(dirname(directory));
+  const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
   if (typeof parsed === 'object' && parsed !== null && 'version' in parsed) return String(parsed.version);
-  throw new Error('package.json has no version.');
+  throw new Error(`${file} has no version.`);
 }

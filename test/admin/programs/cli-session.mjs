@@ -1,7 +1,7 @@
 // Runs admin commands of the build one after another, each as if in a process of its own: its arguments and variables
 // arrive over IPC, and its exit code and both outputs are sent back.
 import 'reflect-metadata';
-import { runCommand } from '../../../dist/admin/cli/run-command.js';
+import { runCommand } from '../../../dist/modules/admin/cli/run-command.js';
 
 process.on('message', async ({ args, variables }) => {
   for (const name of Object.keys(process.env)) delete process.env[name];

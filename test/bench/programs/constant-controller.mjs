@@ -5,10 +5,10 @@
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { Controller, Get, Header, Module, Query } from '@nestjs/common';
-import { AccessModule } from '../../../dist/auth/auth.module.js';
-import { RequiresFeature } from '../../../dist/auth/guarded.decorator.js';
-import { AppModule } from '../../../dist/app.module.js';
-import { TranscriptsQuery } from '../../../dist/channels/dto/transcripts-query.dto.js';
+import { AccessModule } from '../../../dist/modules/auth/auth.module.js';
+import { RequiresFeature } from '../../../dist/modules/auth/guarded.decorator.js';
+import { AppModule } from '../../../dist/modules/app.module.js';
+import { TranscriptsQuery } from '../../../dist/modules/channels/dto/transcripts-query.dto.js';
 
 const body = readFileSync(process.env.BODY_FILE, 'utf8');
 
@@ -44,4 +44,4 @@ AppModule.with = (environment) => {
   const wired = wire(environment);
   return { ...wired, imports: [...wired.imports, ConstantModule] };
 };
-await import('../../../dist/main.js');
+await import('../../../dist/modules/main.js');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { ADMIN_ROLE, prepareCluster } from '../../../dist/database/embedded/postgres-cluster.js';
-import { findFreePort, launchPostmaster, stopPostmaster } from '../../../dist/database/embedded/postmaster.js';
+import { ADMIN_ROLE, prepareCluster } from '../../../dist/modules/database/embedded/postgres-cluster.js';
+import { findFreePort, launchPostmaster, stopPostmaster } from '../../../dist/modules/database/embedded/postmaster.js';
 
 const START_MS_MAX = 60_000;
 

@@ -1,5 +1,5 @@
 // Opens the embedded PostgreSQL of a directory, prints its URL as a line of JSON, and closes it when standard input ends.
-import { openEmbeddedPostgres } from '../../../dist/database/embedded/embedded-postgres.js';
+import { openEmbeddedPostgres } from '../../../dist/modules/database/embedded/embedded-postgres.js';
 
 const [dataDir, as] = process.argv.slice(2);
 try {
