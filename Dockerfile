@@ -10,7 +10,7 @@ COPY nest-cli.json tsconfig.json tsconfig.build.json ./
 COPY tools/bundle.mjs ./tools/
 COPY src ./src
 # The bundle contains the packages, except the files of Swagger UI. dist/sbom.json lists them for scanners.
-RUN npm run build && rm -r dist/modules && rm node_modules/swagger-ui-dist/*.map node_modules/swagger-ui-dist/*-es-*
+RUN npm run build && rm -r dist/modules && cd node_modules/swagger-ui-dist && rm -f -- *.map *-es-*
 
 # Node.js without its package managers.
 FROM ${NODE_IMAGE} AS runtime

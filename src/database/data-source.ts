@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Logger, type Type } from '@nestjs/common';
+import pg from 'pg';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { isProduction, type Environment } from '../config/environment.js';
 import { checkReachable } from './database-errors.js';
@@ -98,6 +99,8 @@ function connectionOptions(
   const { url, options } = keepsSettings ? withSessionOptions(databaseUrl) : { url: databaseUrl, options: undefined };
   return {
     type: 'postgres',
+    // TypeORM loads it by a computed name, which would be another copy of the package than the one in the bundle.
+    driver: pg,
     url,
     entities: [...entities],
     synchronize: false,

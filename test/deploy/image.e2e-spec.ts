@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { createTestDatabase } from '../database/test-database.js';
+import { Program, temporaryFolder } from '../process/program.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');
@@ -83,6 +85,27 @@ describe('the image', () => {
     );
     expect(loaded).toContain('swagger-ui-dist/absolute-path.js');
     expect(installed).toEqual([]);
+  });
+
+  it('runs with the bundle and the files of Swagger UI alone', async () => {
+    const folder = temporaryFolder();
+    const database = await createTestDatabase();
+    const modules = join(PROJECT, 'dist/modules');
+    cpSync(join(PROJECT, 'dist'), join(folder.path, 'dist'), { recursive: true, filter: (path) => path !== modules });
+    cpSync(join(PROJECT, 'package.json'), join(folder.path, 'package.json'));
+    const ui = 'node_modules/swagger-ui-dist';
+    cpSync(join(PROJECT, ui), join(folder.path, ui), { recursive: true });
+    const service = Program.runIn(folder.path, 'main.js', { DATABASE_URL: database.url });
+    try {
+      const url = await service.url();
+      for (const path of ['/health/ready', '/docs', '/docs/swagger-ui-bundle.js', '/docs-json', '/metrics']) {
+        expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
+      }
+    } finally {
+      await service.stop();
+      await database.drop();
+      folder.remove();
+    }
   });
 
   it('contains neither the fake YouTube nor the tests: the build context has only the program', () => {

@@ -37,8 +37,18 @@ export class Program {
 
   /** Runs `dist/<file>` with these variables and no others of the service's. */
   static run(file: 'main.js' | 'cli.js', variables: Record<string, string>, ...args: string[]): Program {
+    return Program.runIn(PROJECT, file, variables, ...args);
+  }
+
+  /** Runs a copy of the programs in another folder. */
+  static runIn(
+    folder: string,
+    file: 'main.js' | 'cli.js',
+    variables: Record<string, string>,
+    ...args: string[]
+  ): Program {
     const { PATH = '', HOME = '' } = process.env;
-    const child = spawn(process.execPath, [join(PROJECT, 'dist', file), ...args], {
+    const child = spawn(process.execPath, [join(folder, 'dist', file), ...args], {
       // Most tests have no balancer, so the shutdown does not wait for one to see the readiness.
       env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY_SECONDS: '0', ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
