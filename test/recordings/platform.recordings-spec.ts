@@ -106,6 +106,8 @@ describe('recorded channels through the whole adapter', () => {
     ['UCTwECeGqMZee77BjdoYtI2Q', 'Creative Commons', '@creativecommons'],
     ['UCR-DXc1voovS8nhAvccRZhg', 'Jeff Geerling', '@JeffGeerling'],
     ['UCYJ61XIK64sp6ZFFS8sctxw', 'Gronkh', '@gronkh'],
+    // A topic channel of the platform has a carousel header and no metadata.
+    ['UCEgdi0XIXXZ-qJOFPf4JSKw', 'Sports', null],
     // The age gate shows a name only; each upload has the handle.
     [AGE_GATED_CHANNEL, 'Laphroaig Whisky', '@laphroaig'],
   ])('%s is %s', async (id, name, handle) => {

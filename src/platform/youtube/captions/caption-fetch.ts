@@ -58,6 +58,8 @@ export function captionUrl(baseUrl: string, fmt: string | null, videoId: string)
   // ANDROID's URLs contain fmt=srv3 [recorded]; a second fmt parameter would be ignored.
   if (fmt === null) url.searchParams.delete('fmt');
   else url.searchParams.set('fmt', fmt);
+  // Adds positions to the text of each cue, according to the source of yt-dlp.
+  url.searchParams.delete('xosf');
   return url;
 }
 

@@ -18,7 +18,7 @@ const TABS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
 
 /** Of `contents` only the age gate, as an age-gated channel has nothing else. */
 export const CHANNEL_FIELDS =
-  'alerts,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
+  'alerts,onResponseReceivedActions,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
   'header/carouselHeaderRenderer/contents/topicChannelDetailsRenderer' +
   '(title,subscribeButton/subscribeButtonRenderer/channelId),' +
   `${TABS}/sectionListRenderer/contents/channelAgeGateRenderer/channelTitle`;
@@ -44,7 +44,7 @@ const ITEM =
  * of Shorts have, and continuation pages, which only a list with unreadable or repeated entries needs.
  */
 export const UPLOADS_FIELDS =
-  'alerts,onResponseReceivedActions,header/playlistHeaderRenderer/numVideosText,' +
+  'alerts,onResponseReceivedActions,onResponseReceivedEndpoints,header/playlistHeaderRenderer/numVideosText,' +
   `${TABS}(richGridRenderer,sectionListRenderer/contents/itemSectionRenderer/contents(${ITEM},richGridRenderer,` +
   `playlistVideoListRenderer/contents(${ITEM})))`;
 
