@@ -4,9 +4,10 @@ import { readCommandLine } from './command-line.js';
 describe('the command line', () => {
   it('reads every option', () => {
     const given =
-      '--port 4000 --latency-ms 50 --playlist-shape old --ignore-fields VISIONOS --consent --fault 429=0.1@player --fault hang';
+      '--port 4000 --latency-ms 50 --playlist-shape old --ignore-fields VISIONOS --consent --visitor-data --fault 429=0.1@player --fault hang';
     expect(readCommandLine(given.split(' '))).toEqual({
       port: 4_000,
+      visitorDataRequired: true,
       latencyMs: 50,
       seed: 1,
       playlistShape: 'old',

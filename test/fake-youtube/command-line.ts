@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { PLAYLIST_SHAPES } from './calls/playlist-page.js';
 import { CLIENTS } from './catalogue/model.js';
-import { FAULT_KINDS } from './faults/fault-registry.js';
+import { ALL_FAULT_KINDS } from './faults/fault-registry.js';
 import { MATCHABLE_KINDS } from './faults/match.js';
 import { readFaultFlag, UnreadableError } from './faults/read-changes.js';
 import type { FakeYoutubeOptions } from './fake-youtube.js';
@@ -13,9 +13,10 @@ export const HELP = `Usage: npm run fake-youtube -- [options]
   --playlist-shape SHAPE   ${PLAYLIST_SHAPES.join(' or ')}; default new
   --ignore-fields CLIENT   ignore $fields of this client (${CLIENTS.join(', ')}); repeatable
   --consent                send requests without the consent cookie to the consent page
+  --visitor-data           answer player requests without issued visitor data with a bot check
   --seed N                 seed of the faults' random numbers
   --fault KIND[=RATE][@REQUESTS]   repeatable, e.g. --fault 429=0.1@player
-                           kinds: ${FAULT_KINDS.join(' ')}
+                           kinds: ${ALL_FAULT_KINDS.join(' ')}
                            requests: ${MATCHABLE_KINDS.join(' ')}
   --help
 `;
@@ -38,6 +39,7 @@ export function readCommandLine(args: readonly string[]): FakeYoutubeOptions | u
     latencyMs: wholeNumber('--latency-ms', values['latency-ms'] ?? '0', 3_600_000),
     seed: wholeNumber('--seed', values.seed ?? '1', 4_294_967_295),
     consentRequired: values.consent ?? false,
+    visitorDataRequired: values['visitor-data'] ?? false,
     faults: (values.fault ?? []).map(readFaultFlag),
     fieldsIgnored: (values['ignore-fields'] ?? []).map(client),
     ...(shape && { playlistShape: shape }),
@@ -54,6 +56,7 @@ function parse(args: readonly string[]) {
         'playlist-shape': { type: 'string' },
         'ignore-fields': { type: 'string', multiple: true },
         consent: { type: 'boolean' },
+        'visitor-data': { type: 'boolean' },
         seed: { type: 'string' },
         fault: { type: 'string', multiple: true },
         help: { type: 'boolean' },

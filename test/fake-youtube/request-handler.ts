@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FakeResponse, htmlNotFound, invalidArgument } from './fake-response.js';
 import { browse } from './calls/browse.js';
 import { feed } from './calls/feed.js';
+import { playerPage } from './calls/player-script.js';
 import { player, reel } from './calls/player.js';
 import { resolveUrl, visitorId } from './calls/resolve-url.js';
 import { timedtext } from './calls/timedtext.js';
@@ -13,7 +14,7 @@ import type { Holds } from './faults/held-requests.js';
 import { type Incoming, readIncoming } from './incoming-request.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
 import { send } from './send.js';
-import type { Settings } from './settings.js';
+import type { ServerState } from './server-state.js';
 import { type RenderedBody, RenderedBodies } from './rendered-bodies.js';
 
 const REQUEST_BYTES_MAX = 1_048_576;
@@ -23,10 +24,9 @@ const BROKEN_HERE: ReadonlySet<FaultKind> = new Set(['reset', 'cut', 'half-close
 /** Handles each request in the same steps: read, record, hold, delay, then respond or apply a fault. */
 export class RequestHandler {
   private readonly bodies = new RenderedBodies();
-  private visitors = 0;
 
   constructor(
-    private readonly settings: Settings,
+    private readonly state: ServerState,
     private readonly faults: FaultRegistry,
     private readonly holds: Holds,
     private readonly log: RequestLog,
@@ -38,7 +38,10 @@ export class RequestHandler {
       const body = await bodyOf(request);
       const path = request.url ?? '/';
       if (isControl(path)) return handleControl(request, body, response, this.controls);
-      await this.serve(readIncoming(request.method ?? 'GET', path, request.headers, body), response);
+      await this.serve(
+        readIncoming(request.method ?? 'GET', path, request.headers, body, request.socket.remoteAddress ?? ''),
+        response,
+      );
     } catch (error) {
       response.destroy();
       // A client that disconnects is expected; anything else is a bug here and must not look like an injected fault.
@@ -52,18 +55,19 @@ export class RequestHandler {
     const record = this.log.arrive(incoming);
     const closed = this.watch(record, response);
     await this.holds.pass(incoming, closed);
-    if (this.settings.latencyMs > 0) await sleep(this.settings.latencyMs, undefined, { signal: closed });
+    const { latencyMs } = this.state.settings;
+    if (latencyMs > 0) await sleep(latencyMs, undefined, { signal: closed });
     if (closed.aborted) return;
     const fault = this.faultFor(incoming);
     const rendered = this.render(incoming);
     if (!fault) return send(response, rendered);
     record.fault = fault.kind;
-    await applyFault(fault, incoming, rendered, response, closed);
+    await applyFault(fault, incoming, this.state, rendered, response, closed);
   }
 
   private faultFor(incoming: Incoming): Fault | undefined {
     const fault = this.faults.choose(incoming);
-    if (fault || !this.settings.consentRequired) return fault;
+    if (fault || !this.state.settings.consentRequired) return fault;
     return incoming.headers['cookie']?.includes('SOCS=') ? undefined : { kind: 'consent' };
   }
 
@@ -81,7 +85,7 @@ export class RequestHandler {
 
   private render(incoming: Incoming): RenderedBody {
     const acceptsGzip = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
-    const ignored = incoming.client !== null && this.settings.fieldsIgnored.includes(incoming.client);
+    const ignored = incoming.client !== null && this.state.settings.fieldsIgnored.includes(incoming.client);
     const rendered = this.bodies.write(this.respond(incoming), ignored ? null : incoming.fields, acceptsGzip);
     const result = rendered ?? this.bodies.write(invalidArgument(), null, acceptsGzip);
     if (!result) throw new Error('A response without a field mask can always be rendered');
@@ -90,20 +94,21 @@ export class RequestHandler {
 
   private respond(incoming: Incoming): FakeResponse {
     const { kind } = incoming;
+    const { settings, tokens, dataApi, visitors } = this.state;
     if (kind === 'feed') return feed(incoming);
-    if (kind === 'timedtext') return timedtext(incoming);
+    if (kind === 'timedtext') return timedtext(incoming, tokens);
+    if (kind === 'page') return playerPage(incoming, settings.signatureTimestamp);
+    if (kind === 'po-token') return tokens.respond(incoming);
+    if (kind === 'api-channels' || kind === 'api-playlist-items' || kind === 'api-videos') {
+      return dataApi.respond(incoming);
+    }
     if (kind === 'other') return htmlNotFound();
     if (!incoming.body || incoming.client === null) return invalidArgument();
-    if (kind === 'player') return player(incoming);
-    if (kind === 'reel') return reel(incoming);
-    if (kind === 'resolve') return resolveUrl(incoming, this.newVisitor());
-    if (kind === 'visitor') return visitorId(incoming, this.newVisitor());
-    return browse(incoming, this.settings.playlistShape);
-  }
-
-  private newVisitor(): string {
-    this.visitors += 1;
-    return `visitor ${this.visitors}`;
+    if (kind === 'player') return player(incoming, this.state);
+    if (kind === 'reel') return reel(incoming, this.state);
+    if (kind === 'resolve') return resolveUrl(incoming, visitors);
+    if (kind === 'visitor') return visitorId(incoming, visitors);
+    return browse(incoming, settings.playlistShape);
   }
 }
 

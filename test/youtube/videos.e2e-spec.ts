@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { videoId } from '../fake-youtube/catalogue/model.js';
+import { CLIENTS, videoId } from '../fake-youtube/catalogue/model.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter, text } from './adapter.js';
@@ -81,7 +81,7 @@ describe('client fallback', () => {
   ])('%s is read with the next client', async (_case, name, textsOfTheFirst) => {
     expect(end(await read(name))).toBe('ok');
     expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'VISIONOS' })).toBe(textsOfTheFirst);
-    expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'ANDROID' })).toBe(1);
+    expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'ANDROID_REEL' })).toBe(1);
   });
 
   it('a bot check is reported as a block only when every client gets it, and the visitor data is renewed', async () => {
@@ -111,7 +111,7 @@ describe('client fallback', () => {
   });
 
   it('a client that ignores or corrupts partial responses is still read', async () => {
-    fakeYoutube.set({ fieldsIgnored: ['VISIONOS', 'ANDROID', 'ANDROID_VR', 'WEB'] });
+    fakeYoutube.set({ fieldsIgnored: [...CLIENTS] });
     expect(end(await read('hl-island'))).toBe('ok');
     expect(end(await read('hl-silent'))).toBe('transcript_unavailable');
     expect(adapter.logged).toContainEqual({ event: 'youtube_fields_not_honoured', key: 'player VISIONOS' });

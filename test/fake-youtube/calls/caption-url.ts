@@ -30,7 +30,7 @@ export function captionUrl(videoId: string, track: Track, client: Client): strin
   if (announcesToken(track, client)) query.set('exp', 'xpe');
   if (track.generated) query.set('kind', 'asr');
   query.set('lang', track.languageCode);
-  if (client === 'ANDROID') query.set('fmt', 'srv3');
+  if (client === 'ANDROID' || client === 'ANDROID_REEL') query.set('fmt', 'srv3');
   // The platform does not encode these commas.
   return `https://www.youtube.com/api/timedtext?${query.toString().replaceAll('%2C', ',')}`;
 }

@@ -2,11 +2,12 @@ import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-respon
 import { videoById } from '../catalogue/catalogue.js';
 import type { Channel, Client, Track, Video } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
-import type { JsonObject } from '../json.js';
+import type { ServerState } from '../server-state.js';
+import { at, type JsonObject } from '../json.js';
 import { captionUrl } from './caption-url.js';
 import { microformat } from './microformat.js';
-import { playabilityOf } from './playability.js';
-import { responseContext, visitorDataOf } from './response-context.js';
+import { botCheck, type Playability, playabilityOf, reload } from './playability.js';
+import { responseContext } from './response-context.js';
 import { streamingData } from './streaming-data.js';
 
 const TRANSLATIONS = {
@@ -19,33 +20,62 @@ const TRANSLATIONS = {
 };
 
 /** `POST /youtubei/v1/player`: whether the video can be watched, what it is, and its caption tracks. */
-export function player(incoming: Incoming): FakeResponse {
+export function player(incoming: Incoming, state: ServerState): FakeResponse {
   const { client, videoId } = incoming;
   if (client === null || videoId === null) return invalidArgument();
-  return jsonResponse(() => playerResponse(videoId, client), cacheKey('player', videoId, client));
+  const refusal = refusalOf(incoming, state);
+  if (refusal) return jsonResponse(() => refusalResponse(refusal, incoming, state));
+  const visitorData = state.visitors.dataFor(incoming);
+  const written = (): JsonObject => playerResponse(videoId, client, visitorData, webRefusal(incoming, state));
+  return jsonResponse(written, client === 'WEB' ? undefined : cacheKey(incoming, visitorData));
 }
 
-/** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; empty for a deleted video. */
-export function reel(incoming: Incoming): FakeResponse {
+/** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; empty for an unavailable video. */
+export function reel(incoming: Incoming, state: ServerState): FakeResponse {
   const { client, videoId } = incoming;
   if (client === null || videoId === null) return invalidArgument();
-  const state = videoById(videoId)?.video.state;
-  if (state === undefined || state === 'deleted') return jsonResponse(() => ({}));
-  const written = (): JsonObject => ({ playerResponse: playerResponse(videoId, client) });
-  return jsonResponse(written, cacheKey('reel', videoId, client));
+  const refusal = refusalOf(incoming, state);
+  if (refusal) return jsonResponse(() => refusalResponse(refusal, incoming, state));
+  const video = videoById(videoId)?.video;
+  if (!video || video.state === 'deleted' || video.errorOn?.includes(client)) return jsonResponse(() => ({}));
+  const visitorData = state.visitors.dataFor(incoming);
+  const written = (): JsonObject => ({ playerResponse: playerResponse(videoId, client, visitorData) });
+  return jsonResponse(written, cacheKey(incoming, visitorData));
+}
+
+/** The response of a player or reel request that is refused; it brings the visitor data of a new visitor. */
+export function refusalResponse(playabilityStatus: JsonObject, incoming: Incoming, state: ServerState): JsonObject {
+  const visitorData = state.visitors.issue(incoming, true);
+  const response = { responseContext: responseContext(incoming.client, visitorData), playabilityStatus };
+  return incoming.kind === 'reel' ? { playerResponse: response } : response;
+}
+
+function refusalOf(incoming: Incoming, { settings, visitors }: ServerState): JsonObject | undefined {
+  return settings.visitorDataRequired && !visitors.isIssued(incoming) ? botCheck() : undefined;
+}
+
+/** WEB plays with a PO token and the timestamp of the current player script only; the metadata comes without them. */
+function webRefusal(incoming: Incoming, { settings, tokens }: ServerState): JsonObject | undefined {
+  if (incoming.client !== 'WEB') return undefined;
+  if (!tokens.accepts(incoming)) return botCheck();
+  const timestamp = at(incoming.body, 'playbackContext', 'contentPlaybackContext', 'signatureTimestamp');
+  return Number(timestamp) === settings.signatureTimestamp ? undefined : reload();
 }
 
 /** Caption URLs, and with them the response, change every hour. */
-function cacheKey(call: string, videoId: string, client: Client): string {
-  return `${call}:${videoId}:${client}:${Math.floor(Date.now() / 3_600_000)}`;
+function cacheKey({ kind, client, videoId }: Incoming, visitorData: string): string {
+  return `${kind}:${videoId}:${client}:${visitorData}:${Math.floor(Date.now() / 3_600_000)}`;
 }
 
-function playerResponse(videoId: string, client: Client): JsonObject {
+function playerResponse(videoId: string, client: Client, visitorData: string, refusal?: JsonObject): JsonObject {
   const found = videoById(videoId);
-  const { status, details, captions } = playabilityOf(found?.video, client);
-  const tracks = captions ? (found?.video.tracks ?? []) : [];
+  const playability = playabilityOf(found?.video, client);
+  const { status, details, captions }: Playability = refusal
+    ? { ...playability, status: refusal, captions: false }
+    : playability;
+  const tracks = captions ? (found?.video.tracks ?? []).filter(({ webOnly }) => client === 'WEB' || !webOnly) : [];
   return {
-    responseContext: responseContext(client, visitorDataOf(client, videoId)),
+    responseContext: responseContext(client, visitorData),
     playabilityStatus: status,
     ...(captions && { streamingData: streamingData(videoId, client) }),
     // Without tracks the whole property is missing.

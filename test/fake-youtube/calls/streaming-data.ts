@@ -3,7 +3,14 @@ import type { Client } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 
 /** A full WEB player response has about 420 KB, those of the apps less; most of it is streaming data. */
-const FORMATS: Record<Client, number> = { WEB: 300, VISIONOS: 90, ANDROID: 90, ANDROID_VR: 90 };
+const FORMATS: Record<Client, number> = {
+  WEB: 300,
+  VISIONOS: 90,
+  ANDROID: 90,
+  IOS: 90,
+  ANDROID_REEL: 90,
+  ANDROID_VR: 90,
+};
 
 /** The part of a player response that the service excludes with `$fields`. */
 export function streamingData(videoId: string, client: Client): JsonObject {

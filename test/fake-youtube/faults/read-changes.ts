@@ -2,11 +2,22 @@ import { PLAYLIST_SHAPES } from '../calls/playlist-page.js';
 import { CLIENTS } from '../catalogue/model.js';
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../json.js';
 import type { Settings } from '../settings.js';
-import { type Fault, FAULT_KINDS } from './fault-registry.js';
+import { ALL_FAULT_KINDS, type Fault } from './fault-registry.js';
 import { MATCHABLE_KINDS, type RequestMatch } from './match.js';
 
 /** The fake YouTube cannot read a command-line option or control request; the message gives the reason in one line. */
 export class UnreadableError extends Error {}
+
+const NUMBERS = ['signatureTimestamp', 'poTokenSeconds', 'apiUnitsMax'] as const satisfies (keyof Settings)[];
+const SETTINGS: readonly (keyof Settings)[] = [
+  'latencyMs',
+  'playlistShape',
+  'fieldsIgnored',
+  'consentRequired',
+  'visitorDataRequired',
+  'apiKey',
+  ...NUMBERS,
+];
 
 /**
  * Reads the body of `POST /fake-youtube/faults`.
@@ -16,8 +27,8 @@ export class UnreadableError extends Error {}
 export function readChanges(text: string): { faults?: Fault[]; settings: Partial<Settings> } {
   const body = parseJsonObject(text);
   if (!body) throw new UnreadableError('The body must be a JSON object');
-  refuseOthers(body, ['faults', 'latencyMs', 'playlistShape', 'fieldsIgnored', 'consentRequired']);
-  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired } = body;
+  refuseOthers(body, ['faults', ...SETTINGS]);
+  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired, visitorDataRequired, apiKey } = body;
   return {
     ...(faults !== undefined && { faults: list('faults', faults).map(readFault) }),
     settings: {
@@ -27,6 +38,11 @@ export function readChanges(text: string): { faults?: Fault[]; settings: Partial
         fieldsIgnored: list('fieldsIgnored', fieldsIgnored).map((client) => oneOf('fieldsIgnored', client, CLIENTS)),
       }),
       ...(consentRequired !== undefined && { consentRequired: consentRequired === true }),
+      ...(visitorDataRequired !== undefined && { visitorDataRequired: visitorDataRequired === true }),
+      ...(apiKey !== undefined && { apiKey: string('apiKey', apiKey) }),
+      ...Object.fromEntries(
+        NUMBERS.flatMap((name) => (body[name] === undefined ? [] : [[name, number(name, body[name])]])),
+      ),
     },
   };
 }
@@ -41,7 +57,7 @@ export function readFaultFlag(text: string): Fault {
   if (kind === '')
     throw new UnreadableError(`A fault is written kind[=rate][@requests], e.g. 429=0.1@player, not ${text}`);
   return {
-    kind: oneOf('A fault', kind, FAULT_KINDS),
+    kind: oneOf('A fault', kind, ALL_FAULT_KINDS),
     ...(rate !== undefined && { rate: share(Number(rate)) }),
     ...(requests !== undefined && { match: { kind: oneOf('The request kind after @', requests, MATCHABLE_KINDS) } }),
   };
@@ -49,13 +65,14 @@ export function readFaultFlag(text: string): Fault {
 
 function readFault(json: Json): Fault {
   if (!isJsonObject(json)) throw new UnreadableError('A fault must be an object');
-  refuseOthers(json, ['kind', 'match', 'rate', 'times', 'location', 'retryAfterSeconds']);
-  const { kind, match, rate, times, location, retryAfterSeconds } = json;
+  refuseOthers(json, ['kind', 'match', 'rate', 'times', 'playability', 'location', 'retryAfterSeconds']);
+  const { kind, match, rate, times, playability, location, retryAfterSeconds } = json;
   return {
-    kind: oneOf('kind', kind, FAULT_KINDS),
+    kind: oneOf('kind', kind, ALL_FAULT_KINDS),
     ...(match !== undefined && { match: readMatch(match) }),
     ...(rate !== undefined && { rate: share(number('rate', rate)) }),
     ...(times !== undefined && { times: number('times', times) }),
+    ...(playability !== undefined && { playability: string('playability', playability) }),
     ...(location !== undefined && { location: string('location', location) }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds: number('retryAfterSeconds', retryAfterSeconds) }),
   };
@@ -63,13 +80,15 @@ function readFault(json: Json): Fault {
 
 function readMatch(json: Json): RequestMatch {
   if (!isJsonObject(json)) throw new UnreadableError('match must be an object');
-  refuseOthers(json, ['kind', 'path', 'client', 'videoId', 'channelId']);
-  const { kind, path, client, videoId, channelId } = json;
+  refuseOthers(json, ['kind', 'path', 'client', 'clientVersion', 'videoId', 'channelId', 'egress']);
+  const { kind, path, client, clientVersion, videoId, channelId, egress } = json;
   const kinds = Array.isArray(kind) ? kind : [kind];
   return {
     ...(kind !== undefined && { kind: kinds.map((one: Json) => oneOf('match.kind', one, MATCHABLE_KINDS)) }),
     ...(path !== undefined && { path: expression(string('match.path', path)) }),
     ...(client !== undefined && { client: oneOf('match.client', client, CLIENTS) }),
+    ...(clientVersion !== undefined && { clientVersion: string('match.clientVersion', clientVersion) }),
+    ...(egress !== undefined && { egress: string('match.egress', egress) }),
     ...(videoId !== undefined && { videoId: string('match.videoId', videoId) }),
     ...(channelId !== undefined && { channelId: string('match.channelId', channelId) }),
   };
