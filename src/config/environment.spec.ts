@@ -33,6 +33,7 @@ describe('the configuration', () => {
         YOUTUBE_CLIENTS: 'ANDROID,VISIONOS',
         CORS_ORIGINS: 'https://app.example.com,http://localhost:5173',
         PUBLISH_DATES: 'exact',
+        YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
       }),
     ).toMatchObject({
       PORT: 0,
@@ -42,6 +43,7 @@ describe('the configuration', () => {
       YOUTUBE_CLIENTS: ['ANDROID', 'VISIONOS'],
       CORS_ORIGINS: ['https://app.example.com', 'http://localhost:5173'],
       PUBLISH_DATES: 'exact',
+      YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
     });
   });
 
@@ -71,6 +73,8 @@ describe('the configuration', () => {
     ['YOUTUBE_BASE_URL', 'ftp://elsewhere'],
     ['YOUTUBE_CLIENTS', 'WEB'],
     ['YOUTUBE_CLIENTS', 'ANDROID,ANDROID'],
+    ['YOUTUBE_API_KEY', 'too-short'],
+    ['YOUTUBE_API_KEY', 'twenty characters with spaces'],
     ['PUBLISH_DATES', 'never'],
     ['USAGE_RETENTION_MONTHS', '0'],
     ['CACHE_SECRET', 'thirty-one-characters-are-short'],
@@ -132,8 +136,9 @@ describe('the configuration', () => {
     expect(faultsOf({ DATABASE_URL: 'mysql://app:hunter2@db' }).join()).not.toContain('hunter2');
   });
 
-  it('never shows a token', () => {
-    expect(faultsOf({ ADMIN_TOKEN: 'hunter2' }).join()).not.toContain('hunter2');
+  it('never shows a token or key', () => {
+    for (const name of ['ADMIN_TOKEN', 'YOUTUBE_API_KEY'])
+      expect(faultsOf({ [name]: 'hunter2' }).join()).not.toContain('hunter2');
   });
 
   it.each(['ADMIN_TOKEN', 'METRICS_TOKEN'])('says how to generate %s when it is short or guessable', (name) => {

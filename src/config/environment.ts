@@ -120,6 +120,10 @@ export class Environment {
   @Variable(distinct(YOUTUBE_CLIENTS))
   YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'ANDROID_VR'];
 
+  /** A key of the official Data API, the first source of channels, uploads and their metadata. Unset: InnerTube alone. */
+  @Variable(matching(/^[A-Za-z0-9_-]{20,100}$/, 'a key of the YouTube Data API: 20 to 100 letters, digits, - and _'))
+  YOUTUBE_API_KEY: string | undefined = undefined;
+
   @Variable(oneOf(PUBLISH_DATES))
   PUBLISH_DATES: (typeof PUBLISH_DATES)[number] = 'feed';
 
@@ -214,7 +218,7 @@ export function isProduction(): boolean {
   return process.env['NODE_ENV'] === 'production';
 }
 
-/** The value as an error message shows it; URLs can contain a password and are never shown. */
+/** The value as an error message shows it; keys are never shown, nor are URLs, which can contain a password. */
 function shown(name: string, value: string): string {
-  return /URL|TOKEN|SECRET/.test(name) ? '' : `, not ${JSON.stringify(value.slice(0, 80))}`;
+  return /URL|TOKEN|SECRET|API_KEY/.test(name) ? '' : `, not ${JSON.stringify(value.slice(0, 80))}`;
 }

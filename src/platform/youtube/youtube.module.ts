@@ -4,7 +4,11 @@ import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
 import { ChannelReader } from './channel/channel-reader.js';
+import { ChannelSources } from './channel/channel-sources.js';
+import { InnertubeChannels } from './channel/innertube-channels.js';
 import { UploadsReader } from './channel/uploads-reader.js';
+import { DataApiChannels } from './data-api/data-api-channels.js';
+import { DataApiClient } from './data-api/data-api-client.js';
 import { EgressPool } from './egress/egress-pool.js';
 import { FairLimiter } from './egress/fair-limiter.js';
 import { BODY_BYTES_MAX } from './egress/http-transport.js';
@@ -32,6 +36,10 @@ import { YoutubePlatform } from './youtube-platform.js';
     InnertubeClient,
     UploadsReader,
     ChannelReader,
+    InnertubeChannels,
+    DataApiClient,
+    DataApiChannels,
+    ChannelSources,
     VideoReader,
     YoutubePlatform,
     { provide: VideoPlatform, useExisting: YoutubePlatform },

@@ -68,15 +68,17 @@ function channelItem(channel: Channel): Record<string, JsonObject | string> {
 function playlistItems(query: URLSearchParams, parts: ReadonlySet<string>): FakeResponse {
   const playlistId = query.get('playlistId');
   if (playlistId === null) return missing('playlistId');
-  const channel = /^UU.{22}$/.test(playlistId) ? channelById(`UC${playlistId.slice(2)}`) : undefined;
-  if (!channel || channel.uploadsPlaylist === 'missing') {
+  const [, shortsOnly, suffix] = /^UU(SH)?(.{22})$/.exec(playlistId) ?? [];
+  const channel = suffix === undefined ? undefined : channelById(`UC${suffix}`);
+  const uploads = channel?.uploads().filter(({ short }) => short || shortsOnly === undefined) ?? [];
+  const absent = channel?.uploadsPlaylist === 'missing' || (shortsOnly !== undefined && uploads.length === 0);
+  if (!channel || channel.state === 'terminated' || absent) {
     const message = 'The playlist identified with the request’s playlistId parameter cannot be found.';
     return errorResponse(404, 'NOT_FOUND', 'playlistNotFound', message);
   }
   const offset = Number(Buffer.from(query.get('pageToken') ?? '', 'base64url').toString() || '0');
   if (!Number.isInteger(offset)) return invalidArgument();
   const size = Math.min(PAGE_MAX, Number(query.get('maxResults') ?? PAGE_DEFAULT));
-  const uploads = channel.uploads();
   const token = (at: number): string => Buffer.from(String(at)).toString('base64url');
   const items = uploads
     .slice(offset, offset + size)
@@ -143,6 +145,10 @@ function videoItem(channel: Channel, video: Video): Record<string, JsonObject | 
       title: video.title,
       description: channel.description,
       channelTitle: channel.name,
+      thumbnails: {
+        default: { url: `https://i.ytimg.com/vi/${video.id}/default.jpg`, width: 120, height: 90 },
+        high: { url: `https://i.ytimg.com/vi/${video.id}/hqdefault.jpg`, width: 480, height: 360 },
+      },
       liveBroadcastContent: video.state === 'live' || video.state === 'upcoming' ? video.state : 'none',
       ...(spoken !== undefined && { defaultAudioLanguage: spoken }),
     },

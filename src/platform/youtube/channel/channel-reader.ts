@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
 import type { UploadsList } from '../../video-platform.js';
 import { upstreamError } from './channel-errors.js';
+import type { NamedReference } from './channel-source.js';
 import type { ChannelPage } from './channel-page.js';
 import { requestChannelPage, requestPlaylistOwner, requestResolvedUrl } from './channel-requests.js';
 import { report } from '../event-log.js';
@@ -11,9 +11,6 @@ import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { UploadsReader } from './uploads-reader.js';
-
-/** A reference that has to be resolved to an ID. */
-export type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
 
 /** How many redirects to another name or channel are followed. */
 const REDIRECTS_MAX = 3;

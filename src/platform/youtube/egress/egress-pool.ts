@@ -83,6 +83,14 @@ export class EgressPool {
     return null;
   }
 
+  /**
+   * An egress for requests that are not refused by address, whatever the breakers state. Null when all are in `excluded`.
+   */
+  any(excluded: ReadonlySet<Egress>): Egress | null {
+    const candidates = this.egresses.filter((egress) => !excluded.has(egress));
+    return candidates.find(({ coolingDownUntilMs }) => coolingDownUntilMs <= this.now()) ?? candidates[0] ?? null;
+  }
+
   /** Skips an egress for a while. With a single egress there is nothing to switch to. */
   cooldown(egress: Egress, retryAfterSeconds: number | null): void {
     const managed = this.egresses.find((candidate) => candidate === egress);

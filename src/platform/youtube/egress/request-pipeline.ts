@@ -24,6 +24,12 @@ export interface RequestScope {
   readonly budget: RetryBudget;
 }
 
+/** A server beside the platform's site. Its requests follow no redirect, which could pass a key on to another host. */
+export interface OtherServer {
+  readonly origin: string;
+  classify(response: RawResponse): UpstreamResponse;
+}
+
 /** One request on its way to the platform. */
 export interface PendingRequest {
   /** Metric label: `player`, `uploads`, `captions`, … */
@@ -33,6 +39,8 @@ export interface PendingRequest {
   readonly expects: 'json' | 'text';
   readonly outgoing: OutgoingRequest;
   readonly scope: Pick<RequestScope, 'egress' | 'context' | 'budget'>;
+  /** Default: the platform's site. */
+  readonly server?: OtherServer;
   /** Whether the egress was blocked while the request was queued. */
   readonly isObsolete: () => boolean;
 }
@@ -141,11 +149,16 @@ async function parseExpectedJson(attempt: Attempt, next: Next): Promise<Result> 
 
 async function classify(attempt: Attempt, next: Next): Promise<Result> {
   const result = await next(attempt);
-  return result.kind === 'raw' ? classifyResponse(result.status, result.headers, result.body) : result;
+  if (result.kind !== 'raw') return result;
+  return attempt.server?.classify(result) ?? classifyResponse(result.status, result.headers, result.body);
 }
 
 /** Follows redirects within the platform's hosts; sends nothing to any other host. */
 async function followRedirects(attempt: Attempt, next: Next): Promise<Result> {
+  const { server, outgoing } = attempt;
+  if (server && outgoing.url.origin !== server.origin)
+    return { kind: 'unreadable', expected: `a URL of ${server.origin}` };
+  if (server) return next(attempt);
   let current = attempt;
   for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
     const { url } = current.outgoing;

@@ -13,7 +13,12 @@ export type BlockReason =
 export type FailedResponse =
   | { kind: 'blocked'; reason: BlockReason; retryAfterSeconds: number | null }
   /** Another status than 2xx. */
-  | { kind: 'http-error'; status: number; media: Media }
+  | {
+      kind: 'http-error';
+      status: number;
+      media: Media;
+      /** Set for other servers than the platform's. */ body?: string;
+    }
   | { kind: 'timeout' }
   | { kind: 'network'; cause: unknown }
   /** The response is not what was requested. */
