@@ -1,6 +1,8 @@
+import { type ClientFields, clientOverrides } from './client-overrides.js';
 import {
   anyText,
   distinct,
+  InvalidFieldsError,
   InvalidValueError,
   listOf,
   matching,
@@ -14,8 +16,12 @@ import {
 } from './variables.js';
 
 /** The InnerTube clients that can request captions. */
-export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
+export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'] as const;
 export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
+
+/** All InnerTube clients in use; WEB reads channels and playlists. */
+export const INNERTUBE_CLIENTS = [...YOUTUBE_CLIENTS, 'WEB'] as const;
+export type InnertubeClientName = (typeof INNERTUBE_CLIENTS)[number];
 
 /** Most severe first. */
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -118,7 +124,11 @@ export class Environment {
 
   /** In the order in which they are tried. */
   @Variable(distinct(YOUTUBE_CLIENTS))
-  YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'ANDROID_VR'];
+  YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
+
+  /** Replaces the versions of InnerTube clients, which age, without a release. */
+  @Variable(clientOverrides(INNERTUBE_CLIENTS))
+  YOUTUBE_CLIENT_OVERRIDES: ReadonlyMap<InnertubeClientName, ClientFields> | undefined = undefined;
 
   /** A key of the official Data API, the first source of channels, uploads and their metadata. Unset: InnerTube alone. */
   @Variable(matching(/^[A-Za-z0-9_-]{20,100}$/, 'a key of the YouTube Data API: 20 to 100 letters, digits, - and _'))
@@ -202,6 +212,10 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
     try {
       Object.assign(environment, { [name]: parse(text) });
     } catch (error) {
+      if (error instanceof InvalidFieldsError) {
+        faults.push(...error.faults.map((fault) => `${name} ${fault}`));
+        continue;
+      }
       if (!(error instanceof InvalidValueError)) throw error;
       faults.push(`${name} ${error.message}${shown(name, text)}`);
     }

@@ -73,6 +73,72 @@ describe('each state of a video', () => {
   });
 });
 
+describe('a video that single clients report as unavailable', () => {
+  it.each([
+    ['ps-kids', 'ok'],
+    ['ps-kids-err', 'ok'],
+    ['ps-noreel', 'ok'],
+    ['ps-plain', 'ok'],
+    ['ps-gone', 'video_unavailable'],
+  ])('%s ends as %s', async (name, outcome) => {
+    expect(end(await read(name))).toBe(outcome);
+  });
+
+  it('is confirmed by a second client with one request each', async () => {
+    const outcome = await read('ps-gone');
+    expect(outcome).toMatchObject({ ok: false, failure: { code: 'video_unavailable' } });
+    expect(outcome).not.toMatchObject({ confirmed: false });
+    expect(fakeYoutube.requests.list.filter(({ kind }) => kind === 'player').map(({ client }) => client)).toEqual([
+      'VISIONOS',
+      'ANDROID',
+    ]);
+  });
+
+  it('is checked once without the mask when the reel is empty, until the mask is proved', async () => {
+    await adapter.close();
+    adapter = await openAdapter(fakeYoutube.url, { YOUTUBE_CLIENTS: ['ANDROID_REEL'] });
+    const reels = async (name: string) => {
+      fakeYoutube.requests.clear();
+      await read(name);
+      return fakeYoutube.requests.count({ kind: 'reel' });
+    };
+    expect(await reels('ps-gone')).toBe(2);
+    expect(await reels('ps-plain')).toBe(1);
+    expect(await reels('ps-gone')).toBe(1);
+  });
+
+  it.each([['ANDROID'], ['ANDROID_REEL'], ['VISIONOS', 'ANDROID_VR']] as const)(
+    'is unconfirmed when no other client than %s %s can be asked',
+    async (...clients) => {
+      await adapter.close();
+      adapter = await openAdapter(fakeYoutube.url, { YOUTUBE_CLIENTS: [...clients] });
+      expect(await read('ps-gone')).toMatchObject({ failure: { code: 'video_unavailable' }, confirmed: false });
+    },
+  );
+
+  it.each([
+    ['bot-check', 'upstream_blocked'],
+    ['reload', 'upstream_blocked'],
+    ['forbidden', 'upstream_blocked'],
+  ] as const)('is not unavailable when another client gets %s', async (kind, code) => {
+    for (const client of ['VISIONOS', 'ANDROID'] as const) {
+      await adapter.close();
+      adapter = await openAdapter(fakeYoutube.url);
+      fakeYoutube.setFaults({ kind, match: { client } });
+      expect(end(await read('ps-gone'))).toBe(code);
+    }
+  });
+
+  it('is not unavailable when the others fail', async () => {
+    fakeYoutube.setFaults(
+      { kind: '500', match: { client: 'ANDROID' } },
+      { kind: '500', match: { client: 'IOS' } },
+      { kind: 'not-json', match: { kind: 'reel' } },
+    );
+    expect(end(await read('ps-gone'))).toBe('upstream_failure');
+  });
+});
+
 describe('client fallback', () => {
   it.each([
     ['a track whose URL requires a PO token', 'hl-planks', 0],
@@ -81,7 +147,7 @@ describe('client fallback', () => {
   ])('%s is read with the next client', async (_case, name, textsOfTheFirst) => {
     expect(end(await read(name))).toBe('ok');
     expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'VISIONOS' })).toBe(textsOfTheFirst);
-    expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'ANDROID_REEL' })).toBe(1);
+    expect(fakeYoutube.requests.count({ kind: 'timedtext', client: 'ANDROID' })).toBe(1);
   });
 
   it('a bot check is reported as a block only when every client gets it, and the visitor data is renewed', async () => {

@@ -17,6 +17,7 @@ import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { ClientHealth } from './video/client-fallback.js';
+import { RetiredClients } from './video/retired-clients.js';
 import { VideoReader } from './video/video-reader.js';
 import { YoutubePlatform } from './youtube-platform.js';
 
@@ -33,6 +34,7 @@ import { YoutubePlatform } from './youtube-platform.js';
     { provide: EgressPool, inject: [Environment, Registry], useFactory: createEgressPool },
     { provide: RequestPipeline, inject: [Environment, FairLimiter, UpstreamMetrics], useFactory: createPipeline },
     { provide: ClientHealth, inject: [Environment], useFactory: createClientHealth },
+    { provide: RetiredClients, inject: [Environment, Registry], useFactory: createRetiredClients },
     InnertubeClient,
     UploadsReader,
     ChannelReader,
@@ -78,5 +80,13 @@ function createClientHealth({ YOUTUBE_CLIENTS }: Environment): ClientHealth {
     cooldownMs === null
       ? report('log', 'youtube_client_back', { exit, client })
       : report('warn', 'youtube_client_rested', { exit, client, restSeconds: cooldownMs / 1000 }),
+  );
+}
+
+function createRetiredClients({ YOUTUBE_CLIENTS }: Environment, registry: Registry): RetiredClients {
+  return new RetiredClients(YOUTUBE_CLIENTS, registry, (client, probeAfterMs) =>
+    probeAfterMs === null
+      ? report('log', 'youtube_client_reinstated', { client })
+      : report('warn', 'youtube_client_retired', { client, probeAfterSeconds: probeAfterMs / 1000 }),
   );
 }

@@ -3,7 +3,7 @@ import type { UpstreamResponse, FailedResponse } from '../egress/upstream-respon
 import { isEmptyBody, readCaptionJson3, readCaptionXml } from './caption-formats.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeClient } from '../innertube/innertube-client.js';
-import type { InnertubeClientName } from '../innertube/request-templates.js';
+import type { InnertubeClientName } from '../../../config/environment.js';
 import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
 import { UnreadableError } from '../response-parsing.js';

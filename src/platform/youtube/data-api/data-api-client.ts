@@ -165,7 +165,7 @@ const SERVER: OtherServer = { origin: ORIGIN, classify };
 
 /** The API states in the body of an error why it refuses; its 429 is a limit of the key and not a block of the address. */
 function classify({ status, headers, body }: RawResponse): UpstreamResponse {
-  if (status >= 200 && status < 300) return classifyResponse(status, headers, body);
+  if (status >= 200 && status < 300) return classifyResponse(status, headers, body, 'api');
   return { kind: 'http-error', status, media: 'other', body };
 }
 

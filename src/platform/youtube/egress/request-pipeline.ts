@@ -150,7 +150,8 @@ async function parseExpectedJson(attempt: Attempt, next: Next): Promise<Result> 
 async function classify(attempt: Attempt, next: Next): Promise<Result> {
   const result = await next(attempt);
   if (result.kind !== 'raw') return result;
-  return attempt.server?.classify(result) ?? classifyResponse(result.status, result.headers, result.body);
+  const { server, kind } = attempt;
+  return server?.classify(result) ?? classifyResponse(result.status, result.headers, result.body, kind);
 }
 
 /** Follows redirects within the platform's hosts; sends nothing to any other host. */

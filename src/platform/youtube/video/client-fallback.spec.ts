@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS } from '../../../domain/transcript.js';
-import { concludeFailure, type Evidence, evidenceOf, verdictOf, stepAfter, ClientHealth } from './client-fallback.js';
+import {
+  ClientHealth,
+  concludeFailure,
+  type Evidence,
+  evidenceOf,
+  isUnavailable,
+  stepAfter,
+  verdictOf,
+} from './client-fallback.js';
 import type { PlayerReading } from './player-response.js';
 import { Registry } from 'prom-client';
 import type { YoutubeClient } from '../../../config/environment.js';
@@ -14,7 +22,6 @@ describe('stepAfter', () => {
     ['private', 'video_private'],
     ['members-only', 'video_members_only'],
     ['age-restricted', 'video_age_restricted'],
-    ['unavailable', 'video_unavailable'],
     ['live', 'video_live'],
     ['upcoming', 'video_not_live_yet'],
   ] as const)('%s ends the search with %s', (kind, code) => {
@@ -23,6 +30,9 @@ describe('stepAfter', () => {
 
   it.each<PlayerReading>([
     { kind: 'bot-check' },
+    { kind: 'session-refused' },
+    { kind: 'client-retired' },
+    { kind: 'unavailable', details },
     { kind: 'other-video' },
     { kind: 'unplayable', reason: 'Not here.', details },
     { kind: 'unknown-status', status: 'NEW', reason: 'Who knows.', details },
@@ -52,7 +62,7 @@ describe('stepAfter', () => {
 describe('concludeFailure', () => {
   const all: Evidence[] = [
     ...(['refused', 'egress-refused', 'token-required', 'enforced'] as const),
-    ...(['timeout', 'failure', 'unreached', 'unplayable'] as const),
+    ...(['timeout', 'failure', 'unreached', 'client-retired', 'unplayable', 'unavailable'] as const),
   ];
 
   it.each<Evidence>(['refused', 'egress-refused', 'token-required', 'enforced'])(
@@ -71,10 +81,34 @@ describe('concludeFailure', () => {
   });
 
   it('reports an unavailable video only when every client reports it', () => {
-    expect(concludeFailure(['unplayable', 'unplayable'])).toBe('video_unavailable');
+    expect(concludeFailure(['unplayable', 'unavailable'])).toBe('video_unavailable');
     expect(concludeFailure(['unplayable', 'failure'])).toBe('upstream_failure');
+    expect(concludeFailure(['client-retired', 'unavailable', 'client-retired'])).toBe('upstream_failure');
+    expect(concludeFailure(['client-retired', 'client-retired'])).toBe('upstream_failure');
     expect(concludeFailure(['unplayable', 'timeout', 'failure'])).toBe('upstream_timeout');
     expect(concludeFailure([])).toBe('upstream_failure');
+  });
+});
+
+describe('isUnavailable', () => {
+  it.each<[YoutubeClient[], boolean]>([
+    [[], false],
+    [['ANDROID'], false],
+    [['ANDROID', 'IOS'], true],
+    [['VISIONOS', 'ANDROID'], true],
+    [['ANDROID', 'ANDROID_REEL'], true],
+    // Both refuse videos made for kids.
+    [['VISIONOS', 'ANDROID_VR'], false],
+    [['VISIONOS', 'ANDROID_VR', 'ANDROID_REEL'], true],
+  ])('%j reporting it: %s', (clients, unavailable) => {
+    expect(isUnavailable(clients, [])).toBe(unavailable);
+  });
+
+  it('is not certain when a client was refused or has listed tracks, but is when one failed', () => {
+    for (const kind of ['refused', 'egress-refused', 'token-required', 'enforced'] as const)
+      expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unavailable'])).toBe(false);
+    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired'] as const)
+      expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unplayable'])).toBe(true);
   });
 });
 
@@ -99,6 +133,8 @@ describe('evidenceOf', () => {
     expect(evidenceOf({ ...block, reason: 'captcha' })).toBe('egress-refused');
     expect(evidenceOf({ ...block, reason: 'consent' })).toBe('egress-refused');
     expect(evidenceOf({ ...block, reason: 'too-many-requests' })).toBe('egress-refused');
+    expect(evidenceOf({ ...block, reason: 'automated-queries' })).toBe('egress-refused');
+    expect(evidenceOf({ ...block, reason: 'forbidden' })).toBe('egress-refused');
     expect(evidenceOf({ ...block, reason: 'empty-body' })).toBe('refused');
   });
 });

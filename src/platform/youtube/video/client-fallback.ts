@@ -7,9 +7,9 @@ import { type Admission, CircuitBreaker } from '../egress/circuit-breaker.js';
 
 /** Why one client returned no text although another may. */
 export type Evidence =
-  /** The platform refuses the caller on this client. */
+  /** The platform refuses the caller on this client: a bot check, a refused session, an empty response. */
   | 'refused'
-  /** The platform refuses this egress, whatever the client. */
+  /** The platform refuses this egress, whatever the client: 429, 403, a captcha or consent page. */
   | 'egress-refused'
   /** The URL of the selected track requires a PO token; it was not requested. */
   | 'token-required'
@@ -20,8 +20,12 @@ export type Evidence =
   | 'failure'
   /** The connection failed. */
   | 'unreached'
+  /** The platform no longer serves the client's version. */
+  | 'client-retired'
   /** Not playable on this client. */
-  | 'unplayable';
+  | 'unplayable'
+  /** Unavailable according to this client. */
+  | 'unavailable';
 
 export type NextStep =
   | { go: 'tracks' }
@@ -32,8 +36,9 @@ export type NextStep =
 type PlayerKind = PlayerReading['kind'];
 
 /**
- * What a player response leads to. UNPLAYABLE moves on because it was recorded on one client (WEB) for a video that
- * VISIONOS and ANDROID play; the facts that stop are the same on each of the recorded clients.
+ * What a player response leads to. Unplayable and unavailable move on because one client alone is not reliable: VISIONOS
+ * reports them for videos made for kids, which the reel plays (recorded), and retired versions report them for any video.
+ * The facts that stop have a field or a wording of their own, which is the same on each of the recorded clients.
  */
 const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
   tracks: { go: 'tracks' },
@@ -41,12 +46,14 @@ const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
   private: { go: 'stop', code: 'video_private' },
   'members-only': { go: 'stop', code: 'video_members_only' },
   'age-restricted': { go: 'stop', code: 'video_age_restricted' },
-  unavailable: { go: 'stop', code: 'video_unavailable' },
   live: { go: 'stop', code: 'video_live' },
   upcoming: { go: 'stop', code: 'video_not_live_yet' },
   'bot-check': { go: 'next', evidence: 'refused' },
+  'session-refused': { go: 'next', evidence: 'refused' },
+  'client-retired': { go: 'next', evidence: 'client-retired' },
   'other-video': { go: 'next', evidence: 'refused' },
   unplayable: { go: 'next', evidence: 'unplayable' },
+  unavailable: { go: 'next', evidence: 'unavailable' },
   'unknown-status': { go: 'next', evidence: 'failure' },
 };
 
@@ -63,6 +70,23 @@ export function stepAfter(reading: PlayerReading, earlier: readonly Evidence[]):
 /** Whether an earlier client listed the requested tracks but did not get their text. */
 export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
   return evidence.includes('token-required') || evidence.includes('enforced');
+}
+
+/**
+ * Clients that report videos made for kids as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source).
+ * What two of them report is one fact.
+ */
+const WITHOUT_VIDEOS_FOR_KIDS: ReadonlySet<YoutubeClient> = new Set(['VISIONOS', 'ANDROID_VR']);
+
+/**
+ * Whether the video is unavailable for certain: two clients report it, and none was refused or has listed tracks.
+ *
+ * @param clients those that reported the video as unplayable or unavailable
+ */
+export function isUnavailable(clients: readonly YoutubeClient[], evidence: readonly Evidence[]): boolean {
+  const independent = clients.filter((client) => !WITHOUT_VIDEOS_FOR_KIDS.has(client)).length;
+  const agreed = independent + (independent < clients.length ? 1 : 0) >= 2;
+  return agreed && !evidence.some((kind) => kind === 'egress-refused' || isRefusal(kind));
 }
 
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */
@@ -95,7 +119,10 @@ const FAILURE_CODES = {
   timeout: 'upstream_timeout',
   failure: 'upstream_failure',
   unreached: 'upstream_failure',
+  // Unavailable according to one client, with the others retired: not certain.
+  'client-retired': 'upstream_failure',
   unplayable: 'video_unavailable',
+  unavailable: 'video_unavailable',
 } as const satisfies Record<Evidence, VideoFailureCode>;
 
 /** The failure code when no client returned the text. A refusal on any client is never reported as missing captions. */

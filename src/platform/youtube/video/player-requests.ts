@@ -1,6 +1,7 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeCall, InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
+import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS, type MaskVerdict } from '../innertube/field-masks.js';
 import { type Microformat, type PlayerReading, readMicroformat, readPlayer, readReel } from './player-response.js';
 
@@ -9,23 +10,40 @@ interface PlayerEndpoint {
   fields: string;
   payload: (videoId: string) => Readonly<Record<string, unknown>>;
   read: (response: unknown, videoId: string) => PlayerReading;
+  /** Readings that a mask may cause which the client supports only in part. They are checked until a mask is proved. */
+  doubtful: readonly PlayerReading['kind'][];
 }
 
 const playerPayload = (videoId: string) => ({ videoId, contentCheckOk: true, racyCheckOk: true });
 
-const PLAYER: PlayerEndpoint = { path: 'player', fields: PLAYER_FIELDS, payload: playerPayload, read: readPlayer };
+const PLAYER: PlayerEndpoint = {
+  path: 'player',
+  fields: PLAYER_FIELDS,
+  payload: playerPayload,
+  read: readPlayer,
+  doubtful: ['no-captions'],
+};
 
-/** ANDROID was recorded with the reel endpoint (January to June 2026), the others with the player endpoint. */
+/** The reel endpoint plays videos made for kids, which VISIONOS refuses (recorded in June 2026). */
 const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
   VISIONOS: PLAYER,
+  ANDROID: PLAYER,
+  IOS: PLAYER,
   ANDROID_VR: PLAYER,
-  ANDROID: {
+  ANDROID_REEL: {
     path: 'reel/reel_item_watch',
     fields: REEL_FIELDS,
     payload: (videoId) => ({ playerRequest: playerPayload(videoId), disablePlayerResponse: false }),
     read: readReel,
+    doubtful: ['no-captions', 'unavailable'],
   },
 };
+
+/** A player response, and the visitor data with which it was requested. */
+export interface PlayerAnswer {
+  reading: PlayerReading;
+  visitor: VisitorExchange;
+}
 
 /** Requests a video's player response as a client. Rejects only when the scope's signal is aborted. */
 export function requestPlayer(
@@ -33,21 +51,15 @@ export function requestPlayer(
   client: YoutubeClient,
   videoId: string,
   scope: RequestScope,
-): Promise<ParsedResponse<PlayerReading>> {
-  const { path, fields, payload, read } = ENDPOINTS[client];
+): Promise<ParsedResponse<PlayerAnswer>> {
+  const { path, fields, payload, read, doubtful } = ENDPOINTS[client];
   const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId), fields };
-  return innertube.query(call, (response) => read(response, videoId), scope, judgeMask);
-}
-
-/**
- * A mask that a client supports only in part could remove the captions, so that the video seems to have none. Until a
- * masked response has contained tracks, one without tracks is doubtful.
- */
-function judgeMask({ kind }: PlayerReading, maskProved: boolean): MaskVerdict {
-  if (kind === 'tracks') return 'proof';
-  return !maskProved && (kind === 'no-captions' || kind === 'unavailable' || kind === 'unknown-status')
-    ? 'doubtful'
-    : 'fine';
+  const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
+  const verdictOf = ({ reading: { kind } }: PlayerAnswer, maskProved: boolean): MaskVerdict => {
+    if (kind === 'tracks') return 'proof';
+    return !maskProved && doubtful.includes(kind) ? 'doubtful' : 'fine';
+  };
+  return innertube.query(call, parse, scope, verdictOf);
 }
 
 /** Requests a video's publish date as WEB; null when there is none. Rejects only when the scope's signal is aborted. */
