@@ -15,13 +15,9 @@ import {
   type Parser,
 } from './variables.js';
 
-/** The InnerTube clients that can request captions. */
-export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'] as const;
+/** The InnerTube clients. WEB reads channels and playlists, and captions with a PO token. */
+export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] as const;
 export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
-
-/** All InnerTube clients in use; WEB reads channels and playlists. */
-export const INNERTUBE_CLIENTS = [...YOUTUBE_CLIENTS, 'WEB'] as const;
-export type InnertubeClientName = (typeof INNERTUBE_CLIENTS)[number];
 
 /** Most severe first. */
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -122,13 +118,17 @@ export class Environment {
   @Variable(url('http:', 'https:'))
   YOUTUBE_BASE_URL: string | undefined = undefined;
 
-  /** In the order in which they are tried. */
+  /** In the order in which they are tried; WEB needs `PO_TOKEN_URL`. */
   @Variable(distinct(YOUTUBE_CLIENTS))
   YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
 
   /** Replaces the versions of InnerTube clients, which age, without a release. */
-  @Variable(clientOverrides(INNERTUBE_CLIENTS))
-  YOUTUBE_CLIENT_OVERRIDES: ReadonlyMap<InnertubeClientName, ClientFields> | undefined = undefined;
+  @Variable(clientOverrides(YOUTUBE_CLIENTS))
+  YOUTUBE_CLIENT_OVERRIDES: ReadonlyMap<YoutubeClient, ClientFields> | undefined = undefined;
+
+  /** A provider of PO tokens with the interface of bgutil's HTTP server. Unset: WEB is not tried for captions. */
+  @Variable(url('http:', 'https:'))
+  PO_TOKEN_URL: string | undefined = undefined;
 
   /** A key of the official Data API, the first source of channels, uploads and their metadata. Unset: InnerTube alone. */
   @Variable(matching(/^[A-Za-z0-9_-]{20,100}$/, 'a key of the YouTube Data API: 20 to 100 letters, digits, - and _'))
@@ -222,6 +222,11 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   }
   if (environment.MESSAGE_TRANSPORT === 'nats' && !variables['NATS_URL']) {
     faults.push('NATS_URL must be set when MESSAGE_TRANSPORT is nats');
+  }
+  if (environment.YOUTUBE_CLIENTS.includes('WEB') && !variables['PO_TOKEN_URL']) {
+    faults.push(
+      'YOUTUBE_CLIENTS must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
+    );
   }
   if (faults.length > 0) throw new EnvironmentError(faults);
   return environment;

@@ -13,6 +13,8 @@ export type YoutubeEvent =
   | 'youtube_client_back'
   | 'youtube_client_retired'
   | 'youtube_client_reinstated'
+  | 'youtube_po_token_provider_down'
+  | 'youtube_po_token_provider_back'
   | 'youtube_fields_not_honoured'
   | 'youtube_side_list_failed'
   | 'youtube_data_api_rested'

@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Environment, type InnertubeClientName } from '../../../config/environment.js';
+import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
 import type { Egress } from '../egress/egress-pool.js';
 import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
@@ -20,7 +20,7 @@ const VISITOR_LENGTH_MAX = 4_096;
 export interface InnertubeCall {
   /** Metric label: `player`, `uploads`, … */
   kind: string;
-  client: InnertubeClientName;
+  client: YoutubeClient;
   /** Below `/youtubei/v1/`. */
   path: string;
   payload: Readonly<Record<string, unknown>>;
@@ -88,7 +88,7 @@ export class InnertubeClient implements OnApplicationShutdown {
    */
   async fetchText(
     kind: string,
-    client: InnertubeClientName,
+    client: YoutubeClient,
     url: URL,
     scope: RequestScope,
     bodyBytesMax?: number,
@@ -105,7 +105,7 @@ export class InnertubeClient implements OnApplicationShutdown {
    *
    * @returns whether other data is available than was sent, so that another attempt may be served
    */
-  replaceVisitorData(egress: Egress, client: InnertubeClientName, visitor: VisitorExchange): boolean {
+  replaceVisitorData(egress: Egress, client: YoutubeClient, visitor: VisitorExchange): boolean {
     const replaced = this.visitorData.replace(egress, client, visitor);
     this.metrics.notice('visitor', client, replaced ? 'replaced' : 'rejected');
     return replaced;
@@ -136,7 +136,7 @@ export class InnertubeClient implements OnApplicationShutdown {
     return this.overridden;
   }
 
-  private async requestVisitorData(egress: Egress, client: InnertubeClientName): Promise<string | null> {
+  private async requestVisitorData(egress: Egress, client: YoutubeClient): Promise<string | null> {
     const context: ReadingContext = {
       // All calls that need it share the request, so it does not end with the call that started it.
       signal: AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(VISITOR_TIMEOUT_MS)]),

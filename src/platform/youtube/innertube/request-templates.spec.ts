@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import type { InnertubeClientName } from '../../../config/environment.js';
+import type { YoutubeClient } from '../../../config/environment.js';
 import { loadRequestTemplates } from './request-templates.js';
 
-const CLIENTS: readonly (readonly [InnertubeClientName, string, string, string])[] = [
+const CLIENTS: readonly (readonly [YoutubeClient, string, string, string])[] = [
   ['WEB', 'WEB', '1', '2.20260805.01.00'],
   ['VISIONOS', 'VISIONOS', '101', '1.02'],
   ['ANDROID', 'ANDROID', '3', '21.26.364'],

@@ -1,5 +1,5 @@
 import type { ClientFields } from '../../../config/client-overrides.js';
-import { INNERTUBE_CLIENTS, type InnertubeClientName } from '../../../config/environment.js';
+import { YOUTUBE_CLIENTS, type YoutubeClient } from '../../../config/environment.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { UnreadableError } from '../response-parsing.js';
 import type { OutgoingRequest } from '../egress/http-transport.js';
@@ -20,54 +20,53 @@ export interface InnertubeRequestTemplates {
    * @param fields a `$fields` mask, or null for the complete response
    */
   compose(
-    client: InnertubeClientName,
+    client: YoutubeClient,
     path: string,
     payload: Readonly<Record<string, unknown>>,
     visitorData: string | null,
     fields: string | null,
   ): OutgoingRequest;
   /** The user agent with which a client fetches the URLs in its responses. */
-  userAgent(client: InnertubeClientName): string;
+  userAgent(client: YoutubeClient): string;
   /** The same with other values for some clients. */
-  withOverrides(overrides: ReadonlyMap<InnertubeClientName, ClientFields>): InnertubeRequestTemplates;
+  withOverrides(overrides: ReadonlyMap<YoutubeClient, ClientFields>): InnertubeRequestTemplates;
 }
 
 /**
  * Each client by its name in youtubei.js, and values that are newer than those of its version 18.1.0. Old versions are
  * answered with 400 or an error, so the newest known value is the best.
  */
-const CLIENTS: Readonly<Record<InnertubeClientName, { base: string; newer: ClientFields & { clientName?: string } }>> =
-  {
-    // In use elsewhere in September 2026 (public issues).
-    WEB: { base: 'WEB', newer: { clientVersion: '2.20260805.01.00' } },
-    // 1.02 as in youtubei.js: recorded in June 2026 and still served in September. 1.04 is known, but not recorded.
-    VISIONOS: { base: 'VISIONOS', newer: {} },
-    // In use elsewhere for `player` in September 2026, where it plays videos made for kids (public issues).
-    ANDROID: {
-      base: 'ANDROID',
-      newer: {
-        clientVersion: '21.26.364',
-        userAgent: 'com.google.android.youtube/21.26.364 (Linux; U; Android 11) gzip',
-        osVersion: '11',
-        androidSdkVersion: 30,
-      },
+const CLIENTS: Readonly<Record<YoutubeClient, { base: string; newer: ClientFields & { clientName?: string } }>> = {
+  // In use elsewhere in September 2026 (public issues).
+  WEB: { base: 'WEB', newer: { clientVersion: '2.20260805.01.00' } },
+  // 1.02 as in youtubei.js: recorded in June 2026 and still served in September. 1.04 is known, but not recorded.
+  VISIONOS: { base: 'VISIONOS', newer: {} },
+  // In use elsewhere for `player` in September 2026, where it plays videos made for kids (public issues).
+  ANDROID: {
+    base: 'ANDROID',
+    newer: {
+      clientVersion: '21.26.364',
+      userAgent: 'com.google.android.youtube/21.26.364 (Linux; U; Android 11) gzip',
+      osVersion: '11',
+      androidSdkVersion: 30,
     },
-    // In use elsewhere in September 2026 (public issues). The platform's own name is in capitals.
-    IOS: {
-      base: 'IOS',
-      newer: {
-        clientName: 'IOS',
-        clientVersion: '21.26.4',
-        userAgent: 'com.google.ios.youtube/21.26.4 (iPhone16,2; U; CPU iOS 18_3_2 like Mac OS X;)',
-        deviceModel: 'iPhone16,2',
-        osVersion: '18.3.2.22D82',
-      },
+  },
+  // In use elsewhere in September 2026 (public issues). The platform's own name is in capitals.
+  IOS: {
+    base: 'IOS',
+    newer: {
+      clientName: 'IOS',
+      clientVersion: '21.26.4',
+      userAgent: 'com.google.ios.youtube/21.26.4 (iPhone16,2; U; CPU iOS 18_3_2 like Mac OS X;)',
+      deviceModel: 'iPhone16,2',
+      osVersion: '18.3.2.22D82',
     },
-    // 21.03.36 as in youtubei.js: recorded with the reel endpoint in June 2026.
-    ANDROID_REEL: { base: 'ANDROID', newer: {} },
-    // 1.65.10 as in youtubei.js: the newest known in September 2026.
-    ANDROID_VR: { base: 'ANDROID_VR', newer: {} },
-  };
+  },
+  // 21.03.36 as in youtubei.js: recorded with the reel endpoint in June 2026.
+  ANDROID_REEL: { base: 'ANDROID', newer: {} },
+  // 1.65.10 as in youtubei.js: the newest known in September 2026.
+  ANDROID_VR: { base: 'ANDROID_VR', newer: {} },
+};
 
 let loading: Promise<InnertubeRequestTemplates> | null = null;
 
@@ -102,8 +101,8 @@ async function load(): Promise<InnertubeRequestTemplates> {
       return Promise.resolve(new Response('{}', { headers: { 'content-type': 'application/json' } }));
     },
   });
-  const templates = new Map<InnertubeClientName, ClientTemplate>();
-  for (const name of INNERTUBE_CLIENTS) {
+  const templates = new Map<YoutubeClient, ClientTemplate>();
+  for (const name of YOUTUBE_CLIENTS) {
     const { base, newer } = CLIENTS[name];
     await innertube.session.actions.execute('/player', { client: base, parse: false });
     templates.set(name, withFields(readTemplate(captured), newer));
@@ -141,8 +140,8 @@ function withFields(template: ClientTemplate, fields: ClientFields): ClientTempl
   };
 }
 
-function composer(templates: ReadonlyMap<InnertubeClientName, ClientTemplate>): InnertubeRequestTemplates {
-  const template = (client: InnertubeClientName): ClientTemplate => {
+function composer(templates: ReadonlyMap<YoutubeClient, ClientTemplate>): InnertubeRequestTemplates {
+  const template = (client: YoutubeClient): ClientTemplate => {
     const found = templates.get(client);
     if (!found) throw new UnreadableError(`a request context for ${client} from youtubei.js`);
     return found;

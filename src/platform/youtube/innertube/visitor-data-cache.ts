@@ -1,4 +1,4 @@
-import type { InnertubeClientName } from '../../../config/environment.js';
+import type { YoutubeClient } from '../../../config/environment.js';
 import type { Egress } from '../egress/egress-pool.js';
 
 /** A day is well within the lifetime of issued visitor data (months, by the cookie of the same content). */
@@ -36,11 +36,11 @@ interface ClientVisitorData {
  * without (reported in August 2026).
  */
 export class VisitorDataCache {
-  private readonly byEgress = new WeakMap<Egress, Map<InnertubeClientName, ClientVisitorData>>();
+  private readonly byEgress = new WeakMap<Egress, Map<YoutubeClient, ClientVisitorData>>();
 
   /** @param requestIssued requests visitor data from the platform; null when it issued none. May reject. */
   constructor(
-    private readonly requestIssued: (egress: Egress, client: InnertubeClientName) => Promise<string | null>,
+    private readonly requestIssued: (egress: Egress, client: YoutubeClient) => Promise<string | null>,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
@@ -48,8 +48,8 @@ export class VisitorDataCache {
    * The data to send, or null to send none. Concurrent callers share one request, which continues when one of them
    * disconnects.
    */
-  async get(egress: Egress, client: InnertubeClientName, signal: AbortSignal): Promise<string | null> {
-    const clients = this.byEgress.get(egress) ?? new Map<InnertubeClientName, ClientVisitorData>();
+  async get(egress: Egress, client: YoutubeClient, signal: AbortSignal): Promise<string | null> {
+    const clients = this.byEgress.get(egress) ?? new Map<YoutubeClient, ClientVisitorData>();
     this.byEgress.set(egress, clients);
     let entry = clients.get(client);
     if (!entry) {
@@ -60,7 +60,7 @@ export class VisitorDataCache {
   }
 
   /** Adopts the data of a response to a request that sent none. */
-  adoptFirst(egress: Egress, client: InnertubeClientName, { sent, offered }: VisitorExchange): void {
+  adoptFirst(egress: Egress, client: YoutubeClient, { sent, offered }: VisitorExchange): void {
     const entry = this.byEgress.get(egress)?.get(client);
     if (sent === null && offered !== null && entry?.cached.current === null) this.adopt(entry, offered);
   }
@@ -71,7 +71,7 @@ export class VisitorDataCache {
    *
    * @returns whether other data is available than was sent
    */
-  replace(egress: Egress, client: InnertubeClientName, { sent, offered }: VisitorExchange): boolean {
+  replace(egress: Egress, client: YoutubeClient, { sent, offered }: VisitorExchange): boolean {
     const entry = this.byEgress.get(egress)?.get(client);
     if (!entry) return false;
     if (sent !== null) remember(entry.rejected, sent);
@@ -98,7 +98,7 @@ export class VisitorDataCache {
     return ageMs > AGE_MAX_MS || (ageMs > RENEWAL_PAUSE_MS && (invalidated || current === null));
   }
 
-  private request(egress: Egress, client: InnertubeClientName): CachedVisitorData {
+  private request(egress: Egress, client: YoutubeClient): CachedVisitorData {
     const cached: CachedVisitorData = {
       value: Promise.resolve(null),
       current: undefined,

@@ -4,6 +4,7 @@ import {
   ClientHealth,
   concludeFailure,
   type Evidence,
+  evidenceAbout,
   evidenceOf,
   isUnavailable,
   stepAfter,
@@ -61,11 +62,11 @@ describe('stepAfter', () => {
 
 describe('concludeFailure', () => {
   const all: Evidence[] = [
-    ...(['refused', 'egress-refused', 'token-required', 'enforced'] as const),
+    ...(['refused', 'egress-refused', 'token-required', 'enforced', 'token-refused'] as const),
     ...(['timeout', 'failure', 'unreached', 'client-retired', 'unplayable', 'unavailable'] as const),
   ];
 
-  it.each<Evidence>(['refused', 'egress-refused', 'token-required', 'enforced'])(
+  it.each<Evidence>(['refused', 'egress-refused', 'token-required', 'enforced', 'token-refused'])(
     '%s on any client is reported as a block, regardless of the other results',
     (kind) => {
       for (const other of all) {
@@ -107,7 +108,7 @@ describe('isUnavailable', () => {
   it('is not certain when a client was refused or has listed tracks, but is when one failed', () => {
     for (const kind of ['refused', 'egress-refused', 'token-required', 'enforced'] as const)
       expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unavailable'])).toBe(false);
-    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired'] as const)
+    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-refused'] as const)
       expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unplayable'])).toBe(true);
   });
 });
@@ -124,6 +125,17 @@ describe('verdictOf', () => {
     [[], false, 'nothing'],
   ])('%j with success %s has the verdict %s', (evidence, succeeded, verdict) => {
     expect(verdictOf(evidence, succeeded)).toBe(verdict);
+  });
+});
+
+describe('evidenceAbout', () => {
+  it('attributes a refusal of WEB to its token, and that of a page or an address to the egress', () => {
+    expect(evidenceAbout('WEB', 'refused')).toBe('token-refused');
+    expect(evidenceAbout('WEB', 'enforced')).toBe('token-required');
+    expect(evidenceAbout('WEB', 'egress-refused')).toBe('egress-refused');
+    expect(evidenceAbout('ANDROID', 'refused')).toBe('refused');
+    expect(evidenceAbout('ANDROID', 'enforced')).toBe('enforced');
+    expect(verdictOf(['token-refused', 'token-required'], true)).toBe('nothing');
   });
 });
 

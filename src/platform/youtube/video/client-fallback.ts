@@ -15,6 +15,8 @@ export type Evidence =
   | 'token-required'
   /** The text of the selected track was empty although its URL required no token: a PO token is enforced. */
   | 'enforced'
+  /** WEB was refused despite its PO token, which says nothing about the egress. */
+  | 'token-refused'
   | 'timeout'
   /** The response could not be read. */
   | 'failure'
@@ -86,12 +88,12 @@ const WITHOUT_VIDEOS_FOR_KIDS: ReadonlySet<YoutubeClient> = new Set(['VISIONOS',
 export function isUnavailable(clients: readonly YoutubeClient[], evidence: readonly Evidence[]): boolean {
   const independent = clients.filter((client) => !WITHOUT_VIDEOS_FOR_KIDS.has(client)).length;
   const agreed = independent + (independent < clients.length ? 1 : 0) >= 2;
-  return agreed && !evidence.some((kind) => kind === 'egress-refused' || isRefusal(kind));
+  return agreed && !hasSeenTracks(evidence) && !evidence.includes('refused') && !evidence.includes('egress-refused');
 }
 
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */
 export function isRefusal(kind: Evidence): boolean {
-  return kind === 'refused' || kind === 'token-required' || kind === 'enforced';
+  return ['refused', 'token-required', 'enforced', 'token-refused'].includes(kind);
 }
 
 /** The evidence of a failed request about a client. */
@@ -110,12 +112,20 @@ export function evidenceOf(response: FailedResponse): Evidence {
   }
 }
 
+/** The evidence about a client. WEB is refused for its token: neither a refusal nor an empty text concerns the egress. */
+export function evidenceAbout(client: YoutubeClient, evidence: Evidence): Evidence {
+  if (client !== 'WEB') return evidence;
+  if (evidence === 'refused') return 'token-refused';
+  return evidence === 'enforced' ? 'token-required' : evidence;
+}
+
 /** The failure code of each kind of evidence, most important first. */
 const FAILURE_CODES = {
   'egress-refused': 'upstream_blocked',
   refused: 'upstream_blocked',
   enforced: 'upstream_blocked',
   'token-required': 'upstream_blocked',
+  'token-refused': 'upstream_blocked',
   timeout: 'upstream_timeout',
   failure: 'upstream_failure',
   unreached: 'upstream_failure',

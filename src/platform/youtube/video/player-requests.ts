@@ -3,12 +3,13 @@ import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeCall, InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
 import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS, type MaskVerdict } from '../innertube/field-masks.js';
+import type { WebProof } from '../po-token/web-proofs.js';
 import { type Microformat, type PlayerReading, readMicroformat, readPlayer, readReel } from './player-response.js';
 
 interface PlayerEndpoint {
   path: string;
   fields: string;
-  payload: (videoId: string) => Readonly<Record<string, unknown>>;
+  payload: (videoId: string, proof: WebProof | null) => Readonly<Record<string, unknown>>;
   read: (response: unknown, videoId: string) => PlayerReading;
   /** Readings that a mask may cause which the client supports only in part. They are checked until a mask is proved. */
   doubtful: readonly PlayerReading['kind'][];
@@ -30,6 +31,16 @@ const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
   ANDROID: PLAYER,
   IOS: PLAYER,
   ANDROID_VR: PLAYER,
+  WEB: {
+    ...PLAYER,
+    payload: (videoId, proof) => ({
+      ...playerPayload(videoId),
+      ...(proof && {
+        serviceIntegrityDimensions: { poToken: proof.poToken },
+        playbackContext: { contentPlaybackContext: { signatureTimestamp: proof.signatureTimestamp } },
+      }),
+    }),
+  },
   ANDROID_REEL: {
     path: 'reel/reel_item_watch',
     fields: REEL_FIELDS,
@@ -39,27 +50,65 @@ const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
   },
 };
 
-/** A player response, and the visitor data with which it was requested. */
-export interface PlayerAnswer {
+/** A request for a video's player response. */
+export interface PlayerRequest {
+  client: YoutubeClient;
+  videoId: string;
+  scope: RequestScope;
+  /** What WEB sends in addition; null for the other clients. */
+  proof: WebProof | null;
+}
+
+/** The platform refuses the visitor data that was sent, or the caller altogether. */
+const SESSION_REFUSALS: ReadonlySet<PlayerReading['kind']> = new Set(['bot-check', 'session-refused']);
+
+/**
+ * Requests a player response, and once more with other visitor data when the platform refuses this one. Rejects only when the
+ * scope's signal is aborted.
+ *
+ * @param onRefused called with the first response when there is a second one
+ */
+export async function requestPlayer(
+  innertube: InnertubeClient,
+  request: PlayerRequest,
+  onRefused: (kind: PlayerReading['kind']) => void,
+): Promise<ParsedResponse<PlayerReading>> {
+  const { client, scope } = request;
+  const first = await send(innertube, request);
+  if (first.kind !== 'parsed') return first;
+  const { reading, visitor } = first.value;
+  if (SESSION_REFUSALS.has(reading.kind) && innertube.replaceVisitorData(scope.egress, client, visitor)) {
+    // A probe sends as little as possible; the next one sends the new data.
+    if (!scope.admission.probe) {
+      onRefused(reading.kind);
+      return readingOf(await send(innertube, request));
+    }
+  }
+  return readingOf(first);
+}
+
+/** A reading, and the visitor data with which it was requested. */
+interface PlayerAnswer {
   reading: PlayerReading;
   visitor: VisitorExchange;
 }
 
-/** Requests a video's player response as a client. Rejects only when the scope's signal is aborted. */
-export function requestPlayer(
+function send(
   innertube: InnertubeClient,
-  client: YoutubeClient,
-  videoId: string,
-  scope: RequestScope,
+  { client, videoId, scope, proof }: PlayerRequest,
 ): Promise<ParsedResponse<PlayerAnswer>> {
   const { path, fields, payload, read, doubtful } = ENDPOINTS[client];
-  const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId), fields };
+  const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId, proof), fields };
   const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
   const verdictOf = ({ reading: { kind } }: PlayerAnswer, maskProved: boolean): MaskVerdict => {
     if (kind === 'tracks') return 'proof';
     return !maskProved && doubtful.includes(kind) ? 'doubtful' : 'fine';
   };
   return innertube.query(call, parse, scope, verdictOf);
+}
+
+function readingOf(response: ParsedResponse<PlayerAnswer>): ParsedResponse<PlayerReading> {
+  return response.kind === 'parsed' ? { kind: 'parsed', value: response.value.reading } : response;
 }
 
 /** Requests a video's publish date as WEB; null when there is none. Rejects only when the scope's signal is aborted. */

@@ -1,6 +1,24 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { YoutubeClient } from '../../../config/environment.js';
 import { type Admission, type BreakerLimits, CircuitBreaker } from '../egress/circuit-breaker.js';
+import type { ParsedResponse } from '../innertube/innertube-client.js';
+import type { PlayerReading } from './player-response.js';
+
+/** Readings that a retired client does not get. Retired ones get `unavailable`, too. */
+const SERVED: ReadonlySet<PlayerReading['kind']> = new Set([
+  ...(['tracks', 'no-captions', 'private', 'members-only', 'age-restricted', 'live', 'upcoming'] as const),
+]);
+
+/** What a response says about the version of its client; null for nothing. */
+export function versionStanding(response: ParsedResponse<PlayerReading>): 'served' | 'retired' | null {
+  if (response.kind === 'parsed') {
+    const { kind } = response.value;
+    if (kind === 'client-retired') return 'retired';
+    return SERVED.has(kind) ? 'served' : null;
+  }
+  // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
+  return response.kind === 'http-error' && response.status === 400 && response.media === 'json' ? 'retired' : null;
+}
 
 /** One odd response must not disable a client that works, so three different videos in a row have to show it. */
 const LIMITS: BreakerLimits = { blocksToOpen: 3, openFirstMs: 10 * 60_000, openMaxMs: 6 * 3_600_000 };

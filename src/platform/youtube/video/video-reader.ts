@@ -12,6 +12,7 @@ import { type CaptionText, fetchCaption } from '../captions/caption-fetch.js';
 import {
   concludeFailure,
   type Evidence,
+  evidenceAbout,
   evidenceOf,
   verdictOf,
   hasSeenTracks,
@@ -25,11 +26,12 @@ import { report } from '../event-log.js';
 import type { Admission } from '../egress/circuit-breaker.js';
 import type { Attempt } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
-import { type PlayerAnswer, requestPlayer } from './player-requests.js';
+import { InnertubeClient } from '../innertube/innertube-client.js';
+import { type WebProof, WebProofs } from '../po-token/web-proofs.js';
+import { requestPlayer } from './player-requests.js';
 import { type PlayerReading, mergeDetails } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
-import { RetiredClients } from './retired-clients.js';
+import { RetiredClients, versionStanding } from './retired-clients.js';
 import { selectTracks } from './track-selection.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 
@@ -47,6 +49,9 @@ interface Pass {
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts: Map<string, readonly Segment[]>;
   details: VideoDetails;
+  /** Of WEB, while it is tried. */
+  proof: WebProof | null;
+  triedWeb: boolean;
   succeeded: boolean;
   retryAfterSeconds: number | null;
 }
@@ -58,6 +63,7 @@ export class VideoReader {
     private readonly innertube: InnertubeClient,
     private readonly clientHealth: ClientHealth,
     private readonly retiredClients: RetiredClients,
+    private readonly webProofs: WebProofs,
     private readonly metrics: UpstreamMetrics,
   ) {}
 
@@ -65,16 +71,36 @@ export class VideoReader {
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const pass: Pass = {
       ...{ videoId, languages, scope, evidence: [], unavailableOn: [], texts: new Map(), details: NO_DETAILS },
-      ...{ succeeded: false, retryAfterSeconds: null },
+      ...{ proof: null, triedWeb: false, succeeded: false, retryAfterSeconds: null },
     };
+    const answered = (result: VideoOutcome) => ({ result, verdict: 'answered', retryAfterSeconds: null }) as const;
     for (const candidate of this.clientHealth.candidates(scope.egress)) {
       const outcome = await this.tryCandidate(candidate, pass);
-      if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
+      if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
       if (pass.evidence.includes('egress-refused')) break;
       // A probe sends as little as possible. The next probe tries another client, because this one cools down then.
       if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
     }
-    return this.concludeFailure(pass);
+    const outcome = this.needsWeb(pass) ? await this.tryCandidate(WEB, pass) : null;
+    return outcome ? answered(outcome) : this.concludeFailure(pass);
+  }
+
+  /** Whether WEB, which is not in the fallback order, is the last resort for this video. */
+  private needsWeb({ scope, evidence }: Pass): boolean {
+    if (this.webProofs.use !== 'last-resort' || scope.admission.probe || evidence.includes('egress-refused'))
+      return false;
+    return hasSeenTracks(evidence) || areAllRetired(evidence);
+  }
+
+  /**
+   * Manual tracks with styling are listed for WEB only (reported), so that the other clients cannot report for certain that
+   * captions are missing while WEB is configured. Without an answer of WEB the failure is unconfirmed.
+   */
+  private async checkWithWeb(outcome: VideoOutcome, client: YoutubeClient, pass: Pass): Promise<VideoOutcome> {
+    if (this.webProofs.use !== 'listed' || client === 'WEB' || !lacksCaptions(outcome)) return outcome;
+    const skipped = pass.triedWeb || pass.scope.admission.probe;
+    const checked = skipped ? null : await this.tryCandidate(WEB, pass);
+    return checked && (checked.ok || lacksCaptions(checked)) ? checked : { ...outcome, confirmed: false };
   }
 
   private async tryCandidate({ client, admission }: ClientCandidate, pass: Pass): Promise<VideoOutcome | null> {
@@ -101,28 +127,26 @@ export class VideoReader {
   }
 
   private async tryClient(client: YoutubeClient, version: Admission, pass: Pass): Promise<VideoOutcome | null> {
-    const response = await this.requestPlayer(client, pass);
+    pass.proof = null;
+    if (client === 'WEB') {
+      pass.triedWeb = true;
+      pass.proof = await this.webProofs.get(pass.videoId, pass.scope);
+      // Skipped: whether the provider works does not change the outcome without WEB.
+      if (!pass.proof) return null;
+    }
+    const { videoId, scope, proof } = pass;
+    const response = await requestPlayer(this.innertube, { client, videoId, scope, proof }, (kind) =>
+      this.metrics.notice('playability', client, kind),
+    );
     const standing = versionStanding(response);
     if (standing === 'served') version.succeeded();
     if (standing === 'retired') version.blocked(pass.videoId);
-    if (response.kind === 'parsed') return this.follow(client, response.value.reading, pass);
+    if (response.kind === 'parsed') return this.follow(client, response.value, pass);
     if (response.kind === 'unparsable' || response.kind === 'unreadable')
       this.reportUnreadable(client, pass, response.expected);
     if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
-    pass.evidence.push(response.kind === 'unparsable' ? 'failure' : evidenceOf(response));
+    this.addEvidence(client, response.kind === 'unparsable' ? 'failure' : evidenceOf(response), pass);
     return null;
-  }
-
-  /** Requests the player response, once more with other visitor data when the platform refused this one. */
-  private async requestPlayer(client: YoutubeClient, pass: Pass): Promise<ParsedResponse<PlayerAnswer>> {
-    const { scope, videoId } = pass;
-    const response = await requestPlayer(this.innertube, client, videoId, scope);
-    if (response.kind !== 'parsed' || !SESSION_REFUSALS.has(response.value.reading.kind)) return response;
-    const replaced = this.innertube.replaceVisitorData(scope.egress, client, response.value.visitor);
-    // A probe sends as little as possible; the next one sends the new data.
-    if (!replaced || scope.admission.probe) return response;
-    this.metrics.notice('playability', client, response.value.reading.kind);
-    return requestPlayer(this.innertube, client, videoId, scope);
   }
 
   private async follow(client: YoutubeClient, reading: PlayerReading, pass: Pass): Promise<VideoOutcome | null> {
@@ -138,7 +162,7 @@ export class VideoReader {
     }
     const step = stepAfter(reading, pass.evidence);
     if (step.go === 'stop') return failure(pass, step.code);
-    if (step.go === 'next') pass.evidence.push(step.evidence);
+    if (step.go === 'next') this.addEvidence(client, step.evidence, pass);
     if (reading.kind === 'unavailable' || reading.kind === 'unplayable') pass.unavailableOn.push(client);
     return isUnavailable(pass.unavailableOn, pass.evidence) ? failure(pass, 'video_unavailable') : null;
   }
@@ -170,18 +194,25 @@ export class VideoReader {
 
   private async fetchTrack(client: YoutubeClient, chosen: PlayerTrack, pass: Pass): Promise<void> {
     // The URL requires a PO token: a request would only return an empty body.
-    if (chosen.needsToken) {
+    if (chosen.needsToken && !pass.proof) {
       pass.evidence.push('token-required');
       return;
     }
-    const text: CaptionText = await fetchCaption(this.innertube, client, chosen, pass.videoId, pass.scope);
+    const { videoId, scope, proof } = pass;
+    const text: CaptionText = await fetchCaption(this.innertube, client, chosen, videoId, scope, proof?.poToken);
     if (text.kind === 'text') {
       pass.texts.set(trackKey(chosen), text.segments);
       return;
     }
     if (text.kind === 'unreadable') this.reportUnreadable(client, pass, text.expected);
     if (text.kind === 'blocked') pass.retryAfterSeconds ??= text.retryAfterSeconds;
-    pass.evidence.push(text.kind === 'withheld' ? 'enforced' : evidenceOf(text));
+    this.addEvidence(client, text.kind === 'withheld' ? 'enforced' : evidenceOf(text), pass);
+  }
+
+  private addEvidence(client: YoutubeClient, evidence: Evidence, pass: Pass): void {
+    pass.evidence.push(evidenceAbout(client, evidence));
+    if (pass.proof && (evidence === 'refused' || evidence === 'enforced'))
+      this.webProofs.reject(pass.videoId, pass.proof);
   }
 
   private concludeFailure(pass: Pass): Attempt<VideoOutcome> {
@@ -190,8 +221,7 @@ export class VideoReader {
     const attempt = { verdict: verdictOf(evidence, succeeded), retryAfterSeconds };
     // Two clients that agree end the attempt earlier.
     if (code === 'video_unavailable') return { ...attempt, result: { ...failure(pass, code), confirmed: false } };
-    if (evidence.every((kind) => kind === 'client-retired'))
-      return { ...attempt, result: failure(pass, code, ALL_CLIENTS_RETIRED) };
+    if (areAllRetired(evidence)) return { ...attempt, result: failure(pass, code, ALL_CLIENTS_RETIRED) };
     // When several languages were requested, a withheld one does not hide that others are available.
     const readable = [...texts].filter(([, segments]) => segments.length > 0).map(([key]) => key.split('\n', 1)[0]);
     const message = `${VIDEO_FAILURES[code].message} Not all requested languages are available at the moment. Request ${readable.join(', ')} only.`;
@@ -203,23 +233,14 @@ export class VideoReader {
   }
 }
 
-/** The platform refuses the visitor data with which it was asked, or the caller altogether. */
-const SESSION_REFUSALS: ReadonlySet<PlayerReading['kind']> = new Set(['bot-check', 'session-refused']);
+const WEB: ClientCandidate = { client: 'WEB', admission: null };
 
-/** Readings that a retired client does not get. Retired ones get `unavailable`, too. */
-const SERVED: ReadonlySet<PlayerReading['kind']> = new Set([
-  ...(['tracks', 'no-captions', 'private', 'members-only', 'age-restricted', 'live', 'upcoming'] as const),
-]);
+function areAllRetired(evidence: readonly Evidence[]): boolean {
+  return evidence.length > 0 && evidence.every((kind) => kind === 'client-retired');
+}
 
-/** What a response says about the version of its client; null for nothing. */
-function versionStanding(response: ParsedResponse<PlayerAnswer>): 'served' | 'retired' | null {
-  if (response.kind === 'parsed') {
-    const { kind } = response.value.reading;
-    if (kind === 'client-retired') return 'retired';
-    return SERVED.has(kind) ? 'served' : null;
-  }
-  // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
-  return response.kind === 'http-error' && response.status === 400 && response.media === 'json' ? 'retired' : null;
+function lacksCaptions(outcome: VideoOutcome): outcome is Extract<VideoOutcome, { ok: false }> {
+  return !outcome.ok && ['transcript_unavailable', 'language_unavailable'].includes(outcome.failure.code);
 }
 
 /** Identifies a track across clients, whose URLs for it differ. */
