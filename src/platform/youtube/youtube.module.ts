@@ -10,6 +10,7 @@ import { UploadsReader } from './channel/uploads-reader.js';
 import { DataApiChannels } from './data-api/data-api-channels.js';
 import { DataApiClient } from './data-api/data-api-client.js';
 import { EgressPool } from './egress/egress-pool.js';
+import { ExchangeListener } from './egress/exchange-listener.js';
 import { FairLimiter } from './egress/fair-limiter.js';
 import { BODY_BYTES_MAX } from './egress/http-transport.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
@@ -36,7 +37,11 @@ import { YoutubePlatform } from './youtube-platform.js';
       useFactory: ({ UPSTREAM_CONCURRENCY }: Environment) => new FairLimiter(UPSTREAM_CONCURRENCY),
     },
     { provide: EgressPool, inject: [Environment, Registry], useFactory: createEgressPool },
-    { provide: RequestPipeline, inject: [Environment, FairLimiter, UpstreamMetrics], useFactory: createPipeline },
+    {
+      provide: RequestPipeline,
+      inject: [Environment, FairLimiter, UpstreamMetrics, { token: ExchangeListener, optional: true }],
+      useFactory: createPipeline,
+    },
     { provide: ClientHealth, inject: [Environment], useFactory: createClientHealth },
     { provide: RetiredClients, inject: [Environment, Registry], useFactory: createRetiredClients },
     { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
@@ -71,7 +76,12 @@ function createEgressPool(environment: Environment, registry: Registry): EgressP
   });
 }
 
-function createPipeline(environment: Environment, limiter: FairLimiter, metrics: UpstreamMetrics): RequestPipeline {
+function createPipeline(
+  environment: Environment,
+  limiter: FairLimiter,
+  metrics: UpstreamMetrics,
+  listener?: ExchangeListener,
+): RequestPipeline {
   const { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS } = environment;
   return new RequestPipeline({
     limiter,
@@ -79,6 +89,7 @@ function createPipeline(environment: Environment, limiter: FairLimiter, metrics:
     timeoutMs: UPSTREAM_TIMEOUT_SECONDS * 1000,
     bodyBytesMax: BODY_BYTES_MAX,
     metrics,
+    listener,
   });
 }
 

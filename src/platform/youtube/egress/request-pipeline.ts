@@ -2,6 +2,7 @@ import type { ReadingContext } from '../../video-platform.js';
 import type { CompletedRequest } from '../upstream-metrics.js';
 import type { Admission } from './circuit-breaker.js';
 import type { Egress } from './egress-pool.js';
+import type { ExchangeListener } from './exchange-listener.js';
 import type { FairLimiter } from './fair-limiter.js';
 import { isTimeout, transfer, UnreadableBodyError, type OutgoingRequest, type RawResponse } from './http-transport.js';
 import { addressKind, redirectTarget } from './platform-url.js';
@@ -53,6 +54,7 @@ export interface PipelineOptions {
   readonly timeoutMs: number;
   readonly bodyBytesMax: number;
   readonly metrics: { request(request: CompletedRequest): void };
+  readonly listener?: ExchangeListener | undefined;
 }
 
 /** A request inside the pipeline. */
@@ -214,6 +216,8 @@ async function limitDuration(attempt: Attempt, next: Next): Promise<Result> {
   }
 }
 
-function send({ outgoing, scope, signal, options }: Attempt): Promise<RawResponse> {
-  return transfer(outgoing, scope.egress.dispatcher, signal, options);
+async function send({ kind, client, outgoing, scope, signal, options }: Attempt): Promise<RawResponse> {
+  const response = await transfer(outgoing, scope.egress.dispatcher, signal, options);
+  options.listener?.exchanged({ kind, client, outgoing, response });
+  return response;
 }
