@@ -30,6 +30,9 @@ import type { PlayerTrack } from './player-tracks.js';
 import { selectTracks } from './track-selection.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 
+/** Bot checks of different clients after which a session of a gateway is given up. */
+const SESSION_REFUSALS_MAX = 2;
+
 /** The state of one attempt over the clients. */
 interface Pass {
   readonly videoId: string;
@@ -61,7 +64,10 @@ export class VideoReader {
     for (const candidate of this.clientHealth.candidates(scope.egress)) {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
-      if (pass.evidence.includes('egress-refused')) break;
+      if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
+      // Another session has another address, which is likelier to be served than the next client.
+      if (scope.egress.gateway && pass.evidence.filter((kind) => kind === 'refused').length >= SESSION_REFUSALS_MAX)
+        break;
       // A probe sends as little as possible. The next probe tries another client, because this one cools down then.
       if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
     }
@@ -90,7 +96,7 @@ export class VideoReader {
     if (response.kind === 'parsed') return this.follow(client, response.value, pass);
     if (response.kind === 'unparsable' || response.kind === 'unreadable')
       this.reportUnreadable(client, pass, response.expected);
-    if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
+    if (response.kind === 'blocked' || response.kind === 'busy') pass.retryAfterSeconds ??= response.retryAfterSeconds;
     pass.evidence.push(response.kind === 'unparsable' ? 'failure' : evidenceOf(response));
     return null;
   }
@@ -149,7 +155,7 @@ export class VideoReader {
       return;
     }
     if (text.kind === 'unreadable') this.reportUnreadable(client, pass, text.expected);
-    if (text.kind === 'blocked') pass.retryAfterSeconds ??= text.retryAfterSeconds;
+    if (text.kind === 'blocked' || text.kind === 'busy') pass.retryAfterSeconds ??= text.retryAfterSeconds;
     pass.evidence.push(text.kind === 'withheld' ? 'enforced' : evidenceOf(text));
   }
 
@@ -174,5 +180,8 @@ function trackKey({ track }: PlayerTrack): string {
 }
 
 function failure(pass: Pass, code: VideoFailureCode, message?: string): VideoOutcome {
-  return { ok: false, details: pass.details, failure: message === undefined ? { code } : { code, message } };
+  const { details, retryAfterSeconds } = pass;
+  const retryLater = (code === 'upstream_busy' || code === 'upstream_blocked') && retryAfterSeconds !== null;
+  const failure = { code, ...(message !== undefined && { message }), ...(retryLater && { retryAfterSeconds }) };
+  return { ok: false, details, failure };
 }
