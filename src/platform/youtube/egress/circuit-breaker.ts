@@ -1,7 +1,15 @@
 /** This many different videos (or channels) refused in a row, with no success in between, mean that the egress is blocked. */
 export const BLOCKS_TO_OPEN = 5;
-const OPEN_FIRST_MS = 30_000;
-const OPEN_MAX_MS = 600_000;
+
+/** When a breaker opens and for how long. */
+export interface BreakerLimits {
+  /** Different subjects refused in a row, with no success in between, that open it. */
+  readonly blocksToOpen: number;
+  readonly openFirstMs: number;
+  readonly openMaxMs: number;
+}
+
+const EGRESS_LIMITS: BreakerLimits = { blocksToOpen: BLOCKS_TO_OPEN, openFirstMs: 30_000, openMaxMs: 600_000 };
 
 /** Permission to use the egress, and the result of using it. Only the first reported result counts. */
 export interface Admission {
@@ -24,7 +32,7 @@ export interface Admission {
 export class CircuitBreaker {
   private readonly blockedSubjects = new Set<string>();
   private openUntilMs: number | null = null;
-  private pauseMs = OPEN_FIRST_MS;
+  private pauseMs: number;
   private probing = false;
 
   /**
@@ -34,7 +42,10 @@ export class CircuitBreaker {
   constructor(
     private readonly now: () => number,
     private readonly onChange: (openForMs: number | null) => void = () => undefined,
-  ) {}
+    private readonly limits: BreakerLimits = EGRESS_LIMITS,
+  ) {
+    this.pauseMs = limits.openFirstMs;
+  }
 
   get open(): boolean {
     return this.openUntilMs !== null;
@@ -72,7 +83,7 @@ export class CircuitBreaker {
 
   private close(): void {
     this.blockedSubjects.clear();
-    this.pauseMs = OPEN_FIRST_MS;
+    this.pauseMs = this.limits.openFirstMs;
     if (this.openUntilMs === null) return;
     this.openUntilMs = null;
     this.onChange(null);
@@ -82,8 +93,8 @@ export class CircuitBreaker {
     // Requests in flight when it opened were refused for the same reason.
     if (this.openUntilMs !== null && !probe) return;
     this.blockedSubjects.add(subject);
-    if (!probe && this.blockedSubjects.size < BLOCKS_TO_OPEN) return;
-    if (probe) this.pauseMs = Math.min(OPEN_MAX_MS, this.pauseMs * 2);
+    if (!probe && this.blockedSubjects.size < this.limits.blocksToOpen) return;
+    if (probe) this.pauseMs = Math.min(this.limits.openMaxMs, this.pauseMs * 2);
     this.openUntilMs = this.now() + this.pauseMs;
     this.blockedSubjects.clear();
     this.onChange(this.pauseMs);
