@@ -53,6 +53,12 @@ describe('the configuration', () => {
     expect(faultsOf({ MESSAGE_TRANSPORT: 'tcp' })).toEqual([]);
   });
 
+  it('requires PO_TOKEN_URL for WEB as a client for captions', () => {
+    const fault = expect.stringMatching(/^YOUTUBE_CLIENTS must not list WEB unless PO_TOKEN_URL is set/);
+    expect(faultsOf({ YOUTUBE_CLIENTS: 'VISIONOS,WEB' })).toEqual([fault]);
+    expect(faultsOf({ YOUTUBE_CLIENTS: 'VISIONOS,WEB', PO_TOKEN_URL: 'http://127.0.0.1:4416' })).toEqual([]);
+  });
+
   it.each([
     ['PORT', '65536'],
     ['PORT', '-1'],
@@ -78,6 +84,8 @@ describe('the configuration', () => {
     ['YOUTUBE_BASE_URL', 'ftp://elsewhere'],
     ['YOUTUBE_CLIENTS', 'WEB'],
     ['YOUTUBE_CLIENTS', 'ANDROID,ANDROID'],
+    ['YOUTUBE_CLIENT_OVERRIDES', '{"VISIONOS":"1.04"}'],
+    ['PO_TOKEN_URL', 'provider:4416'],
     ['PUBLISH_DATES', 'never'],
     ['USAGE_RETENTION_MONTHS', '0'],
     ['CACHE_SECRET', 'thirty-one-characters-are-short'],

@@ -1,6 +1,8 @@
+import { type ClientFields, clientOverrides } from './client-overrides.js';
 import {
   anyText,
   distinct,
+  InvalidFieldsError,
   InvalidValueError,
   listOf,
   matching,
@@ -14,8 +16,8 @@ import {
   type Parser,
 } from './variables.js';
 
-/** The InnerTube clients that can request captions. */
-export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
+/** The InnerTube clients. WEB reads channels and playlists, and captions with a PO token. */
+export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] as const;
 export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
 
 /** Most severe first. */
@@ -125,9 +127,17 @@ export class Environment {
   @Variable(url('http:', 'https:'))
   YOUTUBE_BASE_URL: string | undefined = undefined;
 
-  /** In the order in which they are tried. */
+  /** In the order in which they are tried; WEB needs `PO_TOKEN_URL`. */
   @Variable(distinct(YOUTUBE_CLIENTS))
-  YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'ANDROID_VR'];
+  YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
+
+  /** Replaces the versions of InnerTube clients, which age, without a release. */
+  @Variable(clientOverrides(YOUTUBE_CLIENTS))
+  YOUTUBE_CLIENT_OVERRIDES: ReadonlyMap<YoutubeClient, ClientFields> | undefined = undefined;
+
+  /** A provider of PO tokens with the interface of bgutil's HTTP server. Unset: WEB is not tried for captions. */
+  @Variable(url('http:', 'https:'))
+  PO_TOKEN_URL: string | undefined = undefined;
 
   @Variable(oneOf(PUBLISH_DATES))
   PUBLISH_DATES: (typeof PUBLISH_DATES)[number] = 'feed';
@@ -207,12 +217,21 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
     try {
       Object.assign(environment, { [name]: parse(text) });
     } catch (error) {
+      if (error instanceof InvalidFieldsError) {
+        faults.push(...error.faults.map((fault) => `${name} ${fault}`));
+        continue;
+      }
       if (!(error instanceof InvalidValueError)) throw error;
       faults.push(`${name} ${error.message}${shown(name, text)}`);
     }
   }
   if (environment.MESSAGE_TRANSPORT === 'nats' && !variables['NATS_URL']) {
     faults.push('NATS_URL must be set when MESSAGE_TRANSPORT is nats');
+  }
+  if (environment.YOUTUBE_CLIENTS.includes('WEB') && !variables['PO_TOKEN_URL']) {
+    faults.push(
+      'YOUTUBE_CLIENTS must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
+    );
   }
   if (faults.length > 0) throw new EnvironmentError(faults);
   return environment;

@@ -10,6 +10,14 @@ export type Parser<T> = (text: string) => T;
 /** The message follows the name of the variable ("must be …") and does not repeat the value. */
 export class InvalidValueError extends Error {}
 
+/** Several faults of one structured value, each like the message of an `InvalidValueError`. */
+export class InvalidFieldsError extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(faults.join('; '));
+    this.name = 'InvalidFieldsError';
+  }
+}
+
 /** A whole number in decimal digits, undefined for anything else; `Number` also accepts "1e3", " 5" and "0x10". */
 export function parseWholeNumber(text: string): number | undefined {
   return /^[0-9]{1,15}$/.test(text) ? Number(text) : undefined;

@@ -105,4 +105,5 @@ export const NO_DETAILS: VideoDetails = {
 /** The result of reading one video: its transcript, or why it has none. */
 export type VideoOutcome =
   | { ok: true; details: VideoDetails; transcript: Transcript }
-  | { ok: false; details: VideoDetails; failure: VideoFailure };
+  /** `confirmed` is false when only one source reports the failure, so that it is cached for minutes only. */
+  | { ok: false; details: VideoDetails; failure: VideoFailure; confirmed?: boolean };

@@ -12,6 +12,10 @@ export type YoutubeEvent =
   | 'youtube_exit_rested'
   | 'youtube_client_rested'
   | 'youtube_client_back'
+  | 'youtube_client_retired'
+  | 'youtube_client_reinstated'
+  | 'youtube_po_token_provider_down'
+  | 'youtube_po_token_provider_back'
   | 'youtube_fields_not_honoured'
   | 'youtube_side_list_failed'
   | 'youtube_internal_error';

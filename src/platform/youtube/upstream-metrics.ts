@@ -10,7 +10,7 @@ const BLOCKED = 'blocked:';
 /** Dropped before it was sent: its egress was blocked meanwhile, or its pace is too slow. Not a block of its own. */
 const NOT_SENT = new Set(['blocked:exit-shut', 'busy']);
 /** Playability results that are blocks although the response is well-formed. */
-const BLOCKING_PLAYABILITY = new Set(['bot-check', 'other-video']);
+const BLOCKING_PLAYABILITY = new Set(['bot-check', 'session-refused', 'other-video']);
 
 /** One completed request to the platform. All labels come from small, closed sets. */
 export interface CompletedRequest {

@@ -13,8 +13,13 @@ import { BODY_BYTES_MAX } from './egress/http-transport.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
 import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
+import { HttpPoTokenProvider } from './po-token/http-po-token-provider.js';
+import { NoPoTokenProvider, PoTokenProvider } from './po-token/po-token-provider.js';
+import { SignatureTimestamp } from './po-token/signature-timestamp.js';
+import { WebProofs } from './po-token/web-proofs.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { ClientHealth } from './video/client-fallback.js';
+import { RetiredClients } from './video/retired-clients.js';
 import { VideoReader } from './video/video-reader.js';
 import { YoutubePlatform } from './youtube-platform.js';
 
@@ -39,6 +44,10 @@ import { YoutubePlatform } from './youtube-platform.js';
       useFactory: createPipeline,
     },
     { provide: ClientHealth, inject: [Environment], useFactory: createClientHealth },
+    { provide: RetiredClients, inject: [Environment, Registry], useFactory: createRetiredClients },
+    { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
+    SignatureTimestamp,
+    WebProofs,
     InnertubeClient,
     UploadsReader,
     ChannelReader,
@@ -93,5 +102,26 @@ function createClientHealth({ YOUTUBE_CLIENTS }: Environment): ClientHealth {
     cooldownMs === null
       ? report('log', 'youtube_client_back', { exit, client })
       : report('warn', 'youtube_client_rested', { exit, client, restSeconds: cooldownMs / 1000 }),
+  );
+}
+
+function createPoTokenProvider({ PO_TOKEN_URL }: Environment): PoTokenProvider {
+  if (PO_TOKEN_URL === undefined) return new NoPoTokenProvider();
+  return new HttpPoTokenProvider({
+    url: new URL(PO_TOKEN_URL),
+    onChange: (pauseMs) =>
+      pauseMs === null
+        ? report('log', 'youtube_po_token_provider_back', {})
+        : report('warn', 'youtube_po_token_provider_down', { pauseSeconds: pauseMs / 1000 }),
+  });
+}
+
+function createRetiredClients({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry): RetiredClients {
+  // WEB is the last resort when it is not listed.
+  const clients = PO_TOKEN_URL === undefined ? YOUTUBE_CLIENTS : [...new Set([...YOUTUBE_CLIENTS, 'WEB' as const])];
+  return new RetiredClients(clients, registry, (client, probeAfterMs) =>
+    probeAfterMs === null
+      ? report('log', 'youtube_client_reinstated', { client })
+      : report('warn', 'youtube_client_retired', { client, probeAfterSeconds: probeAfterMs / 1000 }),
   );
 }

@@ -120,6 +120,7 @@ describe('CircuitBreaker', () => {
     const breaker = new CircuitBreaker(
       () => 0,
       (openForMs) => opened.push(openForMs),
+      undefined,
       refusedShare(),
     );
     for (let video = 0; video < 1_000; video += 1) {

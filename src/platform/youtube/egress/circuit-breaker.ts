@@ -7,10 +7,19 @@ export const BLOCKS_TO_OPEN = 5;
 const SHARE_ATTEMPTS = 40;
 const SHARE_TO_OPEN = 0.9;
 
-/** The first pause after bot checks and withheld texts. */
-export const BOT_CHECK_PAUSE_MS = 30_000;
 /** The first pause after 429, a captcha or another page that refuses the address. */
-export const ADDRESS_PAUSE_MS = 300_000;
+const ADDRESS_PAUSE_MS = 300_000;
+
+/** When a breaker opens and for how long. */
+export interface BreakerLimits {
+  /** Different subjects refused in a row, with no success in between, that open it. */
+  readonly blocksToOpen: number;
+  readonly openFirstMs: number;
+  readonly openMaxMs: number;
+}
+
+/** The first pause is that after bot checks and withheld texts. */
+const EGRESS_LIMITS: BreakerLimits = { blocksToOpen: BLOCKS_TO_OPEN, openFirstMs: 30_000, openMaxMs: 3_600_000 };
 
 /** Why the platform refused, as far as it decides about the pause. */
 export interface Refusal {
@@ -47,10 +56,10 @@ export interface RefusalRule {
 }
 
 /** Blocked when several different subjects were refused in a row. */
-export function refusedInARow(): RefusalRule {
+export function refusedInARow(blocksToOpen = BLOCKS_TO_OPEN): RefusalRule {
   const subjects = new Set<string>();
   return {
-    refused: (subject) => subjects.add(subject).size >= BLOCKS_TO_OPEN,
+    refused: (subject) => subjects.add(subject).size >= blocksToOpen,
     succeeded: () => subjects.clear(),
     reset: () => subjects.clear(),
   };
@@ -90,7 +99,8 @@ export class CircuitBreaker {
   constructor(
     private readonly now: () => number,
     private readonly onChange: (openForMs: number | null) => void = () => undefined,
-    private readonly rule: RefusalRule = refusedInARow(),
+    private readonly limits: BreakerLimits = EGRESS_LIMITS,
+    private readonly rule: RefusalRule = refusedInARow(limits.blocksToOpen),
     private readonly stored = new StoredEgressState(),
   ) {}
 
@@ -120,7 +130,7 @@ export class CircuitBreaker {
   refuse({ address, retryAfterSeconds, by }: Refusal): void {
     if (this.open) return;
     const pauseMs =
-      retryAfterSeconds === null ? (address ? ADDRESS_PAUSE_MS : BOT_CHECK_PAUSE_MS) : retryAfterSeconds * 1000;
+      retryAfterSeconds === null ? (address ? ADDRESS_PAUSE_MS : this.limits.openFirstMs) : retryAfterSeconds * 1000;
     this.rule.reset();
     this.stored.record({ kind: 'opened', atMs: this.now(), pauseMs, exactly: retryAfterSeconds !== null, by });
     this.onChange(this.stored.pause.pauseMs);
@@ -155,7 +165,8 @@ export class CircuitBreaker {
   private blockedBy(subject: string, probe: boolean, refusal: Refusal): void {
     if (probe && this.open) {
       const { retryAfterSeconds } = refusal;
-      const pauseMs = retryAfterSeconds === null ? null : retryAfterSeconds * 1000;
+      const nextMs = retryAfterSeconds === null ? this.stored.pause.pauseMs * 2 : retryAfterSeconds * 1000;
+      const pauseMs = Math.min(this.limits.openMaxMs, nextMs);
       this.stored.record({ kind: 'reopened', atMs: this.now(), pauseMs });
       this.onChange(this.stored.pause.pauseMs);
     } else if (!this.open && this.rule.refused(subject)) this.refuse(refusal);

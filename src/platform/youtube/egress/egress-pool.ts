@@ -191,6 +191,7 @@ export class EgressPool {
           this.options.onBreaker?.(name, use, openForMs);
           if (use === 'video') onVideoBreaker(openForMs !== null);
         },
+        undefined,
         gateway ? refusedShare() : refusedInARow(),
         state,
       );

@@ -45,8 +45,8 @@ export type EgressEvent =
   | { kind: 'sent' | 'answered'; paced: PacedKind; count: number; atMs: number }
   /** `exactly`: the pause is the platform's `Retry-After`. */
   | { kind: 'opened'; atMs: number; pauseMs: number; exactly: boolean; by: PacedKind | null }
-  /** A probe was refused; a null pause doubles the last one. */
-  | { kind: 'reopened'; atMs: number; pauseMs: number | null }
+  /** A probe was refused. */
+  | { kind: 'reopened'; atMs: number; pauseMs: number }
   | { kind: 'closed'; atMs: number };
 
 /** The state after an event. */
@@ -77,9 +77,8 @@ function opened(state: EgressState, event: Extract<EgressEvent, { kind: 'opened'
   return by === null ? next : withPace(next, by, (pace) => paceAfterRefusal(pace, atMs));
 }
 
-function reopened(pause: PauseState, { atMs, pauseMs: given }: { atMs: number; pauseMs: number | null }): PauseState {
+function reopened(pause: PauseState, { atMs, pauseMs }: { atMs: number; pauseMs: number }): PauseState {
   if (pause.openedAtMs === null) return pause;
-  const pauseMs = Math.min(PAUSE_MAX_MS, given ?? pause.pauseMs * 2);
   return { ...pause, pauseMs, untilMs: atMs + pauseMs, probesRefused: pause.probesRefused + 1 };
 }
 

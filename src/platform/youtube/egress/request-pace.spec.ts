@@ -60,7 +60,7 @@ function simulateDay(budget: PlatformBudget, demand: number) {
   let seconds = 0;
   const nowMs = () => seconds * 1000;
   const stored = new StoredEgressState();
-  const breaker = new CircuitBreaker(nowMs, undefined, undefined, stored);
+  const breaker = new CircuitBreaker(nowMs, undefined, undefined, undefined, stored);
   const waitMs = () => paceWaitMs(stored.current.paces.captions, 1, nowMs());
   const random = randomFrom(7);
   const inFlight: { endsAt: number; served: boolean; settle: (served: boolean) => void }[] = [];

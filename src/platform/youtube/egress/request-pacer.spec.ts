@@ -17,6 +17,7 @@ function pacerWith(limits: Partial<PaceCeilings> = {}, rotating = false) {
       if (openForMs !== null) pacer.releasePaused();
     },
     undefined,
+    undefined,
     stored,
   );
   const pacer = new RequestPacer(stored, breaker, { player: undefined, captions: undefined, ...limits }, rotating, now);

@@ -208,7 +208,7 @@ async function parseExpectedJson(attempt: Attempt, next: Next): Promise<Result> 
 
 async function classify(attempt: Attempt, next: Next): Promise<Result> {
   const result = await next(attempt);
-  return result.kind === 'raw' ? classifyResponse(result.status, result.headers, result.body) : result;
+  return result.kind === 'raw' ? classifyResponse(result.status, result.headers, result.body, attempt.kind) : result;
 }
 
 /** Follows redirects within the platform's hosts; sends nothing to any other host. */

@@ -7,9 +7,9 @@ import { type Admission, CircuitBreaker, refusedInARow, refusedShare } from '../
 
 /** Why one client returned no text although another may. */
 export type Evidence =
-  /** The platform refuses the caller on this client. */
+  /** The platform refuses the caller on this client: a bot check, a refused session, an empty response. */
   | 'refused'
-  /** The platform refuses this egress, whatever the client. */
+  /** The platform refuses this egress, whatever the client: 429, 403, a captcha or consent page. */
   | 'egress-refused'
   /** Not sent: the pace of the egress cannot serve it before the deadline. */
   | 'busy'
@@ -17,13 +17,19 @@ export type Evidence =
   | 'token-required'
   /** The text of the selected track was empty although its URL required no token: a PO token is enforced. */
   | 'enforced'
+  /** WEB was refused despite its PO token, which says nothing about the egress. */
+  | 'token-refused'
   | 'timeout'
   /** The response could not be read. */
   | 'failure'
   /** The connection failed. */
   | 'unreached'
+  /** The platform no longer serves the client's version. */
+  | 'client-retired'
   /** Not playable on this client. */
-  | 'unplayable';
+  | 'unplayable'
+  /** Unavailable according to this client. */
+  | 'unavailable';
 
 export type NextStep =
   | { go: 'tracks' }
@@ -34,8 +40,9 @@ export type NextStep =
 type PlayerKind = PlayerReading['kind'];
 
 /**
- * What a player response leads to. UNPLAYABLE moves on because it was recorded on one client (WEB) for a video that
- * VISIONOS and ANDROID play; the facts that stop are the same on each of the recorded clients.
+ * What a player response leads to. Unplayable and unavailable move on because one client alone is not reliable: VISIONOS
+ * reports them for videos made for kids, which the reel plays (recorded), and retired versions report them for any video.
+ * The facts that stop have a field or a wording of their own, which is the same on each of the recorded clients.
  */
 const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
   tracks: { go: 'tracks' },
@@ -43,12 +50,14 @@ const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
   private: { go: 'stop', code: 'video_private' },
   'members-only': { go: 'stop', code: 'video_members_only' },
   'age-restricted': { go: 'stop', code: 'video_age_restricted' },
-  unavailable: { go: 'stop', code: 'video_unavailable' },
   live: { go: 'stop', code: 'video_live' },
   upcoming: { go: 'stop', code: 'video_not_live_yet' },
   'bot-check': { go: 'next', evidence: 'refused' },
+  'session-refused': { go: 'next', evidence: 'refused' },
+  'client-retired': { go: 'next', evidence: 'client-retired' },
   'other-video': { go: 'next', evidence: 'refused' },
   unplayable: { go: 'next', evidence: 'unplayable' },
+  unavailable: { go: 'next', evidence: 'unavailable' },
   'unknown-status': { go: 'next', evidence: 'failure' },
 };
 
@@ -67,9 +76,26 @@ export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
   return evidence.includes('token-required') || evidence.includes('enforced');
 }
 
+/**
+ * Clients that report videos made for kids as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source).
+ * What two of them report is one fact.
+ */
+const WITHOUT_VIDEOS_FOR_KIDS: ReadonlySet<YoutubeClient> = new Set(['VISIONOS', 'ANDROID_VR']);
+
+/**
+ * Whether the video is unavailable for certain: two clients report it, and none was refused or has listed tracks.
+ *
+ * @param clients those that reported the video as unplayable or unavailable
+ */
+export function isUnavailable(clients: readonly YoutubeClient[], evidence: readonly Evidence[]): boolean {
+  const independent = clients.filter((client) => !WITHOUT_VIDEOS_FOR_KIDS.has(client)).length;
+  const agreed = independent + (independent < clients.length ? 1 : 0) >= 2;
+  return agreed && !hasSeenTracks(evidence) && !evidence.includes('refused') && !evidence.includes('egress-refused');
+}
+
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */
 export function isRefusal(kind: Evidence): boolean {
-  return kind === 'refused' || kind === 'token-required' || kind === 'enforced';
+  return ['refused', 'token-required', 'enforced', 'token-refused'].includes(kind);
 }
 
 /** The evidence of a failed request about a client. */
@@ -89,17 +115,28 @@ export function evidenceOf(response: FailedResponse): Evidence {
   }
 }
 
+/** The evidence about a client. WEB is refused for its token: neither a refusal nor an empty text concerns the egress. */
+export function evidenceAbout(client: YoutubeClient, evidence: Evidence): Evidence {
+  if (client !== 'WEB') return evidence;
+  if (evidence === 'refused') return 'token-refused';
+  return evidence === 'enforced' ? 'token-required' : evidence;
+}
+
 /** The failure code of each kind of evidence, most important first. */
 const FAILURE_CODES = {
   'egress-refused': 'upstream_blocked',
   refused: 'upstream_blocked',
   enforced: 'upstream_blocked',
   'token-required': 'upstream_blocked',
+  'token-refused': 'upstream_blocked',
   busy: 'upstream_busy',
   timeout: 'upstream_timeout',
   failure: 'upstream_failure',
   unreached: 'upstream_failure',
+  // Unavailable according to one client, with the others retired: not certain.
+  'client-retired': 'upstream_failure',
   unplayable: 'video_unavailable',
+  unavailable: 'video_unavailable',
 } as const satisfies Record<Evidence, VideoFailureCode>;
 
 /** The failure code when no client returned the text. A refusal on any client is never reported as missing captions. */
@@ -164,7 +201,12 @@ export class ClientHealth {
     this.breakers.set(owner, byClient);
     const known = byClient.get(client);
     if (known) return known;
-    const created = new CircuitBreaker(this.now, (cooldownMs) => this.onCooldown(egress, client, cooldownMs), rule);
+    const created = new CircuitBreaker(
+      this.now,
+      (cooldownMs) => this.onCooldown(egress, client, cooldownMs),
+      undefined,
+      rule,
+    );
     byClient.set(client, created);
     return created;
   }
