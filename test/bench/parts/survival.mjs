@@ -88,7 +88,7 @@ function row(day) {
   ];
 }
 
-function report(days, { player, timedtext, blockSeconds, penaltySeconds, blockSecondsMax }) {
+function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
   const services = days.filter(({ reader }) => reader === 'service');
   const plain = services.filter(({ gateway }) => !gateway);
   const worst = (of, list, choose) => choose(...list.map(of));
@@ -117,7 +117,7 @@ function report(days, { player, timedtext, blockSeconds, penaltySeconds, blockSe
       `One day in simulated time: the service's own adapter, with its clocks, timers and agents replaced, against the fake ` +
       `YouTube in the same process. Each address may send ${player.burst} player requests at once and ${player.perMinute} a ` +
       `minute, and ${timedtext.burst} and ${timedtext.perMinute} caption requests; above that it is refused for ` +
-      `${blockSeconds / 60} minutes, and ${penaltySeconds} s longer for each request meanwhile, up to ` +
+      `${player.blockSeconds / 60} and ${timedtext.blockSeconds / 60} minutes, and ${penaltySeconds} s longer for each request meanwhile, up to ` +
       `${blockSecondsMax / 3600} hour. Callers want channels of 100 videos, three in ten of which have no text or are refused ` +
       `to single clients, at half, once and twice the rate that the budgets allow (through the gateway: that of one exit). ` +
       `They call with a deadline of 45 s, and again for what failed for a passing reason: when the failure says so, else ` +
