@@ -1,4 +1,9 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Injectable,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
 import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
@@ -7,7 +12,8 @@ import { ChannelSources } from './channel/channel-sources.js';
 import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
 import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
-import { type Egress, EgressPool } from './egress/egress-pool.js';
+import type { Egress } from './egress/egress.js';
+import { EgressPool } from './egress/egress-pool.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { requestScope } from './egress/request-scope.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
@@ -20,12 +26,14 @@ import { VideoReader } from './video/video-reader.js';
 
 const WARM_UP_DELAY_MS = 500;
 
-const BLOCKED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_blocked' } };
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
 /** `VideoPlatform` for YouTube's InnerTube API. */
 @Injectable()
-export class YoutubePlatform extends VideoPlatform implements OnApplicationBootstrap, OnApplicationShutdown {
+export class YoutubePlatform
+  extends VideoPlatform
+  implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
   private warmUp: NodeJS.Timeout | undefined;
   private warming: Promise<unknown> = Promise.resolve();
 
@@ -48,6 +56,11 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
     this.warmUp = setTimeout(() => {
       this.warming = loadRequestTemplates().catch(() => undefined);
     }, WARM_UP_DELAY_MS);
+  }
+
+  /** Redis closes after this. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.egresses.storeState();
   }
 
   /** Closes every connection; requests in flight end as failures. */
@@ -80,9 +93,17 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
       const scope = requestScope(egress, admission, context, this.environment.UPSTREAM_RETRIES);
       return this.readVideoThrough(scope, videoId, languages, publishedAt);
     };
-    const outcome = (await withProxyFailover(this.egresses, 'video', videoId, context, read)) ?? BLOCKED;
+    const outcome = this.withRetryAfter(await withProxyFailover(this.egresses, 'video', videoId, context, read));
     this.metrics.notice('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
     return outcome;
+  }
+
+  /** A block has no outcome, or one without the time that it lasts. */
+  private withRetryAfter(outcome: VideoOutcome | null): VideoOutcome {
+    const failed = outcome ?? { ok: false, details: NO_DETAILS, failure: { code: 'upstream_blocked' } };
+    if (failed.ok || failed.failure.code !== 'upstream_blocked') return failed;
+    const retryAfterSeconds = failed.failure.retryAfterSeconds ?? this.egresses.blockedForSeconds('video');
+    return retryAfterSeconds === null ? failed : { ...failed, failure: { ...failed.failure, retryAfterSeconds } };
   }
 
   private async readVideoThrough(
@@ -97,8 +118,8 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
         () => this.videos.read(videoId, languages, scope),
         (optionalScope) => this.dates(videoId, publishedAt, optionalScope),
       );
-      const { result } = attempt;
-      return { ...attempt, result: { ...result, details: mergeDetails(result.details, dated ?? {}) } };
+      const details = mergeDetails(attempt.result.details, dated ?? {});
+      return { ...attempt, result: { ...attempt.result, details } };
     } catch (error) {
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
       // One video's failure must not fail the call, even when it is caused by a bug.

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
+import { SharedDocuments } from '../../cache/shared-documents.js';
 import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
@@ -10,6 +11,7 @@ import { UploadsReader } from './channel/uploads-reader.js';
 import { DataApiChannels } from './data-api/data-api-channels.js';
 import { DataApiClient } from './data-api/data-api-client.js';
 import { EgressPool } from './egress/egress-pool.js';
+import { EgressStateStore } from './egress/egress-state-store.js';
 import { ExchangeListener } from './egress/exchange-listener.js';
 import { FairLimiter } from './egress/fair-limiter.js';
 import { BODY_BYTES_MAX } from './egress/http-transport.js';
@@ -36,10 +38,14 @@ import { YoutubePlatform } from './youtube-platform.js';
       inject: [Environment],
       useFactory: ({ UPSTREAM_CONCURRENCY }: Environment) => new FairLimiter(UPSTREAM_CONCURRENCY),
     },
-    { provide: EgressPool, inject: [Environment, Registry], useFactory: createEgressPool },
+    {
+      provide: EgressPool,
+      inject: [Environment, Registry, { token: SharedDocuments, optional: true }],
+      useFactory: createEgressPool,
+    },
     {
       provide: RequestPipeline,
-      inject: [Environment, FairLimiter, UpstreamMetrics, { token: ExchangeListener, optional: true }],
+      inject: [Environment, FairLimiter, EgressPool, UpstreamMetrics, { token: ExchangeListener, optional: true }],
       useFactory: createPipeline,
     },
     { provide: ClientHealth, inject: [Environment], useFactory: createClientHealth },
@@ -62,16 +68,23 @@ import { YoutubePlatform } from './youtube-platform.js';
 })
 export class YoutubeModule {}
 
-function createEgressPool(environment: Environment, registry: Registry): EgressPool {
+function createEgressPool(environment: Environment, registry: Registry, documents?: SharedDocuments): EgressPool {
   return new EgressPool({
     registry,
     proxyUrls: environment.UPSTREAM_PROXY_URL ?? [],
     connectionsMax: environment.UPSTREAM_CONCURRENCY,
     connectTimeoutMs: environment.UPSTREAM_TIMEOUT_SECONDS * 1000,
+    ceilings: {
+      player: environment.UPSTREAM_PLAYER_PER_MINUTE,
+      captions: environment.UPSTREAM_TIMEDTEXT_PER_MINUTE,
+    },
+    store: new EgressStateStore(documents),
     onBreaker: (exit, use, openForMs) =>
       openForMs === null
         ? report('log', 'youtube_block_closed', { exit, use })
         : report('warn', 'youtube_block_opened', { exit, use, openForSeconds: openForMs / 1000 }),
+    onPace: (exit, { player, captions }) =>
+      report('log', 'youtube_pace_learned', { exit, playerPerMinute: player, captionsPerMinute: captions }),
     onCooldown: (exit, cooldownMs) => report('log', 'youtube_exit_rested', { exit, restSeconds: cooldownMs / 1000 }),
   });
 }
@@ -79,12 +92,14 @@ function createEgressPool(environment: Environment, registry: Registry): EgressP
 function createPipeline(
   environment: Environment,
   limiter: FairLimiter,
+  egresses: EgressPool,
   metrics: UpstreamMetrics,
   listener?: ExchangeListener,
 ): RequestPipeline {
   const { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS } = environment;
   return new RequestPipeline({
     limiter,
+    egresses,
     baseUrl: YOUTUBE_BASE_URL === undefined ? null : new URL(YOUTUBE_BASE_URL),
     timeoutMs: UPSTREAM_TIMEOUT_SECONDS * 1000,
     bodyBytesMax: BODY_BYTES_MAX,

@@ -41,7 +41,10 @@ export class InnertubeChannels implements ChannelSource {
     const end = await withProxyFailover(this.egresses, 'channel', subject, context, (egress, admission) =>
       this.attempt(requestScope(egress, admission, context, this.environment.UPSTREAM_RETRIES), read),
     );
-    if (end === null) throw new UpstreamError('upstream_blocked', new Error('Every egress is blocked after refusals.'));
+    if (end === null) {
+      const cause = new Error('Every egress is blocked after refusals.');
+      throw new UpstreamError('upstream_blocked', cause, this.egresses.blockedForSeconds('channel') ?? undefined);
+    }
     if ('error' in end) throw end.error;
     return end.value;
   }

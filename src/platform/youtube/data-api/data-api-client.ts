@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { Environment } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { type Egress, EgressPool } from '../egress/egress-pool.js';
+import { EgressPool } from '../egress/egress-pool.js';
 import type { RawResponse } from '../egress/http-transport.js';
 import { type OtherServer, RequestPipeline } from '../egress/request-pipeline.js';
 import { RetryBudget } from '../egress/retry.js';
@@ -146,16 +146,20 @@ export class DataApiClient {
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
     const headers = { accept: 'application/json', 'x-goog-api-key': this.environment.YOUTUBE_API_KEY ?? '' };
     const budget = new RetryBudget(Math.min(RETRIES_MAX, this.environment.UPSTREAM_RETRIES));
-    const tried = new Set<Egress>();
+    const tried: string[] = [];
     let response: JsonResponse = { kind: 'network', cause: new Error('There is no egress.') };
-    while (tried.size < EGRESSES_MAX && response.kind === 'network') {
-      const egress = this.egresses.any(tried);
-      if (egress === null) break;
-      tried.add(egress);
-      response = await this.pipeline.json({
-        ...{ kind: `api-${method}`, client: 'DATA_API', server: SERVER, outgoing: { url, headers } },
-        ...{ scope: { egress, context, budget }, isObsolete: () => false },
-      });
+    while (tried.length < EGRESSES_MAX && response.kind === 'network') {
+      const taken = this.egresses.takeUnpaced(tried);
+      if (taken === null) break;
+      tried.push(taken.egress.name);
+      try {
+        response = await this.pipeline.json({
+          ...{ kind: `api-${method}`, client: 'DATA_API', server: SERVER, outgoing: { url, headers } },
+          ...{ scope: { egress: taken.egress, context, budget }, isObsolete: () => false },
+        });
+      } finally {
+        taken.release();
+      }
     }
     return response;
   }

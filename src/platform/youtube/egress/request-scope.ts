@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { ReadingContext } from '../../video-platform.js';
 import type { Admission } from './circuit-breaker.js';
-import type { Egress } from './egress-pool.js';
+import type { Egress } from './egress.js';
 import type { RequestScope } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
 
