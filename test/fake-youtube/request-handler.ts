@@ -1,12 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type FakeResponse, htmlNotFound, invalidArgument } from './fake-response.js';
-import { browse } from './calls/browse.js';
-import { feed } from './calls/feed.js';
-import { playerPage } from './calls/player-script.js';
-import { player, reel } from './calls/player.js';
-import { resolveUrl, visitorId } from './calls/resolve-url.js';
-import { timedtext } from './calls/timedtext.js';
+import { invalidArgument } from './fake-response.js';
+import { respond } from './respond.js';
+import type { Budgets } from './budgets.js';
 import { handleControl, type Controls, isControl } from './control.js';
 import { applyFault } from './faults/apply-fault.js';
 import type { Fault, FaultRegistry, FaultKind } from './faults/fault-registry.js';
@@ -28,6 +24,7 @@ export class RequestHandler {
   constructor(
     private readonly state: ServerState,
     private readonly faults: FaultRegistry,
+    private readonly budgets: Budgets,
     private readonly holds: Holds,
     private readonly log: RequestLog,
     private readonly controls: Controls,
@@ -67,8 +64,11 @@ export class RequestHandler {
 
   private faultFor(incoming: Incoming): Fault | undefined {
     const fault = this.faults.choose(incoming);
-    if (fault || !this.state.settings.consentRequired) return fault;
-    return incoming.headers['cookie']?.includes('SOCS=') ? undefined : { kind: 'consent' };
+    if (fault) return fault;
+    const { consentRequired, budgets } = this.state.settings;
+    if (consentRequired && !incoming.headers['cookie']?.includes('SOCS=')) return { kind: 'consent' };
+    const refusal = this.budgets.refuse(budgets, incoming);
+    return refusal && { kind: refusal };
   }
 
   /** Records how the request ends. The signal aborts when the connection closes. */
@@ -86,29 +86,10 @@ export class RequestHandler {
   private render(incoming: Incoming): RenderedBody {
     const acceptsGzip = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
     const ignored = incoming.client !== null && this.state.settings.fieldsIgnored.includes(incoming.client);
-    const rendered = this.bodies.write(this.respond(incoming), ignored ? null : incoming.fields, acceptsGzip);
+    const rendered = this.bodies.write(respond(incoming, this.state), ignored ? null : incoming.fields, acceptsGzip);
     const result = rendered ?? this.bodies.write(invalidArgument(), null, acceptsGzip);
     if (!result) throw new Error('A response without a field mask can always be rendered');
     return result;
-  }
-
-  private respond(incoming: Incoming): FakeResponse {
-    const { kind } = incoming;
-    const { settings, tokens, dataApi, visitors } = this.state;
-    if (kind === 'feed') return feed(incoming);
-    if (kind === 'timedtext') return timedtext(incoming, tokens);
-    if (kind === 'page') return playerPage(incoming, settings.signatureTimestamp);
-    if (kind === 'po-token') return tokens.respond(incoming);
-    if (kind === 'api-channels' || kind === 'api-playlist-items' || kind === 'api-videos') {
-      return dataApi.respond(incoming);
-    }
-    if (kind === 'other') return htmlNotFound();
-    if (!incoming.body || incoming.client === null) return invalidArgument();
-    if (kind === 'player') return player(incoming, this.state);
-    if (kind === 'reel') return reel(incoming, this.state);
-    if (kind === 'resolve') return resolveUrl(incoming, visitors);
-    if (kind === 'visitor') return visitorId(incoming, visitors);
-    return browse(incoming, settings.playlistShape);
   }
 }
 

@@ -1,4 +1,5 @@
 import { type PlaylistShape } from './calls/playlist-page.js';
+import type { BudgetSettings } from './budgets.js';
 import { SIGNATURE_TIMESTAMP } from './calls/player-script.js';
 import type { Client } from './catalogue/model.js';
 
@@ -21,6 +22,10 @@ export interface Settings {
   apiKey: string;
   /** Units of the Data API until it answers `quotaExceeded`. */
   apiUnitsMax: number;
+  /** What each address may request; null: anything. */
+  budgets: BudgetSettings | null;
+  /** How much faster than real time budgets, blocks, tokens and caption URLs expire. */
+  timeScale: number;
 }
 
 const DEFAULTS: Settings = {
@@ -33,6 +38,8 @@ const DEFAULTS: Settings = {
   poTokenSeconds: 6 * 3_600,
   apiKey: 'fake-youtube-api-key',
   apiUnitsMax: 10_000,
+  budgets: null,
+  timeScale: 1,
 };
 
 export function settingsOf(given: Partial<Settings>): Settings {
@@ -46,5 +53,7 @@ export function settingsOf(given: Partial<Settings>): Settings {
     poTokenSeconds: given.poTokenSeconds ?? DEFAULTS.poTokenSeconds,
     apiKey: given.apiKey ?? DEFAULTS.apiKey,
     apiUnitsMax: given.apiUnitsMax ?? DEFAULTS.apiUnitsMax,
+    budgets: given.budgets ?? DEFAULTS.budgets,
+    timeScale: given.timeScale ?? DEFAULTS.timeScale,
   };
 }

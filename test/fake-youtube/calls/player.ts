@@ -26,8 +26,9 @@ export function player(incoming: Incoming, state: ServerState): FakeResponse {
   const refusal = refusalOf(incoming, state);
   if (refusal) return jsonResponse(() => refusalResponse(refusal, incoming, state));
   const visitorData = state.visitors.dataFor(incoming);
-  const written = (): JsonObject => playerResponse(videoId, client, visitorData, webRefusal(incoming, state));
-  return jsonResponse(written, client === 'WEB' ? undefined : cacheKey(incoming, visitorData));
+  const written = (): JsonObject =>
+    playerResponse(videoId, client, { visitorData, nowMs: state.clock.now(), refusal: webRefusal(incoming, state) });
+  return jsonResponse(written, client === 'WEB' ? undefined : cacheKey(incoming, visitorData, state));
 }
 
 /** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; empty for an unavailable video. */
@@ -39,8 +40,10 @@ export function reel(incoming: Incoming, state: ServerState): FakeResponse {
   const video = videoById(videoId)?.video;
   if (!video || video.state === 'deleted' || video.errorOn?.includes(client)) return jsonResponse(() => ({}));
   const visitorData = state.visitors.dataFor(incoming);
-  const written = (): JsonObject => ({ playerResponse: playerResponse(videoId, client, visitorData) });
-  return jsonResponse(written, cacheKey(incoming, visitorData));
+  const written = (): JsonObject => ({
+    playerResponse: playerResponse(videoId, client, { visitorData, nowMs: state.clock.now() }),
+  });
+  return jsonResponse(written, cacheKey(incoming, visitorData, state));
 }
 
 /** The response of a player or reel request that is refused; it brings the visitor data of a new visitor. */
@@ -63,11 +66,17 @@ function webRefusal(incoming: Incoming, { settings, tokens }: ServerState): Json
 }
 
 /** Caption URLs, and with them the response, change every hour. */
-function cacheKey({ kind, client, videoId }: Incoming, visitorData: string): string {
-  return `${kind}:${videoId}:${client}:${visitorData}:${Math.floor(Date.now() / 3_600_000)}`;
+function cacheKey({ kind, client, videoId }: Incoming, visitorData: string, { clock }: ServerState): string {
+  return `${kind}:${videoId}:${client}:${visitorData}:${Math.floor(clock.now() / 3_600_000)}`;
 }
 
-function playerResponse(videoId: string, client: Client, visitorData: string, refusal?: JsonObject): JsonObject {
+interface Reply {
+  visitorData: string;
+  nowMs: number;
+  refusal?: JsonObject | undefined;
+}
+
+function playerResponse(videoId: string, client: Client, { visitorData, nowMs, refusal }: Reply): JsonObject {
   const found = videoById(videoId);
   const playability = playabilityOf(found?.video, client);
   const { status, details, captions }: Playability = refusal
@@ -79,19 +88,19 @@ function playerResponse(videoId: string, client: Client, visitorData: string, re
     playabilityStatus: status,
     ...(captions && { streamingData: streamingData(videoId, client) }),
     // Without tracks the whole property is missing.
-    ...(tracks.length > 0 && { captions: captionsOf(videoId, tracks, client) }),
+    ...(tracks.length > 0 && { captions: captionsOf(videoId, tracks, client, nowMs) }),
     ...(found && details && { videoDetails: videoDetails(found.channel, found.video) }),
     ...(client === 'WEB' && found && details && { microformat: microformat(found.channel, found.video) }),
   };
 }
 
-function captionsOf(videoId: string, tracks: readonly Track[], client: Client): JsonObject {
+function captionsOf(videoId: string, tracks: readonly Track[], client: Client, nowMs: number): JsonObject {
   // The original language is that of the recognised speech; the platform prefers the captions in that language.
   const spoken = tracks.find((track) => track.generated)?.languageCode;
   const first = tracks.findIndex((track) => track.languageCode === spoken);
   return {
     playerCaptionsTracklistRenderer: {
-      captionTracks: tracks.map((track) => captionTrack(videoId, track, client)),
+      captionTracks: tracks.map((track) => captionTrack(videoId, track, client, nowMs)),
       audioTracks: [
         {
           captionTrackIndices: tracks.map((_, index) => index),
@@ -109,10 +118,10 @@ function captionsOf(videoId: string, tracks: readonly Track[], client: Client): 
   };
 }
 
-function captionTrack(videoId: string, track: Track, client: Client): JsonObject {
+function captionTrack(videoId: string, track: Track, client: Client, nowMs: number): JsonObject {
   const text = track.generated ? `${track.languageName} (auto-generated)` : track.languageName;
   return {
-    baseUrl: captionUrl(videoId, track, client),
+    baseUrl: captionUrl(videoId, track, client, nowMs),
     name: { runs: [{ text }] },
     vssId: `${track.generated ? 'a' : ''}.${track.languageCode}`,
     languageCode: track.languageCode,

@@ -14,14 +14,14 @@ const FORMATS: Record<Client, number> = {
 
 /** The part of a player response that the service excludes with `$fields`. */
 export function streamingData(videoId: string, client: Client): JsonObject {
+  const signature = createHash('sha512').update(videoId).digest('hex');
   return {
     expiresInSeconds: '21540',
-    adaptiveFormats: Array.from({ length: FORMATS[client] }, (_, index) => format(videoId, index)),
+    adaptiveFormats: Array.from({ length: FORMATS[client] }, (_, index) => format(videoId, index, signature)),
   };
 }
 
-function format(videoId: string, index: number): JsonObject {
-  const signature = createHash('sha512').update(`${videoId} ${index}`).digest('hex');
+function format(videoId: string, index: number, signature: string): JsonObject {
   return {
     itag: 133 + index,
     url: `https://fake-youtube.googlevideo.com/videoplayback?id=${videoId}&itag=${133 + index}&ip=0.0.0.0&sig=${signature}&lsig=${signature}`,

@@ -4,13 +4,13 @@ import { legacyXml } from '../caption-formats/legacy-xml.js';
 import { srv3 } from '../caption-formats/srv3.js';
 import { videoById } from '../catalogue/catalogue.js';
 import type { Incoming } from '../incoming-request.js';
-import type { PoTokens } from './po-token.js';
+import type { ServerState } from '../server-state.js';
 import { isSigned, needsToken } from './caption-url.js';
 
 const XML = 'text/xml; charset=UTF-8';
 
 /** `GET /api/timedtext`: the text of a track; 200 without a byte when a PO token is needed and missing. */
-export function timedtext(incoming: Incoming, tokens: PoTokens): FakeResponse {
+export function timedtext(incoming: Incoming, { tokens, clock }: ServerState): FakeResponse {
   const query = incoming.url.searchParams;
   const videoId = query.get('v') ?? '';
   const found = videoById(videoId);
@@ -18,7 +18,7 @@ export function timedtext(incoming: Incoming, tokens: PoTokens): FakeResponse {
   const track = found?.video.tracks.find(
     ({ languageCode, generated: asr = false }) => languageCode === query.get('lang') && asr === generated,
   );
-  if (!track || !incoming.client || !isSigned(query)) return htmlNotFound();
+  if (!track || !incoming.client || !isSigned(query, clock.now())) return htmlNotFound();
   if (needsToken(track, incoming.client) && !tokens.accepts(incoming)) return emptyText();
 
   const format = query.get('fmt') ?? '';

@@ -70,12 +70,17 @@ describe('a generated channel', () => {
 
   it('is found by its ID, and its videos by theirs', () => {
     fc.assert(
-      fc.property(fc.constantFrom('bench', 'noise'), fc.record(size), fc.nat(), (name, { videos, cues }, any) => {
-        const channel = channelByPath(`/@${name}-${videos}x${cues}`);
-        expect(channelById(channel?.id ?? '')?.handle).toBe(`@${name}-${videos}x${cues}`);
-        const video = channel?.uploads()[any % videos];
-        expect(videoById(video?.id ?? '')?.video).toMatchObject({ id: video?.id, title: video?.title });
-      }),
+      fc.property(
+        fc.constantFrom('bench', 'noise', 'mixed'),
+        fc.record(size),
+        fc.nat(),
+        (name, { videos, cues }, any) => {
+          const channel = channelByPath(`/@${name}-${videos}x${cues}`);
+          expect(channelById(channel?.id ?? '')?.handle).toBe(`@${name}-${videos}x${cues}`);
+          const video = channel?.uploads()[any % videos];
+          expect(videoById(video?.id ?? '')?.video).toMatchObject({ id: video?.id, title: video?.title });
+        },
+      ),
       { numRuns: 20 },
     );
   });

@@ -1,6 +1,7 @@
 import { PLAYLIST_SHAPES } from '../calls/playlist-page.js';
 import { CLIENTS } from '../catalogue/model.js';
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../json.js';
+import { type Budget, type BudgetSettings, REPORTED_BUDGETS } from '../budgets.js';
 import type { Settings } from '../settings.js';
 import { ALL_FAULT_KINDS, type Fault } from './fault-registry.js';
 import { MATCHABLE_KINDS, type RequestMatch } from './match.js';
@@ -8,7 +9,12 @@ import { MATCHABLE_KINDS, type RequestMatch } from './match.js';
 /** The fake YouTube cannot read a command-line option or control request; the message gives the reason in one line. */
 export class UnreadableError extends Error {}
 
-const NUMBERS = ['signatureTimestamp', 'poTokenSeconds', 'apiUnitsMax'] as const satisfies (keyof Settings)[];
+const NUMBERS = [
+  'signatureTimestamp',
+  'poTokenSeconds',
+  'apiUnitsMax',
+  'timeScale',
+] as const satisfies (keyof Settings)[];
 const SETTINGS: readonly (keyof Settings)[] = [
   'latencyMs',
   'playlistShape',
@@ -16,6 +22,7 @@ const SETTINGS: readonly (keyof Settings)[] = [
   'consentRequired',
   'visitorDataRequired',
   'apiKey',
+  'budgets',
   ...NUMBERS,
 ];
 
@@ -28,7 +35,8 @@ export function readChanges(text: string): { faults?: Fault[]; settings: Partial
   const body = parseJsonObject(text);
   if (!body) throw new UnreadableError('The body must be a JSON object');
   refuseOthers(body, ['faults', ...SETTINGS]);
-  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired, visitorDataRequired, apiKey } = body;
+  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired, visitorDataRequired, apiKey, budgets } =
+    body;
   return {
     ...(faults !== undefined && { faults: list('faults', faults).map(readFault) }),
     settings: {
@@ -40,6 +48,7 @@ export function readChanges(text: string): { faults?: Fault[]; settings: Partial
       ...(consentRequired !== undefined && { consentRequired: consentRequired === true }),
       ...(visitorDataRequired !== undefined && { visitorDataRequired: visitorDataRequired === true }),
       ...(apiKey !== undefined && { apiKey: string('apiKey', apiKey) }),
+      ...(budgets !== undefined && { budgets: budgets === null ? null : readBudgets(budgets) }),
       ...Object.fromEntries(
         NUMBERS.flatMap((name) => (body[name] === undefined ? [] : [[name, number(name, body[name])]])),
       ),
@@ -61,6 +70,41 @@ export function readFaultFlag(text: string): Fault {
     ...(rate !== undefined && { rate: share(Number(rate)) }),
     ...(requests !== undefined && { match: { kind: oneOf('The request kind after @', requests, MATCHABLE_KINDS) } }),
   };
+}
+
+/**
+ * Reads a budget from a command line: requests at once, then requests per minute, e.g. `30/5`.
+ *
+ * @throws UnreadableError
+ */
+export function readBudgetFlag(name: string, text: string): Budget {
+  const [, burst, perMinute] = /^([0-9]{1,6})\/([0-9]{1,6}(?:\.[0-9]+)?)$/.exec(text) ?? [];
+  if (burst === undefined) throw new UnreadableError(`${name} is written burst/perMinute, e.g. 30/5, not ${text}`);
+  return { burst: Number(burst), perMinute: Number(perMinute) };
+}
+
+/** What is not given is as reported of the platform. */
+function readBudgets(json: Json): BudgetSettings {
+  if (!isJsonObject(json)) throw new UnreadableError('budgets must be an object or null');
+  refuseOthers(json, Object.keys(REPORTED_BUDGETS));
+  const { player, timedtext, badShare } = json;
+  return {
+    ...REPORTED_BUDGETS,
+    ...(player !== undefined && { player: readBudget('budgets.player', player) }),
+    ...(timedtext !== undefined && { timedtext: readBudget('budgets.timedtext', timedtext) }),
+    ...Object.fromEntries(
+      (['blockSeconds', 'penaltySeconds', 'blockSecondsMax'] as const).flatMap((name) =>
+        json[name] === undefined ? [] : [[name, number(`budgets.${name}`, json[name])]],
+      ),
+    ),
+    ...(badShare !== undefined && { badShare: share(number('budgets.badShare', badShare)) }),
+  };
+}
+
+function readBudget(name: string, json: Json): Budget {
+  if (!isJsonObject(json)) throw new UnreadableError(`${name} must be an object`);
+  refuseOthers(json, ['burst', 'perMinute']);
+  return { burst: number(`${name}.burst`, json['burst']), perMinute: number(`${name}.perMinute`, json['perMinute']) };
 }
 
 function readFault(json: Json): Fault {
