@@ -9,9 +9,8 @@ const MINUTE_MS = 60_000;
 const PLAYER = { kind: 'player', egress: '127.0.0.2' } as const;
 const TEXT = { kind: 'timedtext', egress: '127.0.0.2' } as const;
 const SETTINGS: BudgetSettings = {
-  player: { burst: 3, perMinute: 2 },
-  timedtext: { burst: 2, perMinute: 1 },
-  blockSeconds: 120,
+  player: { burst: 3, perMinute: 2, blockSeconds: 120 },
+  timedtext: { burst: 2, perMinute: 1, blockSeconds: 120 },
   penaltySeconds: 60,
   blockSecondsMax: 240,
   badShare: 0,
@@ -107,7 +106,11 @@ it('the clock runs as fast as it is set, without a jump', () => {
 
 describe('the fake YouTube with budgets', () => {
   it('checks for bots and answers 429 above them, until a reset', async () => {
-    const budgets = { ...REPORTED_BUDGETS, player: { burst: 1, perMinute: 0 }, timedtext: { burst: 0, perMinute: 0 } };
+    const budgets = {
+      ...REPORTED_BUDGETS,
+      player: { burst: 1, perMinute: 0, blockSeconds: 60 },
+      timedtext: { burst: 0, perMinute: 0, blockSeconds: 60 },
+    };
     const fakeYoutube = await startFakeYoutube({ budgets });
     const play = () => postInnertube(fakeYoutube.url, 'player', { videoId: 'ps-plain___' }, 'VISIONOS');
     expect((await play()).json).toMatchObject({ playabilityStatus: { status: 'OK' } });

@@ -6,6 +6,8 @@ import type { Incoming, RequestKind } from './incoming-request.js';
 export interface Budget {
   burst: number;
   perMinute: number;
+  /** How long the address is refused after it exceeded the budget. */
+  blockSeconds: number;
 }
 
 /** What the platform allows each address. The times are those of the fake YouTube's clock. */
@@ -14,8 +16,6 @@ export interface BudgetSettings {
   player: Budget;
   /** Caption requests; those above the budget get 429. */
   timedtext: Budget;
-  /** How long an address is refused after it exceeded a budget. */
-  blockSeconds: number;
   /** How much each request during a block prolongs it. */
   penaltySeconds: number;
   /** The longest remaining time of a block. */
@@ -24,12 +24,11 @@ export interface BudgetSettings {
   badShare: number;
 }
 
-/** The magnitudes that are reported: 120 to 300 videos an hour, 60 texts in 5 minutes, blocks of ten minutes and more. */
+/** As users report: 300 videos an hour, then up to an hour of refusals; 60 texts in five minutes, then 429. */
 export const REPORTED_BUDGETS: BudgetSettings = {
-  player: { burst: 30, perMinute: 5 },
-  timedtext: { burst: 60, perMinute: 12 },
-  blockSeconds: 600,
-  penaltySeconds: 30,
+  player: { burst: 300, perMinute: 5, blockSeconds: 1_800 },
+  timedtext: { burst: 60, perMinute: 12, blockSeconds: 300 },
+  penaltySeconds: 5,
   blockSecondsMax: 3_600,
   badShare: 0,
 };
@@ -63,7 +62,7 @@ export class Budgets {
       account.blockedUntilMs = Math.min(longestMs, account.blockedUntilMs + settings.penaltySeconds * 1_000);
       return REFUSALS[use];
     }
-    const { burst, perMinute } = settings[use];
+    const { burst, perMinute, blockSeconds } = settings[use];
     const refill = ((nowMs - account.refilledAtMs) / 60_000) * perMinute;
     account.tokens = Math.min(burst, account.tokens + refill);
     account.refilledAtMs = nowMs;
@@ -71,7 +70,7 @@ export class Budgets {
       account.tokens -= 1;
       return undefined;
     }
-    account.blockedUntilMs = nowMs + settings.blockSeconds * 1_000;
+    account.blockedUntilMs = nowMs + blockSeconds * 1_000;
     return REFUSALS[use];
   }
 

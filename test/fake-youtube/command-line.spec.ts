@@ -9,7 +9,11 @@ describe('the command line', () => {
     expect(readCommandLine(given.split(' '))).toEqual({
       port: 4_000,
       visitorDataRequired: true,
-      budgets: { ...REPORTED_BUDGETS, player: { burst: 30, perMinute: 2.5 }, badShare: 0.3 },
+      budgets: {
+        ...REPORTED_BUDGETS,
+        player: { ...REPORTED_BUDGETS.player, burst: 30, perMinute: 2.5 },
+        badShare: 0.3,
+      },
       timeScale: 60,
       latencyMs: 50,
       seed: 1,

@@ -16,9 +16,9 @@ export const HELP = `Usage: npm run fake-youtube -- [options]
   --consent                send requests without the consent cookie to the consent page
   --visitor-data           answer player requests without issued visitor data with a bot check
   --budgets                limit the requests of each address, as is reported of the platform
-  --player-budget B/M      player requests of an address: B at once and M per minute; default 30/5
+  --player-budget B/M      player requests of an address: B at once and M per minute; default 300/5
   --text-budget B/M        likewise caption requests; default 60/12
-  --block-seconds N        how long an address above its budget is refused; default 600
+  --block-seconds N        how long an address above a budget is refused; default 1800 and 300
   --bad-share SHARE        share of addresses that are always refused, from 0 to 1
   --time-scale N           budgets and blocks pass N times as fast as real time
   --seed N                 seed of the faults' random numbers
@@ -88,11 +88,19 @@ function budgetsOf(values: ReturnType<typeof parse>): BudgetSettings | null {
   if (!values.budgets && [player, text, block, bad].every((value) => value === undefined)) return null;
   const badShare = Number(bad ?? 0);
   if (!(badShare >= 0 && badShare <= 1)) throw new UnreadableError(`--bad-share must be from 0 to 1, not ${bad}`);
+  const blockSeconds = block === undefined ? {} : { blockSeconds: wholeNumber('--block-seconds', block, 1_000_000) };
   return {
     ...REPORTED_BUDGETS,
-    ...(player !== undefined && { player: readBudgetFlag('--player-budget', player) }),
-    ...(text !== undefined && { timedtext: readBudgetFlag('--text-budget', text) }),
-    ...(block !== undefined && { blockSeconds: wholeNumber('--block-seconds', block, 1_000_000) }),
+    player: {
+      ...REPORTED_BUDGETS.player,
+      ...(player !== undefined && readBudgetFlag('--player-budget', player)),
+      ...blockSeconds,
+    },
+    timedtext: {
+      ...REPORTED_BUDGETS.timedtext,
+      ...(text !== undefined && readBudgetFlag('--text-budget', text)),
+      ...blockSeconds,
+    },
     badShare,
   };
 }

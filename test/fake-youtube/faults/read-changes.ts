@@ -77,7 +77,7 @@ export function readFaultFlag(text: string): Fault {
  *
  * @throws UnreadableError
  */
-export function readBudgetFlag(name: string, text: string): Budget {
+export function readBudgetFlag(name: string, text: string): Omit<Budget, 'blockSeconds'> {
   const [, burst, perMinute] = /^([0-9]{1,6})\/([0-9]{1,6}(?:\.[0-9]+)?)$/.exec(text) ?? [];
   if (burst === undefined) throw new UnreadableError(`${name} is written burst/perMinute, e.g. 30/5, not ${text}`);
   return { burst: Number(burst), perMinute: Number(perMinute) };
@@ -90,10 +90,12 @@ function readBudgets(json: Json): BudgetSettings {
   const { player, timedtext, badShare } = json;
   return {
     ...REPORTED_BUDGETS,
-    ...(player !== undefined && { player: readBudget('budgets.player', player) }),
-    ...(timedtext !== undefined && { timedtext: readBudget('budgets.timedtext', timedtext) }),
+    ...(player !== undefined && { player: readBudget('budgets.player', player, REPORTED_BUDGETS.player) }),
+    ...(timedtext !== undefined && {
+      timedtext: readBudget('budgets.timedtext', timedtext, REPORTED_BUDGETS.timedtext),
+    }),
     ...Object.fromEntries(
-      (['blockSeconds', 'penaltySeconds', 'blockSecondsMax'] as const).flatMap((name) =>
+      (['penaltySeconds', 'blockSecondsMax'] as const).flatMap((name) =>
         json[name] === undefined ? [] : [[name, number(`budgets.${name}`, json[name])]],
       ),
     ),
@@ -101,10 +103,11 @@ function readBudgets(json: Json): BudgetSettings {
   };
 }
 
-function readBudget(name: string, json: Json): Budget {
+function readBudget(name: string, json: Json, otherwise: Budget): Budget {
   if (!isJsonObject(json)) throw new UnreadableError(`${name} must be an object`);
-  refuseOthers(json, ['burst', 'perMinute']);
-  return { burst: number(`${name}.burst`, json['burst']), perMinute: number(`${name}.perMinute`, json['perMinute']) };
+  refuseOthers(json, Object.keys(otherwise));
+  const given = Object.entries(json).map(([key, value]) => [key, number(`${name}.${key}`, value)]);
+  return { ...otherwise, ...(Object.fromEntries(given) as Partial<Budget>) };
 }
 
 function readFault(json: Json): Fault {
