@@ -64,18 +64,6 @@ export class CircuitBreaker {
     return this.admission(true);
   }
 
-  /** Admits whatever the state: a success closes the breaker, and a refusal changes nothing. */
-  admitAnyway(): Admission {
-    const nothing = () => undefined;
-    return {
-      probe: false,
-      isObsolete: () => false,
-      succeeded: () => this.close(),
-      blocked: nothing,
-      abandoned: nothing,
-    };
-  }
-
   private admission(probe: boolean): Admission {
     let ended = false;
     const end = (then: () => void) => () => {

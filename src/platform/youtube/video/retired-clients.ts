@@ -43,14 +43,14 @@ export class RetiredClients {
     private readonly onChange: (client: YoutubeClient, probeAfterMs: number | null) => void,
     private readonly now: () => number = () => performance.now(),
   ) {
-    const breakers = clients.map((client) => [client, this.breaker(client)] as const);
+    const isRetired = (client: YoutubeClient) => this.breaker(client).open;
     new Gauge({
       name: 'ct_upstream_client_retired',
       help: '1 while an InnerTube client is disabled because the platform no longer serves its version.',
       labelNames: ['client'],
       registers: [registry],
       collect() {
-        for (const [client, breaker] of breakers) this.set({ client }, Number(breaker.open));
+        for (const client of clients) this.set({ client }, Number(isRetired(client)));
       },
     });
   }
@@ -65,7 +65,15 @@ export class RetiredClients {
     const client = this.clients[this.turn % this.clients.length];
     if (client === undefined || !this.clients.every((each) => this.breaker(each).blocked)) return null;
     this.turn += 1;
-    return { client, admission: null, version: this.breaker(client).admitAnyway() };
+    const ignored = () => undefined;
+    const result = { succeeded: () => this.reinstate(client), blocked: ignored, abandoned: ignored };
+    return { client, admission: null, version: { probe: false, isObsolete: () => false, ...result } };
+  }
+
+  private reinstate(client: YoutubeClient): void {
+    if (!this.breaker(client).open) return;
+    this.breakers.set(client, this.createBreaker(client));
+    this.onChange(client, null);
   }
 
   private breaker(client: YoutubeClient): CircuitBreaker {

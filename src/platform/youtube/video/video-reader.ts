@@ -146,11 +146,14 @@ export class VideoReader {
     if (standing === 'served') version.succeeded();
     if (standing === 'retired') version.blocked(pass.videoId);
     if (response.kind === 'parsed') return this.follow(client, response.value, pass);
+    if (standing === 'retired') {
+      pass.evidence.push('client-retired');
+      return null;
+    }
     if (response.kind === 'unparsable' || response.kind === 'unreadable')
       this.reportUnreadable(client, pass, response.expected);
     if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
-    if (standing === 'retired') pass.evidence.push('client-retired');
-    else this.addEvidence(client, response.kind === 'unparsable' ? 'failure' : evidenceOf(response), pass);
+    this.addEvidence(client, response.kind === 'unparsable' ? 'failure' : evidenceOf(response), pass);
     return null;
   }
 
