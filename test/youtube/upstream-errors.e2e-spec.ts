@@ -152,8 +152,15 @@ describe('retired client versions', () => {
     fakeYoutube.requests.clear();
     const outcome = await read();
     expect(outcome.ok ? '' : outcome.failure.message).toContain('no longer serves the client versions');
-    expect(fakeYoutube.requests.total).toBe(0);
+    expect(fakeYoutube.requests.total).toBe(1);
+    expect(end(await readNamed('hl-deleted'))).toBe('upstream_failure');
     expect(retired()).toHaveLength(5);
+    // A block is not mistaken for it, and neither is a video that the one client asked reports as unavailable.
+    fakeYoutube.setFaults({ kind: 'bot-check' });
+    expect(end(await read())).toBe('upstream_blocked');
+    fakeYoutube.setFaults();
+    expect(end(await readNamed('hl-deleted'))).toBe('upstream_failure');
+    expect(end(await read())).toBe('ok');
   });
 
   it('an override of the version makes the client work again', async () => {
