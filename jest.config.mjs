@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
 const shared = {
   testEnvironment: 'node',
   rootDir: import.meta.dirname,
@@ -51,5 +54,13 @@ export default {
   ],
 };
 
+/** A directory that the doctor recorded (`npm run smoke -- --record`) has a report; its traffic is played against that. */
+const recordedByDoctor = existsSync(join(process.env['RECORDINGS_DIR'] ?? '', 'report/report.json'));
+
 /** @type {import('jest').Config} */
-export const recordings = { ...shared, testMatch: ['<rootDir>/test/**/*.recordings-spec.ts'] };
+export const recordings = {
+  ...shared,
+  testMatch: recordedByDoctor
+    ? ['<rootDir>/test/recordings/doctor.recorded-spec.ts']
+    : ['<rootDir>/test/**/*.recordings-spec.ts'],
+};

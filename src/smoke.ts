@@ -1,94 +1,48 @@
 import { Logger } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { Registry } from 'prom-client';
-import { ConfigModule } from './config/config.module.js';
 import { EnvironmentError, readEnvironment } from './config/environment.js';
 import { parseChannelReference } from './domain/channel-reference.js';
-import { DomainError } from './domain/errors.js';
-import type { Upload, VideoOutcome } from './domain/transcript.js';
-import { VideoPlatform, type ReadingContext } from './platform/video-platform.js';
-import { YoutubeModule } from './platform/youtube/youtube.module.js';
+import { Doctor } from './platform/youtube/doctor/doctor.js';
+import { linesOf } from './platform/youtube/doctor/doctor-report.js';
+import { TrafficRecording } from './platform/youtube/doctor/traffic-recording.js';
 
-const USAGE = 'Usage: npm run smoke -- @handle [number of videos, 1 to 100, default 10]';
+const USAGE = 'Usage: npm run smoke -- @handle [number of videos, 1 to 100, default 10] [--json] [--record DIRECTORY]';
 const VIDEOS_DEFAULT = 10;
 
-/** Why the check failed, in one line. */
+/** Why the check could not be made, in one line. */
 class SmokeError extends Error {}
 
-/** Reads a channel from YouTube without the service and prints how YouTube responded. Not part of the tests. */
+/**
+ * Checks each part of the requests to YouTube without the service, and prints what works and what to set. Not part of the
+ * tests. The exit code is 1 when the service would not serve.
+ */
 async function smoke(words: readonly string[]): Promise<void> {
-  const { reference, count } = readArguments(words);
+  const { reference, videosMax, json, directory } = readArguments(words);
   const environment = readEnvironment();
-  const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(environment)] };
-  const app = await NestFactory.createApplicationContext(adapter, { logger: false });
   Logger.overrideLogger({ log: toStandardError, warn: toStandardError, error: toStandardError });
-  const [platform, registry] = [app.get(VideoPlatform), app.get<Registry>(Registry)];
-  const context: ReadingContext = {
-    signal: AbortSignal.timeout(environment.REQUEST_DEADLINE_SECONDS * 1000),
-    deadlineAtMs: performance.now() + environment.REQUEST_DEADLINE_SECONDS * 1000,
-    fairnessKey: {},
-  };
-  try {
-    const channelId = await platform.resolveChannel(reference, context);
-    const [channel, list] = await Promise.all([
-      platform.readChannel(channelId, context),
-      platform.listUploads(channelId, count, context),
-    ]);
-    print(`channel   ${channel.name} (${channel.handle ?? 'no handle'}, ${channel.id})`);
-    const uploads = list.uploads.slice(0, count);
-    const lines = uploads.map(async (upload) => lineOf(upload, await platform.readVideo(upload.videoId, [], context)));
-    // Awaits all, also when one rejects, because the other rejections would be unhandled.
-    const results = await Promise.allSettled(lines);
-    for (const line of results) print(line.status === 'fulfilled' ? line.value : lineOfError(line.reason));
-    context.signal.throwIfAborted();
-    if (uploads.length === 0) print('The channel has no uploads.');
-  } catch (error) {
-    throw context.signal.aborted ? new SmokeError('YouTube did not respond within REQUEST_DEADLINE_SECONDS.') : error;
-  } finally {
-    await report(registry);
-    await app.close();
-  }
+  const recording = directory === null ? null : new TrafficRecording(environment);
+  const report = await new Doctor({ environment, reference, videosMax, listener: recording }).examine();
+  if (recording && directory !== null) await recording.write(directory, report);
+  process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${linesOf(report).join('\n')}\n`);
+  if (!report.serves) process.exitCode = 1;
 }
 
 function readArguments(words: readonly string[]) {
-  const [text, limit = String(VIDEOS_DEFAULT), ...more] = words;
+  const json = words.includes('--json');
+  const recordAt = words.indexOf('--record');
+  const directory = recordAt < 0 ? null : (words[recordAt + 1] ?? '');
+  const others = words.filter(
+    (word, index) => word !== '--json' && (recordAt < 0 || (index !== recordAt && index !== recordAt + 1)),
+  );
+  const [text, limit = String(VIDEOS_DEFAULT), ...more] = others;
   const reference = text === undefined ? undefined : parseChannelReference(text);
-  if (!reference || more.length > 0 || !/^(?:[1-9][0-9]?|100)$/.test(limit)) throw new SmokeError(USAGE);
-  return { reference, count: Number(limit) };
-}
-
-function lineOf(upload: Upload, outcome: VideoOutcome): string {
-  const title = (upload.title ?? '(no title)').slice(0, 60);
-  const shown = `${upload.videoId}  ${(upload.kind ?? 'unknown').padEnd(8)}`;
-  if (!outcome.ok) return `${shown}  ${outcome.failure.code}  ${title}`;
-  const texts = [...outcome.transcript].map(([languageCode, segments]) => `${languageCode}: ${segments.length} lines`);
-  return `${shown}  ok (${texts.join(', ')})  ${title}`;
-}
-
-async function report(registry: Registry): Promise<void> {
-  const show = async (label: string, metric: string, kind: string): Promise<void> => {
-    const { values } = (await registry.getSingleMetric(metric)?.get()) ?? { values: [] };
-    const found = values.filter(({ labels }) => labels['kind'] === kind);
-    const counts = found.map(
-      ({ labels, value }) => `${labels['client'] ?? labels['subject']} ${labels['outcome']} × ${value}`,
-    );
-    print(`${label}${counts.join(', ') || 'none'}`);
-  };
-  await show('captions  ', 'ct_upstream_requests_total', 'captions');
-  await show('player    ', 'ct_upstream_requests_total', 'player');
-  await show('playlist  ', 'ct_upstream_notices_total', 'shape');
-  await show('$fields   ', 'ct_upstream_notices_total', 'fields');
-  await show('visitor   ', 'ct_upstream_requests_total', 'visitor');
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  if (!reference || more.length > 0 || directory === '' || !/^(?:[1-9][0-9]?|100)$/.test(limit))
+    throw new SmokeError(USAGE);
+  return { reference, videosMax: Number(limit), json, directory };
 }
 
 /** A failure in one line, without a stack. */
 function lineOfError(error: unknown): string {
   if (error instanceof EnvironmentError) return error.faults.join('; ');
-  if (error instanceof DomainError && error.cause instanceof Error) return `${error.code}: ${error.cause.message}`;
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -29,19 +29,23 @@ describe('the configuration', () => {
         PORT: '0',
         DATABASE_URL: 'postgres://app:secret@db:5432/app',
         REDIS_URL: 'rediss://cache:6380/1',
-        UPSTREAM_PROXY_URL: 'http://a:b@one:3128, https://two',
+        UPSTREAM_PROXY_URL: 'http://a:b@one:3128, https://two, socks5://three:1080, http://u-{session}:p@four',
+        UPSTREAM_PLAYER_PER_MINUTE: '0',
         YOUTUBE_CLIENTS: 'ANDROID,VISIONOS',
         CORS_ORIGINS: 'https://app.example.com,http://localhost:5173',
         PUBLISH_DATES: 'exact',
+        YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
       }),
     ).toMatchObject({
       PORT: 0,
       DATABASE_URL: 'postgres://app:secret@db:5432/app',
       REDIS_URL: 'rediss://cache:6380/1',
-      UPSTREAM_PROXY_URL: ['http://a:b@one:3128', 'https://two'],
+      UPSTREAM_PROXY_URL: ['http://a:b@one:3128', 'https://two', 'socks5://three:1080', 'http://u-{session}:p@four'],
+      UPSTREAM_PLAYER_PER_MINUTE: 0,
       YOUTUBE_CLIENTS: ['ANDROID', 'VISIONOS'],
       CORS_ORIGINS: ['https://app.example.com', 'http://localhost:5173'],
       PUBLISH_DATES: 'exact',
+      YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
     });
   });
 
@@ -49,6 +53,12 @@ describe('the configuration', () => {
     expect(faultsOf({ MESSAGE_TRANSPORT: 'nats' })).toEqual(['NATS_URL must be set when MESSAGE_TRANSPORT is nats']);
     expect(faultsOf({ MESSAGE_TRANSPORT: 'nats', NATS_URL: 'nats://a:b@one:4222, tls://two' })).toEqual([]);
     expect(faultsOf({ MESSAGE_TRANSPORT: 'tcp' })).toEqual([]);
+  });
+
+  it('requires PO_TOKEN_URL for WEB as a client for captions', () => {
+    const fault = expect.stringMatching(/^YOUTUBE_CLIENTS must not list WEB unless PO_TOKEN_URL is set/);
+    expect(faultsOf({ YOUTUBE_CLIENTS: 'VISIONOS,WEB' })).toEqual([fault]);
+    expect(faultsOf({ YOUTUBE_CLIENTS: 'VISIONOS,WEB', PO_TOKEN_URL: 'http://127.0.0.1:4416' })).toEqual([]);
   });
 
   it.each([
@@ -68,9 +78,18 @@ describe('the configuration', () => {
     ['DATABASE_URL', 'localhost:5432'],
     ['REDIS_URL', 'http://cache'],
     ['UPSTREAM_PROXY_URL', 'http://one,,socks5://two'],
+    ['UPSTREAM_PROXY_URL', 'socks4://one'],
+    ['UPSTREAM_PROXY_URL', 'http://user-{sticky}:pass@one'],
+    ['UPSTREAM_PROXY_URL', 'http://user:100%@one'],
+    ['UPSTREAM_PLAYER_PER_MINUTE', '-1'],
+    ['UPSTREAM_TIMEDTEXT_PER_MINUTE', 'off'],
     ['YOUTUBE_BASE_URL', 'ftp://elsewhere'],
     ['YOUTUBE_CLIENTS', 'WEB'],
     ['YOUTUBE_CLIENTS', 'ANDROID,ANDROID'],
+    ['YOUTUBE_API_KEY', 'too-short'],
+    ['YOUTUBE_API_KEY', 'twenty characters with spaces'],
+    ['YOUTUBE_CLIENT_OVERRIDES', '{"VISIONOS":"1.04"}'],
+    ['PO_TOKEN_URL', 'provider:4416'],
     ['PUBLISH_DATES', 'never'],
     ['USAGE_RETENTION_MONTHS', '0'],
     ['CACHE_SECRET', 'thirty-one-characters-are-short'],
@@ -132,8 +151,9 @@ describe('the configuration', () => {
     expect(faultsOf({ DATABASE_URL: 'mysql://app:hunter2@db' }).join()).not.toContain('hunter2');
   });
 
-  it('never shows a token', () => {
-    expect(faultsOf({ ADMIN_TOKEN: 'hunter2' }).join()).not.toContain('hunter2');
+  it('never shows a token or key', () => {
+    for (const name of ['ADMIN_TOKEN', 'YOUTUBE_API_KEY'])
+      expect(faultsOf({ [name]: 'hunter2' }).join()).not.toContain('hunter2');
   });
 
   it.each(['ADMIN_TOKEN', 'METRICS_TOKEN'])('says how to generate %s when it is short or guessable', (name) => {

@@ -1,11 +1,14 @@
+import { type ClientFields, clientOverrides } from './client-overrides.js';
 import {
   anyText,
   distinct,
+  InvalidFieldsError,
   InvalidValueError,
   listOf,
   matching,
   oneOf,
   origin,
+  proxyUrl,
   secretToken,
   trustedProxies,
   url,
@@ -13,8 +16,8 @@ import {
   type Parser,
 } from './variables.js';
 
-/** The InnerTube clients that can request captions. */
-export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
+/** The InnerTube clients. WEB reads channels and playlists, and captions with a PO token. */
+export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] as const;
 export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
 
 /** Most severe first. */
@@ -108,17 +111,37 @@ export class Environment {
   @Variable(wholeNumber(0, 10))
   UPSTREAM_RETRIES: number = 2;
 
-  /** Proxies for outgoing requests. */
-  @Variable(listOf(url('http:', 'https:')))
+  /** Proxies for outgoing requests; one with `{session}` is a rotating gateway. */
+  @Variable(listOf(proxyUrl))
   UPSTREAM_PROXY_URL: string[] | undefined = undefined;
+
+  /** The most player requests of each egress; unset, the pace is learned without a ceiling; 0 turns pacing off. */
+  @Variable(wholeNumber(0, 1_000_000))
+  UPSTREAM_PLAYER_PER_MINUTE: number | undefined = undefined;
+
+  /** The most caption requests of each egress, as above. */
+  @Variable(wholeNumber(0, 1_000_000))
+  UPSTREAM_TIMEDTEXT_PER_MINUTE: number | undefined = undefined;
 
   /** Receives every outgoing request in place of the platform: an egress gateway, or the fake YouTube. */
   @Variable(url('http:', 'https:'))
   YOUTUBE_BASE_URL: string | undefined = undefined;
 
-  /** In the order in which they are tried. */
+  /** In the order in which they are tried; WEB needs `PO_TOKEN_URL`. */
   @Variable(distinct(YOUTUBE_CLIENTS))
-  YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'ANDROID_VR'];
+  YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
+
+  /** Replaces the versions of InnerTube clients, which age, without a release. */
+  @Variable(clientOverrides(YOUTUBE_CLIENTS))
+  YOUTUBE_CLIENT_OVERRIDES: ReadonlyMap<YoutubeClient, ClientFields> | undefined = undefined;
+
+  /** A provider of PO tokens with the interface of bgutil's HTTP server. Unset: WEB is not tried for captions. */
+  @Variable(url('http:', 'https:'))
+  PO_TOKEN_URL: string | undefined = undefined;
+
+  /** A key of the official Data API, the first source of channels, uploads and their metadata. Unset: InnerTube alone. */
+  @Variable(matching(/^[A-Za-z0-9_-]{20,100}$/, 'a key of the YouTube Data API: 20 to 100 letters, digits, - and _'))
+  YOUTUBE_API_KEY: string | undefined = undefined;
 
   @Variable(oneOf(PUBLISH_DATES))
   PUBLISH_DATES: (typeof PUBLISH_DATES)[number] = 'feed';
@@ -198,12 +221,21 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
     try {
       Object.assign(environment, { [name]: parse(text) });
     } catch (error) {
+      if (error instanceof InvalidFieldsError) {
+        faults.push(...error.faults.map((fault) => `${name} ${fault}`));
+        continue;
+      }
       if (!(error instanceof InvalidValueError)) throw error;
       faults.push(`${name} ${error.message}${shown(name, text)}`);
     }
   }
   if (environment.MESSAGE_TRANSPORT === 'nats' && !variables['NATS_URL']) {
     faults.push('NATS_URL must be set when MESSAGE_TRANSPORT is nats');
+  }
+  if (environment.YOUTUBE_CLIENTS.includes('WEB') && !variables['PO_TOKEN_URL']) {
+    faults.push(
+      'YOUTUBE_CLIENTS must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
+    );
   }
   if (faults.length > 0) throw new EnvironmentError(faults);
   return environment;
@@ -214,7 +246,7 @@ export function isProduction(): boolean {
   return process.env['NODE_ENV'] === 'production';
 }
 
-/** The value as an error message shows it; URLs can contain a password and are never shown. */
+/** The value as an error message shows it; keys are never shown, nor are URLs, which can contain a password. */
 function shown(name: string, value: string): string {
-  return /URL|TOKEN|SECRET/.test(name) ? '' : `, not ${JSON.stringify(value.slice(0, 80))}`;
+  return /URL|TOKEN|SECRET|API_KEY/.test(name) ? '' : `, not ${JSON.stringify(value.slice(0, 80))}`;
 }

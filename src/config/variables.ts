@@ -10,6 +10,14 @@ export type Parser<T> = (text: string) => T;
 /** The message follows the name of the variable ("must be …") and does not repeat the value. */
 export class InvalidValueError extends Error {}
 
+/** Several faults of one structured value, each like the message of an `InvalidValueError`. */
+export class InvalidFieldsError extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(faults.join('; '));
+    this.name = 'InvalidFieldsError';
+  }
+}
+
 /** A whole number in decimal digits, undefined for anything else; `Number` also accepts "1e3", " 5" and "0x10". */
 export function parseWholeNumber(text: string): number | undefined {
   return /^[0-9]{1,15}$/.test(text) ? Number(text) : undefined;
@@ -73,6 +81,29 @@ export function url(...protocols: string[]): Parser<string> {
     }
     return text;
   };
+}
+
+const parseProxyUrl = url('http:', 'https:', 'socks5:');
+
+/** The URL of a proxy, in which `{session}` stands for a fresh value. */
+export function proxyUrl(text: string): string {
+  const replaced = text.replaceAll('{session}', 'session');
+  if (/[{}]/.test(replaced)) throw new InvalidValueError('must contain no other braces than those of {session}');
+  parseProxyUrl(replaced);
+  const { username, password } = new URL(replaced);
+  if (!isPercentEncoded(username) || !isPercentEncoded(password)) {
+    throw new InvalidValueError('must percent-encode special characters in the user name and the password (% is %25)');
+  }
+  return text;
+}
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** An origin that may call from a browser, e.g. `https://app.example.com`, or `*` for all. */

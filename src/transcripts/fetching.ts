@@ -44,12 +44,16 @@ export class VideoFetcher {
   }
 
   /** @throws the reason of `context.signal` when that is aborted first */
-  fetch(videoId: string, languages: readonly string[], context: ReadingContext): Promise<Fetched> {
+  fetch(
+    { videoId, publishedAt }: Pick<Upload, 'videoId' | 'publishedAt'>,
+    languages: readonly string[],
+    context: ReadingContext,
+  ): Promise<Fetched> {
     return inSpan('transcripts.fetch', { 'transcripts.video_id': videoId }, async (span) => {
       const { value, owner } = await this.flights.join(
         this.cache.key(videoId, languages),
         context,
-        (shared) => this.load(videoId, languages, shared),
+        (shared) => this.load(videoId, publishedAt, languages, shared),
         ({ outcome, fromCache }) => (fromCache ? Promise.resolve() : this.cache.store(videoId, languages, outcome)),
       );
       const { outcome, fromCache } = value;
@@ -70,11 +74,17 @@ export class VideoFetcher {
     return text;
   }
 
-  private async load(videoId: string, languages: readonly string[], context: ReadingContext) {
+  private async load(
+    videoId: string,
+    publishedAt: string | null,
+    languages: readonly string[],
+    context: ReadingContext,
+  ) {
     // Another call may have fetched the video since this call was planned; its result is free.
     const known = await this.cache.get(videoId, languages);
     if (known) return { outcome: known, fromCache: true };
-    return { outcome: asCachedOutcome(await this.platform.readVideo(videoId, languages, context)), fromCache: false };
+    const outcome = await this.platform.readVideo(videoId, languages, context, publishedAt);
+    return { outcome: asCachedOutcome(outcome), fromCache: false };
   }
 }
 
@@ -165,7 +175,7 @@ export class Fetching implements ReadingContext {
   private async fillSlot(slot: Slot): Promise<boolean> {
     const { upload } = slot;
     try {
-      const { outcome, own } = await this.fetcher.fetch(upload.videoId, this.languages, this);
+      const { outcome, own } = await this.fetcher.fetch(upload, this.languages, this);
       const { details } = outcome;
       if (!outcome.ok) {
         slot.fail(outcome.failure, details);

@@ -9,12 +9,13 @@ import { mixed } from './parts/mixed.mjs';
 import { redis } from './parts/redis.mjs';
 import { small } from './parts/small.mjs';
 import { start } from './parts/start.mjs';
+import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
 import { print, write } from './report/report.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
-const PARTS = { cold, cached, small, mixed, growth, redis, start };
-const MINUTES_MAX = 15;
+const PARTS = { cold, cached, small, mixed, growth, redis, start, survival };
+const MINUTES_MAX = 20;
 const RUNS = 5;
 const HELP = `Usage: npm run bench -- [options]
 

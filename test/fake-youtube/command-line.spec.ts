@@ -1,12 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
+import { REPORTED_BUDGETS } from './budgets.js';
 import { readCommandLine } from './command-line.js';
 
 describe('the command line', () => {
   it('reads every option', () => {
     const given =
-      '--port 4000 --latency-ms 50 --playlist-shape old --ignore-fields VISIONOS --consent --fault 429=0.1@player --fault hang';
+      '--port 4000 --latency-ms 50 --playlist-shape old --ignore-fields VISIONOS --consent --visitor-data --player-budget 30/2.5 --bad-share 0.3 --time-scale 60 --fault 429=0.1@player --fault hang';
     expect(readCommandLine(given.split(' '))).toEqual({
       port: 4_000,
+      visitorDataRequired: true,
+      budgets: {
+        ...REPORTED_BUDGETS,
+        player: { ...REPORTED_BUDGETS.player, burst: 30, perMinute: 2.5 },
+        badShare: 0.3,
+      },
+      timeScale: 60,
       latencyMs: 50,
       seed: 1,
       playlistShape: 'old',

@@ -1,11 +1,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Budgets } from './budgets.js';
+import { DataApi } from './calls/data-api.js';
+import { PoTokens } from './calls/po-token.js';
+import { Clock } from './clock.js';
 import { type Fault, FaultRegistry } from './faults/fault-registry.js';
 import { type Hold, Holds } from './faults/held-requests.js';
 import type { RequestMatch } from './faults/match.js';
 import { RequestHandler } from './request-handler.js';
 import { RequestLog } from './request-log.js';
 import { type Settings, settingsOf } from './settings.js';
+import { Visitors } from './visitors.js';
 
 export interface FakeYoutubeOptions extends Partial<Settings> {
   /** Default 0: any free port. */
@@ -20,6 +25,8 @@ export interface FakeYoutube {
   /** `http://127.0.0.1:<port>`, for `YOUTUBE_BASE_URL`. */
   url: string;
   requests: RequestLog;
+  /** The Data API; `units` are the units used since the last reset. */
+  dataApi: { readonly units: number };
   /** Replaces all faults. */
   setFaults(...faults: Fault[]): void;
   /** Changes the seed of the random numbers for faults with a rate. */
@@ -40,26 +47,45 @@ export interface FakeYoutube {
  */
 export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promise<FakeYoutube> {
   const requests = new RequestLog();
-  const faults = new FaultRegistry(options.seed ?? 1);
   const holds = new Holds();
   const settings = settingsOf(options);
+  const clock = new Clock();
+  const budgets = new Budgets(() => clock.now());
+  const tokens = new PoTokens(settings, clock);
+  const dataApi = new DataApi(settings);
+  const visitors = new Visitors();
+  const faults = new FaultRegistry(options.seed ?? 1, tokens, visitors);
   const controls = {
     requests,
+    dataApi,
     setFaults: (...given: Fault[]) => faults.set(given),
     reseed: (seed: number) => faults.reseed(seed),
-    set: (changes: Partial<Settings>) => void Object.assign(settings, settingsOf({ ...settings, ...changes })),
+    set: (changes: Partial<Settings>) => {
+      Object.assign(settings, settingsOf({ ...settings, ...changes }));
+      clock.accelerate(settings.timeScale);
+    },
     hold: (match: RequestMatch, count?: number) => holds.hold(match, count),
     reset: () => {
       holds.releaseAll();
       requests.clear();
+      dataApi.units = 0;
       faults.reseed(options.seed ?? 1);
       faults.set(options.faults ?? []);
+      budgets.clear();
       Object.assign(settings, settingsOf(options));
+      clock.accelerate(settings.timeScale);
     },
   };
   controls.reset();
 
-  const handler = new RequestHandler(settings, faults, holds, requests, controls);
+  const handler = new RequestHandler(
+    { settings, clock, visitors, tokens, dataApi },
+    faults,
+    budgets,
+    holds,
+    requests,
+    controls,
+  );
   const server = createServer((request, response) => void handler.handle(request, response));
   // Longer than any pause in a test: the default of 5 seconds would reset connections that a client is about to reuse.
   server.keepAliveTimeout = 60_000;

@@ -13,6 +13,11 @@ export const REQUEST_KINDS = [
   'player',
   'reel',
   'timedtext',
+  'page',
+  'po-token',
+  'api-channels',
+  'api-playlist-items',
+  'api-videos',
   'other',
 ] as const;
 export type RequestKind = (typeof REQUEST_KINDS)[number];
@@ -28,20 +33,47 @@ export interface Incoming {
   /** Undefined unless it is a JSON object. */
   body: JsonObject | undefined;
   client: Client | null;
+  clientVersion: string | null;
   videoId: string | null;
   channelId: string | null;
   /** The `$fields` parameter. */
   fields: string | null;
   visitorData: string | null;
+  /** The address that the platform sees: the peer of the connection. */
+  egress: string;
 }
 
-const CLIENT_NUMBERS: Record<string, Client> = { 1: 'WEB', 3: 'ANDROID', 28: 'ANDROID_VR', 101: 'VISIONOS' };
+const CLIENT_NUMBERS: Record<string, Client> = {
+  1: 'WEB',
+  3: 'ANDROID',
+  5: 'IOS',
+  28: 'ANDROID_VR',
+  101: 'VISIONOS',
+};
+
+const GET_KINDS: Record<string, RequestKind> = {
+  '/feeds/videos.xml': 'feed',
+  '/api/timedtext': 'timedtext',
+  '/iframe_api': 'page',
+  '/watch': 'page',
+  '/youtube/v3/channels': 'api-channels',
+  '/youtube/v3/playlistItems': 'api-playlist-items',
+  '/youtube/v3/videos': 'api-videos',
+};
+const POST_KINDS: Record<string, RequestKind> = {
+  '/youtubei/v1/navigation/resolve_url': 'resolve',
+  '/youtubei/v1/visitor_id': 'visitor',
+  '/youtubei/v1/player': 'player',
+  '/youtubei/v1/reel/reel_item_watch': 'reel',
+  '/get_pot': 'po-token',
+};
 
 export function readIncoming(
   method: string,
   path: string,
   headers: NodeJS.Dict<string | string[]>,
   bodyText: string,
+  egress: string,
 ): Incoming {
   const url = new URL(path, 'http://fake-youtube.invalid');
   const body = bodyText === '' ? undefined : parseJsonObject(bodyText);
@@ -54,25 +86,26 @@ export function readIncoming(
     url,
     headers,
     body,
-    client: kind === 'timedtext' ? clientOfCaptionUrl(url.searchParams) : clientOf(headers, body),
+    client: kind === 'timedtext' ? clientOfCaptionUrl(url.searchParams) : clientOf(kind, headers, body),
+    clientVersion: stringAt(body, 'context', 'client', 'clientVersion') ?? null,
     videoId:
-      url.searchParams.get('v') ?? stringAt(body, 'videoId') ?? stringAt(body, 'playerRequest', 'videoId') ?? null,
+      url.searchParams.get('v') ??
+      stringAt(body, 'videoId') ??
+      stringAt(body, 'playerRequest', 'videoId') ??
+      (kind === 'po-token' ? stringAt(body, 'content_binding') : undefined) ??
+      null,
     channelId: channelOf(url, body),
     fields: url.searchParams.get('$fields'),
     visitorData:
       stringAt(body, 'context', 'client', 'visitorData') ?? (typeof visitorHeader === 'string' ? visitorHeader : null),
+    egress,
   };
 }
 
 function kindOf(method: string, pathname: string, body: JsonObject | undefined): RequestKind {
-  if (method === 'GET' && pathname === '/feeds/videos.xml') return 'feed';
-  if (method === 'GET' && pathname === '/api/timedtext') return 'timedtext';
+  if (method === 'GET') return GET_KINDS[pathname] ?? (/^\/s\/player\//.test(pathname) ? 'page' : 'other');
   if (method !== 'POST') return 'other';
-  if (pathname === '/youtubei/v1/navigation/resolve_url') return 'resolve';
-  if (pathname === '/youtubei/v1/visitor_id') return 'visitor';
-  if (pathname === '/youtubei/v1/player') return 'player';
-  if (pathname === '/youtubei/v1/reel/reel_item_watch') return 'reel';
-  return pathname === '/youtubei/v1/browse' ? browseKind(body) : 'other';
+  return POST_KINDS[pathname] ?? (pathname === '/youtubei/v1/browse' ? browseKind(body) : 'other');
 }
 
 function browseKind(body: JsonObject | undefined): RequestKind {
@@ -82,10 +115,17 @@ function browseKind(body: JsonObject | undefined): RequestKind {
   return browseId.startsWith('VL') ? 'browse-uploads' : 'browse-channel';
 }
 
-function clientOf(headers: NodeJS.Dict<string | string[]>, body: JsonObject | undefined): Client | null {
-  const name = stringAt(body, 'context', 'client', 'clientName');
+function clientOf(
+  kind: RequestKind,
+  headers: NodeJS.Dict<string | string[]>,
+  body: JsonObject | undefined,
+): Client | null {
+  // youtubei.js writes `iOS`, the app `IOS`.
+  const name = stringAt(body, 'context', 'client', 'clientName')?.toUpperCase();
   const number = headers['x-youtube-client-name'];
-  return CLIENTS.find((client) => client === name) ?? CLIENT_NUMBERS[typeof number === 'string' ? number : ''] ?? null;
+  const client =
+    CLIENTS.find((known) => known === name) ?? CLIENT_NUMBERS[typeof number === 'string' ? number : ''] ?? null;
+  return kind === 'reel' && client === 'ANDROID' ? 'ANDROID_REEL' : client;
 }
 
 function channelOf(url: URL, body: JsonObject | undefined): string | null {

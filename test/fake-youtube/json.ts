@@ -19,8 +19,13 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
 }
 
+/** The value at a path of property names, or undefined. */
+export function at(value: Json, ...path: string[]): Json {
+  return path.reduce<Json>((found, key) => (isJsonObject(found) ? found[key] : undefined), value);
+}
+
 /** The string at a path of property names, or undefined. */
 export function stringAt(value: Json, ...path: string[]): string | undefined {
-  const found = path.reduce<Json>((at, key) => (isJsonObject(at) ? at[key] : undefined), value);
+  const found = at(value, ...path);
   return typeof found === 'string' ? found : undefined;
 }

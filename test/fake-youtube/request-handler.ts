@@ -1,11 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type FakeResponse, htmlNotFound, invalidArgument } from './fake-response.js';
-import { browse } from './calls/browse.js';
-import { feed } from './calls/feed.js';
-import { player, reel } from './calls/player.js';
-import { resolveUrl, visitorId } from './calls/resolve-url.js';
-import { timedtext } from './calls/timedtext.js';
+import { invalidArgument } from './fake-response.js';
+import { respond } from './respond.js';
+import type { Budgets } from './budgets.js';
 import { handleControl, type Controls, isControl } from './control.js';
 import { applyFault } from './faults/apply-fault.js';
 import type { Fault, FaultRegistry, FaultKind } from './faults/fault-registry.js';
@@ -13,7 +10,7 @@ import type { Holds } from './faults/held-requests.js';
 import { type Incoming, readIncoming } from './incoming-request.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
 import { send } from './send.js';
-import type { Settings } from './settings.js';
+import type { ServerState } from './server-state.js';
 import { type RenderedBody, RenderedBodies } from './rendered-bodies.js';
 
 const REQUEST_BYTES_MAX = 1_048_576;
@@ -23,11 +20,11 @@ const BROKEN_HERE: ReadonlySet<FaultKind> = new Set(['reset', 'cut', 'half-close
 /** Handles each request in the same steps: read, record, hold, delay, then respond or apply a fault. */
 export class RequestHandler {
   private readonly bodies = new RenderedBodies();
-  private visitors = 0;
 
   constructor(
-    private readonly settings: Settings,
+    private readonly state: ServerState,
     private readonly faults: FaultRegistry,
+    private readonly budgets: Budgets,
     private readonly holds: Holds,
     private readonly log: RequestLog,
     private readonly controls: Controls,
@@ -38,7 +35,10 @@ export class RequestHandler {
       const body = await bodyOf(request);
       const path = request.url ?? '/';
       if (isControl(path)) return handleControl(request, body, response, this.controls);
-      await this.serve(readIncoming(request.method ?? 'GET', path, request.headers, body), response);
+      await this.serve(
+        readIncoming(request.method ?? 'GET', path, request.headers, body, request.socket.remoteAddress ?? ''),
+        response,
+      );
     } catch (error) {
       response.destroy();
       // A client that disconnects is expected; anything else is a bug here and must not look like an injected fault.
@@ -52,19 +52,23 @@ export class RequestHandler {
     const record = this.log.arrive(incoming);
     const closed = this.watch(record, response);
     await this.holds.pass(incoming, closed);
-    if (this.settings.latencyMs > 0) await sleep(this.settings.latencyMs, undefined, { signal: closed });
+    const { latencyMs } = this.state.settings;
+    if (latencyMs > 0) await sleep(latencyMs, undefined, { signal: closed });
     if (closed.aborted) return;
     const fault = this.faultFor(incoming);
     const rendered = this.render(incoming);
     if (!fault) return send(response, rendered);
     record.fault = fault.kind;
-    await applyFault(fault, incoming, rendered, response, closed);
+    await applyFault(fault, incoming, this.state, rendered, response, closed);
   }
 
   private faultFor(incoming: Incoming): Fault | undefined {
     const fault = this.faults.choose(incoming);
-    if (fault || !this.settings.consentRequired) return fault;
-    return incoming.headers['cookie']?.includes('SOCS=') ? undefined : { kind: 'consent' };
+    if (fault) return fault;
+    const { consentRequired, budgets } = this.state.settings;
+    if (consentRequired && !incoming.headers['cookie']?.includes('SOCS=')) return { kind: 'consent' };
+    const refusal = this.budgets.refuse(budgets, incoming);
+    return refusal && { kind: refusal };
   }
 
   /** Records how the request ends. The signal aborts when the connection closes. */
@@ -81,29 +85,11 @@ export class RequestHandler {
 
   private render(incoming: Incoming): RenderedBody {
     const acceptsGzip = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
-    const ignored = incoming.client !== null && this.settings.fieldsIgnored.includes(incoming.client);
-    const rendered = this.bodies.write(this.respond(incoming), ignored ? null : incoming.fields, acceptsGzip);
+    const ignored = incoming.client !== null && this.state.settings.fieldsIgnored.includes(incoming.client);
+    const rendered = this.bodies.write(respond(incoming, this.state), ignored ? null : incoming.fields, acceptsGzip);
     const result = rendered ?? this.bodies.write(invalidArgument(), null, acceptsGzip);
     if (!result) throw new Error('A response without a field mask can always be rendered');
     return result;
-  }
-
-  private respond(incoming: Incoming): FakeResponse {
-    const { kind } = incoming;
-    if (kind === 'feed') return feed(incoming);
-    if (kind === 'timedtext') return timedtext(incoming);
-    if (kind === 'other') return htmlNotFound();
-    if (!incoming.body || incoming.client === null) return invalidArgument();
-    if (kind === 'player') return player(incoming);
-    if (kind === 'reel') return reel(incoming);
-    if (kind === 'resolve') return resolveUrl(incoming, this.newVisitor());
-    if (kind === 'visitor') return visitorId(incoming, this.newVisitor());
-    return browse(incoming, this.settings.playlistShape);
-  }
-
-  private newVisitor(): string {
-    this.visitors += 1;
-    return `visitor ${this.visitors}`;
   }
 }
 

@@ -8,10 +8,12 @@ export interface RecordedRequest {
   method: string;
   path: string;
   client: Client | null;
+  clientVersion: string | null;
   videoId: string | null;
   channelId: string | null;
   fields: string | null;
   visitorData: string | null;
+  egress: string;
   headers: NodeJS.Dict<string | string[]>;
   /** Milliseconds of `performance.now()`. */
   arrivedAtMs: number;
@@ -70,9 +72,12 @@ export class RequestLog {
   }
 
   arrive(incoming: Incoming): RecordedRequest {
-    const { kind, method, path, client, videoId, channelId, fields, visitorData, headers } = incoming;
-    const requested = { kind, method, path, client, videoId, channelId, fields, visitorData, headers };
-    const request = { ...requested, arrivedAtMs: performance.now(), status: null, fault: null, aborted: false };
+    const { kind, method, path, client, clientVersion, videoId, channelId, fields, visitorData, egress, headers } =
+      incoming;
+    const request: RecordedRequest = {
+      ...{ kind, method, path, client, clientVersion, videoId, channelId, fields, visitorData, egress, headers },
+      ...{ arrivedAtMs: performance.now(), status: null, fault: null, aborted: false },
+    };
     this.list.push(request);
     if (this.list.length > RECORDED_MAX) this.list.shift();
     this.inFlight += 1;

@@ -160,6 +160,27 @@ export function channelPage(fields: object = {}) {
   };
 }
 
+/** The page of a channel that another one replaced, according to the source of maintained clients. */
+export const movedPage = (channelId: string, list = 'onResponseReceivedActions') => ({
+  responseContext: { visitorData: 'v' },
+  [list]: [
+    {
+      navigateAction: {
+        endpoint: {
+          commandMetadata: { webCommandMetadata: { webPageType: 'WEB_PAGE_TYPE_CHANNEL' } },
+          browseEndpoint: { browseId: channelId, params: 'x' },
+        },
+      },
+    },
+  ],
+});
+
+/** The response of `resolve_url` for a URL that redirects. */
+export const redirectedUrl = (url: unknown) => ({
+  responseContext: { visitorData: 'v' },
+  endpoint: { commandMetadata: {}, urlEndpoint: { url, target: 'TARGET_NEW_WINDOW' } },
+});
+
 /** The page of one of the platform's topic channels, such as Sports. */
 export const topicChannelPage = {
   header: {

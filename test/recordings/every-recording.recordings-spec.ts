@@ -78,7 +78,7 @@ const video =
   };
 
 const watched = video('VISIONOS');
-const reel = video('ANDROID', true);
+const reel = video('ANDROID_REEL', true);
 const page = video('VISIONOS', true);
 
 /** Every recording: how it is parsed as a response of the platform, and what the adapter reports. */
@@ -119,7 +119,7 @@ const OUTCOMES: Readonly<Record<string, readonly [Read, string]>> = {
   'player-visionos-audio-languages': [watched, 'ok'],
   'player-visionos-cclicensed': [watched, 'ok'],
   'player-visionos-live': [watched, 'video_live'],
-  // Only VISIONOS is used here; ANDROID plays this video.
+  // Only VISIONOS is used here; the reel plays this video.
   'player-visionos-made-for-kids-unplayable': [watched, 'video_unavailable'],
   // Made for its dates alone: it has no playability.
   'player-web-microformat-cclicensed': [watched, 'upstream_failure, dated'],

@@ -38,11 +38,11 @@ describe('recorded videos through the whole adapter', () => {
     ['VISIONOS', 'M4gD1WSo5mA', 'ok'],
     ['VISIONOS', 'kX3nB4PpJko', 'ok'],
     ['VISIONOS', 'X4VbdwhkE10', 'video_live'],
-    ['ANDROID', 'M4gD1WSo5mA', 'ok'],
-    ['ANDROID', 'X4VbdwhkE10', 'video_live'],
-    ['ANDROID', 'don-t-exist', 'video_unavailable'],
-    ['ANDROID', 'ayI2iBwGdxw', 'video_members_only'],
-    ['ANDROID', '8VajtrESJzA', 'video_private'],
+    ['ANDROID_REEL', 'M4gD1WSo5mA', 'ok'],
+    ['ANDROID_REEL', 'X4VbdwhkE10', 'video_live'],
+    ['ANDROID_REEL', 'don-t-exist', 'video_unavailable'],
+    ['ANDROID_REEL', 'ayI2iBwGdxw', 'video_members_only'],
+    ['ANDROID_REEL', '8VajtrESJzA', 'video_private'],
   ] as const)('%s says that %s is %s', async (client, videoId, outcome) => {
     expect(end(await (await open({ YOUTUBE_CLIENTS: [client] })).readVideo(videoId, [], context()))).toBe(outcome);
   });
@@ -58,6 +58,15 @@ describe('recorded videos through the whole adapter', () => {
   ])('%s has the expected outcome', async (name, videoId, outcome) => {
     const platform = await open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, name);
     expect(end(await platform.readVideo(videoId, [], context()))).toBe(outcome);
+  });
+
+  it('a video made for kids, which VISIONOS refuses, plays on the reel', async () => {
+    const videoId = 'it3OtbTxQk0';
+    const alone = await (await open({ YOUTUBE_CLIENTS: ['VISIONOS'] })).readVideo(videoId, [], context());
+    expect(alone).toMatchObject({ failure: { code: 'video_unavailable' }, confirmed: false });
+    await adapter.close();
+    const platform = await open({ YOUTUBE_CLIENTS: ['VISIONOS', 'ANDROID_REEL'] });
+    expect(end(await platform.readVideo(videoId, [], context()))).toBe('ok');
   });
 
   it('a response about another video is never used for the requested one', async () => {
@@ -106,6 +115,8 @@ describe('recorded channels through the whole adapter', () => {
     ['UCTwECeGqMZee77BjdoYtI2Q', 'Creative Commons', '@creativecommons'],
     ['UCR-DXc1voovS8nhAvccRZhg', 'Jeff Geerling', '@JeffGeerling'],
     ['UCYJ61XIK64sp6ZFFS8sctxw', 'Gronkh', '@gronkh'],
+    // A topic channel of the platform has a carousel header and no metadata.
+    ['UCEgdi0XIXXZ-qJOFPf4JSKw', 'Sports', null],
     // The age gate shows a name only; each upload has the handle.
     [AGE_GATED_CHANNEL, 'Laphroaig Whisky', '@laphroaig'],
   ])('%s is %s', async (id, name, handle) => {

@@ -9,6 +9,8 @@ interface Recording {
   name: string;
   method: string;
   path: string;
+  /** The InnerTube client; null in recordings that do not state it. */
+  client: string | null;
   request: unknown;
   status: number;
   contentType: string;
@@ -42,6 +44,7 @@ export function readRecordings(folder: string): Map<string, Recording> {
           name,
           method: asString(at(recorded, 'request', 'method')) ?? '',
           path: asString(at(recorded, 'request', 'path')) ?? '',
+          client: asString(at(recorded, 'request', 'client')),
           request: at(recorded, 'request', 'body'),
           status: Number(at(recorded, 'response', 'status')),
           contentType: asString(at(recorded, 'response', 'contentType')) ?? '',
@@ -64,24 +67,48 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
   let playing: string | null = null;
   let responding: string | null = null;
 
-  const find = (method: string, path: string, argument: string): Recording | undefined => {
+  const played = new Map<string, number>();
+  /** The recordings of one request follow one another; the last repeats. */
+  const inTurn = (key: string, found: readonly Recording[]): Recording | undefined => {
+    const index = played.get(key) ?? 0;
+    played.set(key, index + 1);
+    return found[Math.min(index, found.length - 1)];
+  };
+
+  const find = (
+    method: string,
+    path: string,
+    query: string,
+    argument: string,
+    client: string,
+  ): Recording | undefined => {
     if (responding !== null && path !== '/youtubei/v1/visitor_id') return recordings.get(responding);
-    if (path === '/api/timedtext') return recordings.get('timedtext-xml');
+    if (path === '/api/timedtext' && recordings.has('timedtext-xml')) return recordings.get('timedtext-xml');
     if (path === '/youtubei/v1/player' && playing !== null) return recordings.get(playing);
     const alias = aliases[argument];
     if (alias !== undefined) return recordings.get(alias);
-    return [...recordings.values()].find(
-      (one) => one.method === method && one.path === path && argumentOf(one.request) === argument && argument !== '',
-    );
+    const all = [...recordings.values()].filter((one) => one.method === method);
+    if (method === 'GET')
+      return inTurn(
+        path + query,
+        all.filter((one) => isSameAddress(one.path, path, query)),
+      );
+    const found = all.filter((one) => one.path === path && argumentOf(one.request) === argument);
+    const ofClient = found.filter((one) => one.client === client);
+    // Visitor data is the one request without an argument.
+    if (argument === '' && path !== '/youtubei/v1/visitor_id') return undefined;
+    return inTurn(`${path} ${argument} ${client}`, ofClient.length > 0 ? ofClient : found);
   };
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const { pathname } = new URL(request.url ?? '', 'http://replay.invalid');
+    const { pathname, search } = new URL(request.url ?? '', 'http://replay.invalid');
     const text = Buffer.concat(chunks).toString();
-    const argument = text === '' ? '' : argumentOf(JSON.parse(text));
-    const recording = find(request.method ?? '', pathname, argument);
+    const sent: unknown = text === '' ? null : JSON.parse(text);
+    const argument = argumentOf(sent);
+    const client = asString(at(sent, 'context', 'client', 'clientName')) ?? '';
+    const recording = find(request.method ?? '', pathname, search, argument, client);
     if (recording) {
       response.writeHead(recording.status, { 'content-type': recording.contentType }).end(recording.body);
       return;
@@ -112,6 +139,16 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
       await closed;
     },
   };
+}
+
+/** Whether a recorded address has the path and every parameter that was recorded. */
+function isSameAddress(recorded: string, path: string, query: string): boolean {
+  const { pathname, searchParams } = new URL(recorded, 'http://replay.invalid');
+  const sent = new URLSearchParams(query);
+  const names = new Set([...searchParams.keys(), 'fmt']);
+  return (
+    pathname === path && searchParams.size > 0 && [...names].every((name) => searchParams.get(name) === sent.get(name))
+  );
 }
 
 function argumentOf(body: unknown): string {

@@ -7,19 +7,23 @@ import { anyText } from '../any-text.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
 import { PLAYER_FIELDS } from '../../src/platform/youtube/innertube/field-masks.js';
+import { asString, at } from '../../src/platform/youtube/response-parsing.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 import {
+  alertPage,
   captionTrack,
   CHANNEL_ID,
   channelPage,
   lockup,
   microformatResponse,
+  movedPage,
   newToken,
   oldPage,
   oldToken,
   playerResponse,
   playlistPage,
   playlistVideo,
+  redirectedUrl,
   VIDEO_ID,
 } from '../pages/youtube-pages.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
@@ -39,14 +43,19 @@ const READING_SECONDS_MAX = 5;
 let server: Server;
 let url: string;
 /** By the last part of the path. */
-let given: Record<string, Given | ((url: URL) => Given)> = {};
+let given: Record<string, Given | ((url: URL, body: unknown) => Given)> = {};
 
 beforeAll(async () => {
   server = createServer((request, response) => {
     const requested = new URL(request.url ?? '', 'http://any.invalid');
     const answer = given[requested.pathname.split('/').at(-1) ?? ''] ?? given['else'] ?? json({});
-    const { status, headers, body } = typeof answer === 'function' ? answer(requested) : answer;
-    request.resume().on('end', () => response.writeHead(status, headers).end(body));
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const sent: unknown = chunks.length === 0 ? null : JSON.parse(Buffer.concat(chunks).toString());
+      const { status, headers, body } = typeof answer === 'function' ? answer(requested, sent) : answer;
+      response.writeHead(status, headers).end(body);
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -191,6 +200,96 @@ describe('a refused field mask', () => {
       expect([ok, details.publishedAt]).toEqual([true, '2015-01-28T05:14:36Z']);
     }
     expect(masks).toEqual([true, false, false]);
+    await adapter.close();
+  });
+});
+
+describe('a channel whose name or page redirects', () => {
+  const NEW_ID = `UC${'d'.repeat(22)}`;
+  const endpointOf = (browseId: string) => json({ endpoint: { browseEndpoint: { browseId } } });
+  const named = (id: string) => channelPage({ externalId: id });
+
+  /** Responds to each request in turn; the last response repeats. */
+  function inTurn(...responses: Given[]) {
+    let requests = 0;
+    const respond = () => responses[Math.min(requests++, responses.length - 1)] ?? json({});
+    return { respond, count: () => requests };
+  }
+
+  async function opened<T>(read: (platform: Adapter['platform']) => Promise<T>): Promise<T> {
+    const adapter = await openAdapter(url);
+    return read(adapter.platform).finally(() => adapter.close());
+  }
+
+  const resolve = () =>
+    opened((platform) => platform.resolveChannel({ kind: 'handle', handle: 'old-name' }, context()));
+
+  it('is resolved over at most three redirects', async () => {
+    const again = json(redirectedUrl('https://www.youtube.com/@new-name'));
+    const chain = inTurn(again, again, again, endpointOf(NEW_ID));
+    given = { resolve_url: chain.respond };
+    await expect(resolve()).resolves.toBe(NEW_ID);
+
+    const endless = inTurn(again);
+    given = { resolve_url: endless.respond };
+    await expect(resolve()).rejects.toMatchObject({ code: 'upstream_failure' });
+    expect(endless.count()).toBe(4);
+  });
+
+  it('is not found when the target is another site, which is never contacted', async () => {
+    const chain = inTurn(json(redirectedUrl(`${url}/@elsewhere`)));
+    given = { resolve_url: chain.respond };
+    await expect(resolve()).rejects.toMatchObject({ code: 'channel_not_found' });
+    expect(chain.count()).toBe(1);
+  });
+
+  it('is read under its new ID', async () => {
+    given = { browse: inTurn(json(movedPage(NEW_ID)), json(named(NEW_ID))).respond };
+    await expect(opened((platform) => platform.readChannel(CHANNEL_ID, context()))).resolves.toMatchObject({
+      id: NEW_ID,
+    });
+    const endless = inTurn(json(movedPage(NEW_ID)));
+    given = { browse: endless.respond };
+    await expect(opened((platform) => platform.readChannel(CHANNEL_ID, context()))).rejects.toMatchObject({
+      code: 'upstream_failure',
+    });
+    expect(endless.count()).toBe(4);
+  });
+
+  it('has the uploads of its new ID', async () => {
+    const listed: string[] = [];
+    const browse = (_requested: URL, sent: unknown): Given => {
+      const browseId = asString(at(sent, 'browseId')) ?? '';
+      listed.push(browseId);
+      if (browseId === CHANNEL_ID) return json(movedPage(NEW_ID));
+      if (browseId === NEW_ID) return json(named(NEW_ID));
+      return json(
+        browseId === `VLUU${NEW_ID.slice(2)}`
+          ? oldPage([playlistVideo('aaaaaaaaaaa')])
+          : alertPage('The playlist does not exist.'),
+      );
+    };
+    given = { browse };
+    const { uploads } = await opened((platform) => platform.listUploads(CHANNEL_ID, 5, context()));
+    expect(uploads.map(({ videoId }) => videoId)).toEqual(['aaaaaaaaaaa']);
+    expect(listed).toContain(`VLUU${CHANNEL_ID.slice(2)}`);
+  });
+});
+
+describe('the feed', () => {
+  it('that is not found leaves the dates unknown, and is counted but not logged', async () => {
+    const missing: Given = { status: 404, headers: { 'content-type': 'text/html' }, body: bytes('<!DOCTYPE html>') };
+    given = {
+      browse: json(oldPage([playlistVideo('aaaaaaaaaaa')], { responseContext: undefined })),
+      'videos.xml': missing,
+    };
+    const adapter = await openAdapter(url);
+    const { uploads } = await adapter.platform.listUploads(CHANNEL_ID, 5, context());
+    expect(uploads).toMatchObject([{ videoId: 'aaaaaaaaaaa', publishedAt: null }]);
+    expect(adapter.logged).toEqual([]);
+    expect(await adapter.registry.metrics()).toMatch(
+      /ct_upstream_requests_total\{kind="feed",client="WEB",exit="direct",outcome="http-4xx"\} 1/,
+    );
     await adapter.close();
   });
 });

@@ -66,6 +66,111 @@ describe('faults of player responses', () => {
   });
 });
 
+describe('refusals that look like other responses', () => {
+  it.each([
+    ['reload', 'upstream_blocked'],
+    ['reload-screen', 'upstream_blocked'],
+    ['player-captcha', 'upstream_blocked'],
+    ['sorry-200', 'upstream_blocked'],
+    ['sorry-403', 'upstream_blocked'],
+    ['sorry-503', 'upstream_blocked'],
+    ['forbidden', 'upstream_blocked'],
+    ['retired', 'upstream_failure'],
+    ['retired-reason', 'upstream_failure'],
+    ['retired-subreason', 'upstream_failure'],
+    ['retired-screen', 'upstream_failure'],
+  ] as const)('%s of every player response is reported as %s', async (kind, code) => {
+    fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel'] } });
+    expect(end(await read())).toBe(code);
+    expect(end(await readNamed('hl-deleted'))).toBe(code);
+  });
+
+  it('a captcha in place of the player is a refusal at any status', async () => {
+    for (const playability of ['OK', 'ERROR', 'UNPLAYABLE', 'LOGIN_REQUIRED']) {
+      fakeYoutube.setFaults({ kind: 'player-captcha', playability });
+      expect(end(await read())).toBe('upstream_blocked');
+    }
+  });
+
+  it.each(['sorry-200', 'sorry-403', 'sorry-503', 'forbidden'] as const)(
+    '%s of a caption response is reported as a block, and is not retried',
+    async (kind) => {
+      await reopen({ UPSTREAM_RETRIES: 2 });
+      fakeYoutube.setFaults({ kind, match: { kind: 'timedtext' } });
+      expect(end(await read())).toBe('upstream_blocked');
+      expect(fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(1);
+    },
+  );
+});
+
+describe('retired client versions', () => {
+  const RETIRED = ['retired', 'retired-reason', 'retired-subreason', 'retired-screen'] as const;
+  const retired = () => adapter.logged.filter(({ event }) => event === 'youtube_client_retired');
+
+  it.each(RETIRED)('%s: the client is disabled after three videos, and the next one is used', async (kind) => {
+    fakeYoutube.setFaults({ kind, match: { client: 'VISIONOS' } });
+    for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
+    // A rejected request is sent once more without its mask, for the first video only.
+    expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(kind === 'retired' ? 4 : 3);
+    expect(retired()).toEqual([{ event: 'youtube_client_retired', client: 'VISIONOS', probeAfterSeconds: 600 }]);
+  });
+
+  it('a disabled client is probed by one video after ten minutes, and used again when that is served', async () => {
+    fakeYoutube.setFaults({ kind: 'retired', match: { client: 'VISIONOS' } });
+    for (const name of FIVE) await readNamed(name);
+    const clock = advancing();
+    try {
+      clock.advance(601);
+      fakeYoutube.requests.clear();
+      for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
+      expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(1);
+      fakeYoutube.setFaults();
+      clock.advance(1_201);
+      fakeYoutube.requests.clear();
+      for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
+      expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(5);
+      expect(adapter.logged).toContainEqual({ event: 'youtube_client_reinstated', client: 'VISIONOS' });
+      expect(retired()).toHaveLength(1);
+    } finally {
+      clock.restore();
+    }
+  });
+
+  it('one odd video does not disable a client that serves the others', async () => {
+    fakeYoutube.setFaults({ kind: 'retired', match: { videoId: ISLAND, client: 'VISIONOS' } });
+    for (let times = 0; times < 5; times += 1) {
+      expect(end(await read())).toBe('ok');
+      expect(end(await readNamed('hl-dinghy'))).toBe('ok');
+    }
+    expect(retired()).toEqual([]);
+  });
+
+  it.each(RETIRED)('%s of all clients is never reported as an unavailable video', async (kind) => {
+    fakeYoutube.setFaults({ kind });
+    for (const name of [...FIVE, 'hl-deleted', 'hl-silent'])
+      expect(end(await readNamed(name))).toBe('upstream_failure');
+    fakeYoutube.requests.clear();
+    const outcome = await read();
+    expect(outcome.ok ? '' : outcome.failure.message).toContain('no longer serves the client versions');
+    expect(fakeYoutube.requests.total).toBe(1);
+    expect(end(await readNamed('hl-deleted'))).toBe('upstream_failure');
+    expect(retired()).toHaveLength(5);
+    // A block is not mistaken for it, and neither is a video that the one client asked reports as unavailable.
+    fakeYoutube.setFaults({ kind: 'bot-check' });
+    expect(end(await read())).toBe('upstream_blocked');
+    fakeYoutube.setFaults();
+    expect(end(await readNamed('hl-deleted'))).toBe('upstream_failure');
+    expect(end(await read())).toBe('ok');
+  });
+
+  it('an override of the version makes the client work again', async () => {
+    fakeYoutube.setFaults({ kind: 'retired', match: { clientVersion: '1.02' } });
+    await reopen({ YOUTUBE_CLIENT_OVERRIDES: new Map([['VISIONOS', { clientVersion: '1.04' }] as const]) });
+    expect(end(await read())).toBe('ok');
+    expect(new Set(fakeYoutube.requests.list.map(({ client }) => client))).toEqual(new Set(['VISIONOS']));
+  });
+});
+
 describe('faults of caption responses', () => {
   it.each([
     ['429', 'upstream_blocked'],
@@ -279,6 +384,42 @@ describe('other hosts', () => {
 });
 
 describe('visitor data', () => {
+  const players = () => fakeYoutube.requests.list.filter(({ kind }) => kind === 'player');
+
+  it('is requested without sending any, and is accepted where the platform requires its own', async () => {
+    fakeYoutube.set({ visitorDataRequired: true });
+    expect(end(await read())).toBe('ok');
+    const [asked] = fakeYoutube.requests.list.filter(({ kind }) => kind === 'visitor');
+    expect(asked).toMatchObject({ visitorData: null });
+    expect(Object.keys(asked?.headers ?? {})).not.toContain('x-goog-visitor-id');
+    expect(players().map(({ client }) => client)).toEqual(['VISIONOS']);
+  });
+
+  it('of a bot check is adopted, and the same client is asked once more', async () => {
+    fakeYoutube.setFaults({ kind: 'bot-check-renewed' });
+    expect(end(await read())).toBe('ok');
+    expect(players().map(({ client }) => client)).toEqual(['VISIONOS', 'VISIONOS']);
+    fakeYoutube.requests.clear();
+    expect(end(await readNamed('hl-dinghy'))).toBe('ok');
+    expect(players()).toHaveLength(1);
+  });
+
+  it('of a bot check is adopted when none was issued before', async () => {
+    fakeYoutube.set({ visitorDataRequired: true });
+    fakeYoutube.setFaults({ kind: '500', match: { kind: 'visitor' } });
+    expect(end(await read())).toBe('ok');
+    expect(players().map(({ client, visitorData }) => [client, visitorData === null])).toEqual([
+      ['VISIONOS', true],
+      ['VISIONOS', false],
+    ]);
+  });
+
+  it('that is refused again is not tried for each video', async () => {
+    fakeYoutube.setFaults({ kind: 'reload', match: { client: 'VISIONOS' } });
+    for (const name of FIVE.slice(0, 4)) expect(end(await readNamed(name))).toBe('ok');
+    expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(5);
+  });
+
   it('is requested once per client and sent with each of its requests', async () => {
     await Promise.all([read(), read(), read()]);
     expect(fakeYoutube.requests.count({ kind: 'visitor' })).toBe(1);

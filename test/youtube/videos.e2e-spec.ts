@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { videoId } from '../fake-youtube/catalogue/model.js';
+import { CLIENTS, videoId } from '../fake-youtube/catalogue/model.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, end, openAdapter, text } from './adapter.js';
@@ -73,6 +73,72 @@ describe('each state of a video', () => {
   });
 });
 
+describe('a video that single clients report as unavailable', () => {
+  it.each([
+    ['ps-kids', 'ok'],
+    ['ps-kids-err', 'ok'],
+    ['ps-noreel', 'ok'],
+    ['ps-plain', 'ok'],
+    ['ps-gone', 'video_unavailable'],
+  ])('%s ends as %s', async (name, outcome) => {
+    expect(end(await read(name))).toBe(outcome);
+  });
+
+  it('is confirmed by a second client with one request each', async () => {
+    const outcome = await read('ps-gone');
+    expect(outcome).toMatchObject({ ok: false, failure: { code: 'video_unavailable' } });
+    expect(outcome).not.toMatchObject({ confirmed: false });
+    expect(fakeYoutube.requests.list.filter(({ kind }) => kind === 'player').map(({ client }) => client)).toEqual([
+      'VISIONOS',
+      'ANDROID',
+    ]);
+  });
+
+  it('is checked once without the mask when the reel is empty, until the mask is proved', async () => {
+    await adapter.close();
+    adapter = await openAdapter(fakeYoutube.url, { YOUTUBE_CLIENTS: ['ANDROID_REEL'] });
+    const reels = async (name: string) => {
+      fakeYoutube.requests.clear();
+      await read(name);
+      return fakeYoutube.requests.count({ kind: 'reel' });
+    };
+    expect(await reels('ps-gone')).toBe(2);
+    expect(await reels('ps-plain')).toBe(1);
+    expect(await reels('ps-gone')).toBe(1);
+  });
+
+  it.each([['ANDROID'], ['ANDROID_REEL'], ['VISIONOS', 'ANDROID_VR']] as const)(
+    'is unconfirmed when no other client than %s %s can be asked',
+    async (...clients) => {
+      await adapter.close();
+      adapter = await openAdapter(fakeYoutube.url, { YOUTUBE_CLIENTS: [...clients] });
+      expect(await read('ps-gone')).toMatchObject({ failure: { code: 'video_unavailable' }, confirmed: false });
+    },
+  );
+
+  it.each([
+    ['bot-check', 'upstream_blocked'],
+    ['reload', 'upstream_blocked'],
+    ['forbidden', 'upstream_blocked'],
+  ] as const)('is not unavailable when another client gets %s', async (kind, code) => {
+    for (const client of ['VISIONOS', 'ANDROID'] as const) {
+      await adapter.close();
+      adapter = await openAdapter(fakeYoutube.url);
+      fakeYoutube.setFaults({ kind, match: { client } });
+      expect(end(await read('ps-gone'))).toBe(code);
+    }
+  });
+
+  it('is not unavailable when the others fail', async () => {
+    fakeYoutube.setFaults(
+      { kind: '500', match: { client: 'ANDROID' } },
+      { kind: '500', match: { client: 'IOS' } },
+      { kind: 'not-json', match: { kind: 'reel' } },
+    );
+    expect(end(await read('ps-gone'))).toBe('upstream_failure');
+  });
+});
+
 describe('client fallback', () => {
   it.each([
     ['a track whose URL requires a PO token', 'hl-planks', 0],
@@ -111,12 +177,104 @@ describe('client fallback', () => {
   });
 
   it('a client that ignores or corrupts partial responses is still read', async () => {
-    fakeYoutube.set({ fieldsIgnored: ['VISIONOS', 'ANDROID', 'ANDROID_VR', 'WEB'] });
+    fakeYoutube.set({ fieldsIgnored: [...CLIENTS] });
     expect(end(await read('hl-island'))).toBe('ok');
     expect(end(await read('hl-silent'))).toBe('transcript_unavailable');
     expect(adapter.logged).toContainEqual({ event: 'youtube_fields_not_honoured', key: 'player VISIONOS' });
     const masked = fakeYoutube.requests.list.filter(({ kind, path }) => kind === 'player' && path.includes('fields'));
     expect(masked).toHaveLength(1);
+  });
+});
+
+describe('WEB with PO tokens', () => {
+  const down = () => adapter.logged.filter(({ event }) => event === 'youtube_po_token_provider_down');
+  const reopen = async (choices: Parameters<typeof openAdapter>[1] = {}) => {
+    await adapter.close();
+    adapter = await openAdapter(fakeYoutube.url, { PO_TOKEN_URL: fakeYoutube.url, ...choices });
+  };
+
+  it.each([
+    ['announced by the URL', 'hl-token'],
+    ['enforced without a sign', 'hl-void'],
+  ])('returns a text whose token is %s', async (_case, name) => {
+    await reopen();
+    expect(end(await read(name))).toBe('ok');
+    const texts = fakeYoutube.requests.list.filter(({ kind, client }) => kind === 'timedtext' && client === 'WEB');
+    expect(texts.map(({ path }) => /[?&]pot=[\w-]+&potc=1&c=WEB(?:&|$)/.test(path))).toEqual([true]);
+  });
+
+  it('requests one token for a video and one player script', async () => {
+    await reopen();
+    for (const [name, languages] of [
+      ['hl-token', []],
+      ['hl-token', ['en']],
+      ['hl-void', []],
+    ] as const)
+      expect(end(await read(name, [...languages]))).toBe('ok');
+    expect(fakeYoutube.requests.count({ kind: 'po-token' })).toBe(2);
+    expect(fakeYoutube.requests.count({ kind: 'page' })).toBe(2);
+  });
+
+  it('requests a token again that has expired', async () => {
+    fakeYoutube.set({ poTokenSeconds: 30 });
+    await reopen();
+    for (let times = 0; times < 2; times += 1) expect(end(await read('hl-token'))).toBe('ok');
+    expect(fakeYoutube.requests.count({ kind: 'po-token' })).toBe(2);
+  });
+
+  it('is not asked for videos that the other clients return', async () => {
+    await reopen();
+    for (const name of ['hl-dinghy', 'hl-silent', 'hl-private', 'ps-gone', 'ps-webonly']) await read(name);
+    expect(fakeYoutube.requests.count({ client: 'WEB' })).toBe(0);
+    expect(fakeYoutube.requests.count({ kind: 'po-token' })).toBe(0);
+  });
+
+  it('is asked in its turn when it is listed', async () => {
+    await reopen({ YOUTUBE_CLIENTS: ['WEB', 'VISIONOS'] });
+    expect(end(await read('hl-island'))).toBe('ok');
+    expect(fakeYoutube.requests.count({ client: 'VISIONOS' })).toBe(0);
+  });
+
+  it('returns styled tracks that the other clients leave out', async () => {
+    expect(end(await read('ps-webonly'))).toBe('transcript_unavailable');
+    await reopen({ YOUTUBE_CLIENTS: ['VISIONOS', 'ANDROID', 'WEB'] });
+    expect(text(await read('ps-webonly'), 'en')).toContain('green is right');
+    expect(end(await read('ps-webonly', ['en']))).toBe('ok');
+    const silent = await read('hl-silent');
+    expect([end(silent), silent]).toEqual([
+      'transcript_unavailable',
+      expect.not.objectContaining({ confirmed: false }),
+    ]);
+    expect(end(await read('hl-werft', ['sw']))).toBe('language_unavailable');
+  });
+
+  it.each(['500', 'empty', 'not-json', 'reset'] as const)(
+    'is skipped when the provider responds with %s, and no outcome differs',
+    async (kind) => {
+      const names = ['hl-token', 'hl-void', 'hl-silent', 'ps-webonly', 'ps-gone', 'hl-private', 'hl-island'];
+      const without = [];
+      for (const name of names) without.push(end(await read(name)));
+      await reopen({ YOUTUBE_CLIENTS: ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] });
+      fakeYoutube.setFaults({ kind, match: { kind: 'po-token' } });
+      for (const [index, name] of names.entries())
+        expect([name, end(await read(name))]).toEqual([name, without[index]]);
+      expect(down()).toHaveLength(1);
+      expect(fakeYoutube.requests.count({ kind: 'po-token' })).toBe(3);
+      // WEB might list captions.
+      expect(await read('hl-silent')).toMatchObject({ confirmed: false });
+    },
+  );
+
+  it('with a token that the platform refuses is a block, and the next attempt requests another', async () => {
+    await reopen();
+    fakeYoutube.setFaults(
+      { kind: 'token-enforced', match: { client: 'WEB' } },
+      { kind: 'bot-check', match: { kind: 'player', client: 'WEB' } },
+    );
+    expect(end(await read('hl-token'))).toBe('upstream_blocked');
+    fakeYoutube.setFaults();
+    expect(end(await read('hl-token'))).toBe('ok');
+    expect(fakeYoutube.requests.count({ kind: 'po-token' })).toBe(2);
   });
 });
 

@@ -8,11 +8,18 @@ export type YoutubeEvent =
   | 'youtube_unreadable'
   | 'youtube_block_opened'
   | 'youtube_block_closed'
+  | 'youtube_pace_learned'
   | 'youtube_exit_rested'
   | 'youtube_client_rested'
   | 'youtube_client_back'
+  | 'youtube_client_retired'
+  | 'youtube_client_reinstated'
+  | 'youtube_po_token_provider_down'
+  | 'youtube_po_token_provider_back'
   | 'youtube_fields_not_honoured'
   | 'youtube_side_list_failed'
+  | 'youtube_data_api_rested'
+  | 'youtube_data_api_back'
   | 'youtube_internal_error';
 
 /** Longer texts are truncated: they may come from the platform. */

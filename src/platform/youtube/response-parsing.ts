@@ -73,6 +73,11 @@ export function alertsOf(page: unknown): { type: unknown; text: string | null }[
   });
 }
 
+/** The actions and commands of a page: under `onResponseReceivedActions`, in other responses under `…Endpoints`. */
+export function receivedActions(page: unknown): readonly unknown[] {
+  return [...asArray(at(page, 'onResponseReceivedActions')), ...asArray(at(page, 'onResponseReceivedEndpoints'))];
+}
+
 /** Whether a page has an alert of type ERROR whose plain text matches. */
 export function hasErrorAlert(page: unknown, words: RegExp): boolean {
   return alertsOf(page).some(({ type, text }) => type === 'ERROR' && text !== null && words.test(plainWords(text)));

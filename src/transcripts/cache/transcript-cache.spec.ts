@@ -21,7 +21,7 @@ import { TranscriptMetrics } from '../transcript-metrics.js';
 import type { SentText, TextForm, TranscriptText } from './transcript-text.js';
 
 const LANGUAGES = ['en', 'de'];
-const environment = Object.assign(new Environment(), { TRANSCRIPT_TTL_SECONDS: 500, UNAVAILABLE_TTL_SECONDS: 30 });
+const environment = Object.assign(new Environment(), { TRANSCRIPT_TTL_SECONDS: 500, UNAVAILABLE_TTL_SECONDS: 400 });
 
 let module: TestingModule;
 let cache: Cache;
@@ -144,6 +144,7 @@ describe('a cached outcome', () => {
   it.each([
     ['a transcript', success, environment.TRANSCRIPT_TTL_SECONDS],
     ['a failure', failure, environment.UNAVAILABLE_TTL_SECONDS],
+    ['an unconfirmed failure, which is at most five minutes', { ...failure, confirmed: false }, 300],
   ])('has the configured time to live for %s', async (_kind, outcome, ttlSeconds) => {
     const beforeMs = Date.now();
     await transcripts.store('video', LANGUAGES, outcome);

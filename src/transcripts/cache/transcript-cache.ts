@@ -30,10 +30,12 @@ import { textOf, type SentText, type TextForm, type TranscriptText } from './tra
 /** The outcome of a video: its transcript as it is sent, or why it has none. */
 export type CachedOutcome =
   | { ok: true; details: VideoDetails; transcript: TranscriptText }
-  | { ok: false; details: VideoDetails; failure: VideoFailure };
+  | { ok: false; details: VideoDetails; failure: VideoFailure; confirmed?: boolean };
 
 /** Texts live longer than their outcomes, so that a text found when a call starts is available until its end. */
 const TEXT_EXTRA_SECONDS = 600;
+/** An unconfirmed failure is cached for no longer, because the platform may report otherwise soon. */
+const UNCONFIRMED_TTL_SECONDS_MAX = 300;
 const UNREADABLE_LOG_INTERVAL_MS = 60_000;
 
 /** Twice the limit of a caption body: only text of mostly escapes is longer. Real transcripts have at most 2 MB. */
@@ -160,7 +162,9 @@ export class TranscriptCache {
       if (VIDEO_FAILURES[outcome.failure.code].retryable) return;
       const { code, message = null } = outcome.failure;
       const failure = this.outcomes.write(key, { details: outcome.details, code, message });
-      await this.write(key, failure, this.environment.UNAVAILABLE_TTL_SECONDS);
+      const { UNAVAILABLE_TTL_SECONDS: ttlSeconds } = this.environment;
+      const unconfirmed = outcome.confirmed === false;
+      await this.write(key, failure, unconfirmed ? Math.min(UNCONFIRMED_TTL_SECONDS_MAX, ttlSeconds) : ttlSeconds);
       return;
     }
     const { json, jsonBytes, crc32 } = outcome.transcript;

@@ -18,6 +18,8 @@ const LIMITS = `
 - The best library at 16 concurrent requests reads no channel page, feed or list of Shorts, and stops at objects in memory; 0.7 of its
   time is less than the tight script needs.
 - CPU and memory are those of the measured process, without PostgreSQL and Redis.
+- The budgets of the simulated day are reports of users, which differ. It shows how the service learns budgets that it does not know; no
+  figure of it is one of YouTube.
 - The fake YouTube responds after a fixed time and from the same machine. YouTube is slower, farther away and less even.
 `;
 
@@ -29,9 +31,13 @@ export function print(report) {
   process.stdout.write('\n');
 }
 
-/** Writes docs/performance.md, its charts and the figures as JSON. */
-export async function write(reports, runs) {
+/**
+ * Writes docs/performance.md, its charts and the figures as JSON. The parts that were not measured remain as the last
+ * figures have them.
+ */
+export async function write(measured, runs) {
   const folder = join(PROJECT, 'docs/performance');
+  const reports = await withEarlier(measured, join(folder, 'figures.json'));
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   for (const { file, ...chart } of reports.flatMap(({ charts }) => charts)) {
@@ -53,8 +59,8 @@ ${await environment()}
 
 \`\`\`
 npm ci
-npm run bench                          # everything, under 15 minutes, on an idle machine
-npm run bench -- --only cold,cached    # parts of it; also small, mixed, growth, redis, start
+npm run bench                          # everything, under 20 minutes, on an idle machine
+npm run bench -- --only cold,cached    # parts of it; also small, mixed, growth, redis, start, survival
 npm run bench -- --quick               # a functional check without valid figures
 \`\`\`
 
@@ -70,6 +76,17 @@ ${sections.join('\n\n')}
 ## Limitations
 ${LIMITS}`;
   await writeFormatted(join(PROJECT, 'docs/performance.md'), text);
+}
+
+/** Each part as measured now or else before; new parts come last. */
+async function withEarlier(measured, file) {
+  const earlier = JSON.parse(await readFile(file, 'utf8').catch(() => '[]'));
+  const now = new Map(measured.map((report) => [report.title, report]));
+  const known = new Set(earlier.map(({ title }) => title));
+  return [
+    ...earlier.map((report) => now.get(report.title) ?? report),
+    ...measured.filter(({ title }) => !known.has(title)),
+  ];
 }
 
 function tablesOf({ tables, goals, profile, profileOf }) {

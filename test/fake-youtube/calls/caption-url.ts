@@ -11,7 +11,7 @@ const SIGNED = ['ip', 'ipbits', 'expire', 'v', 'ei', 'caps', 'opi', 'xoaf'];
  * The URL of a track as the platform issues it: on the platform's own host, signed, valid for seven hours, and
  * with the requesting client encoded in `ei`.
  */
-export function captionUrl(videoId: string, track: Track, client: Client): string {
+export function captionUrl(videoId: string, track: Track, client: Client, nowMs: number): string {
   const query = new URLSearchParams({
     v: videoId,
     ei: Buffer.from(`${client}:${videoId}`).toString('base64url'),
@@ -22,7 +22,7 @@ export function captionUrl(videoId: string, track: Track, client: Client): strin
     hl: 'en',
     ip: '0.0.0.0',
     ipbits: '0',
-    expire: String(expiry()),
+    expire: String(expiry(nowMs)),
     sparams: SIGNED.join(','),
   });
   query.set('signature', signatureOf(query));
@@ -30,7 +30,7 @@ export function captionUrl(videoId: string, track: Track, client: Client): strin
   if (announcesToken(track, client)) query.set('exp', 'xpe');
   if (track.generated) query.set('kind', 'asr');
   query.set('lang', track.languageCode);
-  if (client === 'ANDROID') query.set('fmt', 'srv3');
+  if (client === 'ANDROID' || client === 'ANDROID_REEL') query.set('fmt', 'srv3');
   // The platform does not encode these commas.
   return `https://www.youtube.com/api/timedtext?${query.toString().replaceAll('%2C', ',')}`;
 }
@@ -52,13 +52,13 @@ export function clientOfCaptionUrl(query: URLSearchParams): Client | null {
 }
 
 /** Whether a URL was issued here, its signed parameters are unchanged and it has not expired. */
-export function isSigned(query: URLSearchParams): boolean {
-  return query.get('signature') === signatureOf(query) && Number(query.get('expire')) * 1_000 > Date.now();
+export function isSigned(query: URLSearchParams, nowMs: number): boolean {
+  return query.get('signature') === signatureOf(query) && Number(query.get('expire')) * 1_000 > nowMs;
 }
 
 /** Rounded to the full hour, so that the responses of an hour are identical and can be cached. */
-function expiry(): number {
-  return (Math.floor(Date.now() / 1_000 / HOUR_SECONDS) + LIFETIME_HOURS) * HOUR_SECONDS;
+function expiry(nowMs: number): number {
+  return (Math.floor(nowMs / 1_000 / HOUR_SECONDS) + LIFETIME_HOURS) * HOUR_SECONDS;
 }
 
 function signatureOf(query: URLSearchParams): string {

@@ -10,9 +10,10 @@ export interface Playability {
 }
 
 export function playabilityOf(video: Video | undefined, client: Client): Playability {
-  if (!video) return bare({ status: 'ERROR', reason: 'This video is unavailable' });
-  if (video.unplayableOn?.includes(client))
-    return bare({ status: 'UNPLAYABLE', reason: 'This video is not available' });
+  if (!video || video.errorOn?.includes(client)) return bare({ status: 'ERROR', reason: 'This video is unavailable' });
+  if (video.unplayableOn?.includes(client)) {
+    return { status: { status: 'UNPLAYABLE', reason: 'This video is not available' }, details: true, captions: false };
+  }
   switch (video.state) {
     case 'ok':
       return { status: { status: 'OK', playableInEmbed: true }, details: true, captions: true };
@@ -54,17 +55,25 @@ export function playabilityOf(video: Video | undefined, client: Client): Playabi
   }
 }
 
-/** The response to a client that looks like a bot. */
-export function botCheckResponse(): JsonObject {
+/** Refuses a caller that looks like a bot. */
+export function botCheck(): JsonObject {
   const reason = 'Sign in to confirm you’re not a bot';
   return {
-    playabilityStatus: {
-      status: 'LOGIN_REQUIRED',
-      reason,
-      errorScreen: { playerErrorMessageRenderer: { reason: { runs: [{ text: reason }] } } },
-      skip: { playabilityErrorSkipConfig: { skipOnPlayabilityError: false } },
+    status: 'LOGIN_REQUIRED',
+    reason,
+    errorScreen: {
+      playerErrorMessageRenderer: {
+        reason: { runs: [{ text: reason }] },
+        subreason: { runs: [{ text: 'This helps protect our community. ' }, { text: 'Learn more' }] },
+      },
     },
+    skip: { playabilityErrorSkipConfig: { skipOnPlayabilityError: false } },
   };
+}
+
+/** Refuses the session of a caller. */
+export function reload(): JsonObject {
+  return { status: 'UNPLAYABLE', reason: 'The page needs to be reloaded.' };
 }
 
 function bare(status: JsonObject): Playability {

@@ -2,11 +2,12 @@ import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-respon
 import { videoById } from '../catalogue/catalogue.js';
 import type { Channel, Client, Track, Video } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
-import type { JsonObject } from '../json.js';
+import type { ServerState } from '../server-state.js';
+import { at, type JsonObject } from '../json.js';
 import { captionUrl } from './caption-url.js';
 import { microformat } from './microformat.js';
-import { playabilityOf } from './playability.js';
-import { responseContext, visitorDataOf } from './response-context.js';
+import { botCheck, type Playability, playabilityOf, reload } from './playability.js';
+import { responseContext } from './response-context.js';
 import { streamingData } from './streaming-data.js';
 
 const TRANSLATIONS = {
@@ -19,49 +20,87 @@ const TRANSLATIONS = {
 };
 
 /** `POST /youtubei/v1/player`: whether the video can be watched, what it is, and its caption tracks. */
-export function player(incoming: Incoming): FakeResponse {
+export function player(incoming: Incoming, state: ServerState): FakeResponse {
   const { client, videoId } = incoming;
   if (client === null || videoId === null) return invalidArgument();
-  return jsonResponse(() => playerResponse(videoId, client), cacheKey('player', videoId, client));
+  const refusal = refusalOf(incoming, state);
+  if (refusal) return jsonResponse(() => refusalResponse(refusal, incoming, state));
+  const visitorData = state.visitors.dataFor(incoming);
+  const written = (): JsonObject =>
+    playerResponse(videoId, client, { visitorData, nowMs: state.clock.now(), refusal: webRefusal(incoming, state) });
+  return jsonResponse(written, client === 'WEB' ? undefined : cacheKey(incoming, visitorData, state));
 }
 
-/** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; empty for a deleted video. */
-export function reel(incoming: Incoming): FakeResponse {
+/** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; empty for an unavailable video. */
+export function reel(incoming: Incoming, state: ServerState): FakeResponse {
   const { client, videoId } = incoming;
   if (client === null || videoId === null) return invalidArgument();
-  const state = videoById(videoId)?.video.state;
-  if (state === undefined || state === 'deleted') return jsonResponse(() => ({}));
-  const written = (): JsonObject => ({ playerResponse: playerResponse(videoId, client) });
-  return jsonResponse(written, cacheKey('reel', videoId, client));
+  const refusal = refusalOf(incoming, state);
+  if (refusal) return jsonResponse(() => refusalResponse(refusal, incoming, state));
+  const video = videoById(videoId)?.video;
+  if (!video || video.state === 'deleted' || video.errorOn?.includes(client)) return jsonResponse(() => ({}));
+  const visitorData = state.visitors.dataFor(incoming);
+  const written = (): JsonObject => ({
+    playerResponse: playerResponse(videoId, client, { visitorData, nowMs: state.clock.now() }),
+  });
+  return jsonResponse(written, cacheKey(incoming, visitorData, state));
+}
+
+/** The response of a player or reel request that is refused; it brings the visitor data of a new visitor. */
+export function refusalResponse(playabilityStatus: JsonObject, incoming: Incoming, state: ServerState): JsonObject {
+  const visitorData = state.visitors.issue(incoming, true);
+  const response = { responseContext: responseContext(incoming.client, visitorData), playabilityStatus };
+  return incoming.kind === 'reel' ? { playerResponse: response } : response;
+}
+
+function refusalOf(incoming: Incoming, { settings, visitors }: ServerState): JsonObject | undefined {
+  return settings.visitorDataRequired && !visitors.isIssued(incoming) ? botCheck() : undefined;
+}
+
+/** WEB plays with a PO token and the timestamp of the current player script only; the metadata comes without them. */
+function webRefusal(incoming: Incoming, { settings, tokens }: ServerState): JsonObject | undefined {
+  if (incoming.client !== 'WEB') return undefined;
+  if (!tokens.accepts(incoming)) return botCheck();
+  const timestamp = at(incoming.body, 'playbackContext', 'contentPlaybackContext', 'signatureTimestamp');
+  return Number(timestamp) === settings.signatureTimestamp ? undefined : reload();
 }
 
 /** Caption URLs, and with them the response, change every hour. */
-function cacheKey(call: string, videoId: string, client: Client): string {
-  return `${call}:${videoId}:${client}:${Math.floor(Date.now() / 3_600_000)}`;
+function cacheKey({ kind, client, videoId }: Incoming, visitorData: string, { clock }: ServerState): string {
+  return `${kind}:${videoId}:${client}:${visitorData}:${Math.floor(clock.now() / 3_600_000)}`;
 }
 
-function playerResponse(videoId: string, client: Client): JsonObject {
+interface Reply {
+  visitorData: string;
+  nowMs: number;
+  refusal?: JsonObject | undefined;
+}
+
+function playerResponse(videoId: string, client: Client, { visitorData, nowMs, refusal }: Reply): JsonObject {
   const found = videoById(videoId);
-  const { status, details, captions } = playabilityOf(found?.video, client);
-  const tracks = captions ? (found?.video.tracks ?? []) : [];
+  const playability = playabilityOf(found?.video, client);
+  const { status, details, captions }: Playability = refusal
+    ? { ...playability, status: refusal, captions: false }
+    : playability;
+  const tracks = captions ? (found?.video.tracks ?? []).filter(({ webOnly }) => client === 'WEB' || !webOnly) : [];
   return {
-    responseContext: responseContext(client, visitorDataOf(client, videoId)),
+    responseContext: responseContext(client, visitorData),
     playabilityStatus: status,
     ...(captions && { streamingData: streamingData(videoId, client) }),
     // Without tracks the whole property is missing.
-    ...(tracks.length > 0 && { captions: captionsOf(videoId, tracks, client) }),
+    ...(tracks.length > 0 && { captions: captionsOf(videoId, tracks, client, nowMs) }),
     ...(found && details && { videoDetails: videoDetails(found.channel, found.video) }),
     ...(client === 'WEB' && found && details && { microformat: microformat(found.channel, found.video) }),
   };
 }
 
-function captionsOf(videoId: string, tracks: readonly Track[], client: Client): JsonObject {
+function captionsOf(videoId: string, tracks: readonly Track[], client: Client, nowMs: number): JsonObject {
   // The original language is that of the recognised speech; the platform prefers the captions in that language.
   const spoken = tracks.find((track) => track.generated)?.languageCode;
   const first = tracks.findIndex((track) => track.languageCode === spoken);
   return {
     playerCaptionsTracklistRenderer: {
-      captionTracks: tracks.map((track) => captionTrack(videoId, track, client)),
+      captionTracks: tracks.map((track) => captionTrack(videoId, track, client, nowMs)),
       audioTracks: [
         {
           captionTrackIndices: tracks.map((_, index) => index),
@@ -79,10 +118,10 @@ function captionsOf(videoId: string, tracks: readonly Track[], client: Client): 
   };
 }
 
-function captionTrack(videoId: string, track: Track, client: Client): JsonObject {
+function captionTrack(videoId: string, track: Track, client: Client, nowMs: number): JsonObject {
   const text = track.generated ? `${track.languageName} (auto-generated)` : track.languageName;
   return {
-    baseUrl: captionUrl(videoId, track, client),
+    baseUrl: captionUrl(videoId, track, client, nowMs),
     name: { runs: [{ text }] },
     vssId: `${track.generated ? 'a' : ''}.${track.languageCode}`,
     languageCode: track.languageCode,

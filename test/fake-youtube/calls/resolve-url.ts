@@ -2,16 +2,17 @@ import { type FakeResponse, invalidArgument, jsonResponse, notFound } from '../f
 import { channelByPath } from '../catalogue/catalogue.js';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
-import { responseContext, visitorDataOf } from './response-context.js';
+import type { Visitors } from '../visitors.js';
+import { responseContext } from './response-context.js';
 
 const VIDEO_PATH = /^\/(?:watch$|shorts\/|live\/)/;
 
 /** `POST /youtubei/v1/navigation/resolve_url`: the endpoint behind a URL of the platform's site. */
-export function resolveUrl(incoming: Incoming, visitorSeed: string): FakeResponse {
+export function resolveUrl(incoming: Incoming, visitors: Visitors): FakeResponse {
   const text = stringAt(incoming.body, 'url');
   if (text === undefined || !URL.canParse(text)) return invalidArgument();
   const url = new URL(text);
-  const context = responseContext(incoming.client, visitorDataOf(incoming.client, visitorSeed));
+  const context = responseContext(incoming.client, visitors.dataFor(incoming));
   if (!/^(?:www\.|m\.)?youtube\.com$/.test(url.hostname)) {
     return jsonResponse(() => ({ responseContext: context, endpoint: { urlEndpoint: { url: text } } }));
   }
@@ -38,9 +39,9 @@ export function resolveUrl(incoming: Incoming, visitorSeed: string): FakeRespons
   }));
 }
 
-/** `POST /youtubei/v1/visitor_id`: a new visitor's identity. */
-export function visitorId(incoming: Incoming, visitorSeed: string): FakeResponse {
-  const visitorData = visitorDataOf(incoming.client, visitorSeed);
+/** `POST /youtubei/v1/visitor_id`: a new visitor's identity, or the one that was sent. */
+export function visitorId(incoming: Incoming, visitors: Visitors): FakeResponse {
+  const visitorData = visitors.dataFor(incoming);
   return jsonResponse(() => ({ responseContext: responseContext(incoming.client, visitorData) }));
 }
 

@@ -3,18 +3,25 @@ import type { Client } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 
 /** A full WEB player response has about 420 KB, those of the apps less; most of it is streaming data. */
-const FORMATS: Record<Client, number> = { WEB: 300, VISIONOS: 90, ANDROID: 90, ANDROID_VR: 90 };
+const FORMATS: Record<Client, number> = {
+  WEB: 300,
+  VISIONOS: 90,
+  ANDROID: 90,
+  IOS: 90,
+  ANDROID_REEL: 90,
+  ANDROID_VR: 90,
+};
 
 /** The part of a player response that the service excludes with `$fields`. */
 export function streamingData(videoId: string, client: Client): JsonObject {
+  const signature = createHash('sha512').update(videoId).digest('hex');
   return {
     expiresInSeconds: '21540',
-    adaptiveFormats: Array.from({ length: FORMATS[client] }, (_, index) => format(videoId, index)),
+    adaptiveFormats: Array.from({ length: FORMATS[client] }, (_, index) => format(videoId, index, signature)),
   };
 }
 
-function format(videoId: string, index: number): JsonObject {
-  const signature = createHash('sha512').update(`${videoId} ${index}`).digest('hex');
+function format(videoId: string, index: number, signature: string): JsonObject {
   return {
     itag: 133 + index,
     url: `https://fake-youtube.googlevideo.com/videoplayback?id=${videoId}&itag=${133 + index}&ip=0.0.0.0&sig=${signature}&lsig=${signature}`,

@@ -3,21 +3,36 @@ import { seedOf } from './random.js';
 import { noise, talk } from './speech.js';
 import { generated } from './track.js';
 
-const HANDLE = /^@(bench|noise)-([1-9][0-9]{0,3})x([1-9][0-9]{0,4})$/i;
-const CHANNEL_ID = /^UC(bench|noise)-([0-9]{4})x([0-9]{5})------$/;
-const VIDEO_ID = /^(bn|nz)([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
+const HANDLE = /^@(bench|noise|mixed)-([1-9][0-9]{0,3})x([1-9][0-9]{0,4})$/i;
+const CHANNEL_ID = /^UC(bench|noise|mixed)-([0-9]{4})x([0-9]{5})------$/;
+const VIDEO_ID = /^(bn|nz|mx)([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** How many videos a generated channel has, how many cues each of them, and whether those compress well. */
+const CONTENTS = ['bench', 'noise', 'mixed'] as const;
+type Content = (typeof CONTENTS)[number];
+const PREFIXES: Readonly<Record<Content, string>> = { bench: 'bn', noise: 'nz', mixed: 'mx' };
+
+/** What six of every twenty videos of `@mixed-…` are instead, by their position modulo 20. */
+const MIXED: Readonly<Record<number, Partial<Video>>> = {
+  3: { state: 'deleted', tracks: [] },
+  7: { state: 'private', tracks: [] },
+  11: { state: 'members-only' },
+  13: { tracks: [] },
+  16: { state: 'age-gated' },
+  18: { unplayableOn: ['VISIONOS', 'ANDROID_VR'] },
+};
+
+/** What a generated channel contains, how many videos it has, and how many cues each of them. */
 interface Size {
-  noisy: boolean;
+  content: Content;
   videos: number;
   cues: number;
 }
 
 /**
  * `@bench-100x1500` is a channel of 100 videos of 1,500 generated cues; every such handle exists. The cues of
- * `@noise-100x1500` are long and random, so that they hardly compress.
+ * `@noise-100x1500` are long and random, so that they hardly compress. Of `@mixed-100x40`, three in ten have no text
+ * or are refused to single clients.
  */
 export function benchChannelByHandle(handle: string): Channel | undefined {
   return channelOf(HANDLE.exec(handle));
@@ -32,16 +47,15 @@ export function benchVideo(id: string): { channel: Channel; video: Video } | und
   const [, prefix, ...numbers] = VIDEO_ID.exec(id) ?? [];
   const [videos, cues, index] = numbers.map(fromDigits);
   if (!videos || !cues || index === undefined || index >= videos) return undefined;
-  const noisy = prefix === 'nz';
-  const channel = benchChannelByHandle(`@${nameOf(noisy)}-${videos}x${cues}`);
-  return channel && { channel, video: videoOf({ noisy, videos, cues }, index) };
+  const content = CONTENTS.find((each) => PREFIXES[each] === prefix) ?? 'bench';
+  const channel = benchChannelByHandle(`@${content}-${videos}x${cues}`);
+  return channel && { channel, video: videoOf({ content, videos, cues }, index) };
 }
 
 function channelOf(match: RegExpExecArray | null): Channel | undefined {
   if (!match) return undefined;
-  const noisy = match[1]?.toLowerCase() === 'noise';
-  const size = { noisy, videos: Number(match[2]), cues: Number(match[3]) };
-  const name = nameOf(noisy);
+  const name = CONTENTS.find((each) => each === match[1]?.toLowerCase()) ?? 'bench';
+  const size = { content: name, videos: Number(match[2]), cues: Number(match[3]) };
   if (size.videos === 0 || size.cues === 0) return undefined;
   return {
     id: `UC${name}-${String(size.videos).padStart(4, '0')}x${String(size.cues).padStart(5, '0')}------`,
@@ -56,8 +70,8 @@ function channelOf(match: RegExpExecArray | null): Channel | undefined {
   };
 }
 
-function videoOf({ noisy, videos, cues }: Size, index: number): Video {
-  const id = `${noisy ? 'nz' : 'bn'}${digits(videos)}${digits(cues)}${digits(index)}`;
+function videoOf({ content, videos, cues }: Size, index: number): Video {
+  const id = `${PREFIXES[content]}${digits(videos)}${digits(cues)}${digits(index)}`;
   return {
     id,
     title: `Generated talk ${videos - index} of ${videos}`,
@@ -65,12 +79,9 @@ function videoOf({ noisy, videos, cues }: Size, index: number): Video {
     durationSeconds: cues * 3,
     viewCount: 1_000 + index,
     publishedAt: hoursBefore(24 * (index + 1)),
-    tracks: [generated('en', () => (noisy ? noise : talk)(seedOf(id), cues))],
+    tracks: [generated('en', () => (content === 'noise' ? noise : talk)(seedOf(id), cues))],
+    ...(content === 'mixed' && MIXED[index % 20]),
   };
-}
-
-function nameOf(noisy: boolean): 'bench' | 'noise' {
-  return noisy ? 'noise' : 'bench';
 }
 
 function digits(number: number): string {

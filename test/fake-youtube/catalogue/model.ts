@@ -1,5 +1,5 @@
-/** The InnerTube clients that the fake YouTube distinguishes. */
-export const CLIENTS = ['WEB', 'VISIONOS', 'ANDROID', 'ANDROID_VR'] as const;
+/** The InnerTube clients that the fake YouTube distinguishes; `ANDROID_REEL` is ANDROID with the reel endpoint. */
+export const CLIENTS = ['WEB', 'VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'] as const;
 export type Client = (typeof CLIENTS)[number];
 
 /** A piece of a caption line; each format writes styles in its own way. */
@@ -35,6 +35,8 @@ export interface Track {
   generated?: boolean;
   rightToLeft?: boolean;
   tokenNeed?: TokenNeed;
+  /** Listed for WEB only, as the platform leaves manual tracks with styling out for the apps. */
+  webOnly?: boolean;
   /** Times in json3 are written as strings of digits. */
   timesAsStrings?: boolean;
   cues: () => readonly Cue[];
@@ -61,8 +63,10 @@ export interface Video {
   short?: boolean;
   /** A live stream that has ended. */
   pastLive?: boolean;
-  /** Clients that receive "This video is not available" while others may play it. */
+  /** Clients that receive UNPLAYABLE "This video is not available" while others may play it. */
   unplayableOn?: readonly Client[];
+  /** Clients that receive ERROR "This video is unavailable" (`{}` from the reel) while others may play it. */
+  errorOn?: readonly Client[];
   durationSeconds: number;
   viewCount: number;
   publishedAt: Date;

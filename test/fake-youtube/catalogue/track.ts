@@ -45,6 +45,11 @@ export function silentlyNeedingToken(given: Track, clients: readonly Client[] = 
   return { ...given, tokenNeed: { clients, announced: false } };
 }
 
+/** The same track, listed for WEB only. */
+export function webOnly(given: Track): Track {
+  return { ...given, webOnly: true };
+}
+
 function track(languageCode: LanguageCode, cues: () => readonly Cue[]): Track {
   return {
     languageCode,

@@ -1,16 +1,28 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { botCheckResponse } from '../calls/playability.js';
+import { botCheck } from '../calls/playability.js';
+import { refusalResponse } from '../calls/player.js';
 import { hostileCaptions } from '../caption-formats/hostile.js';
 import type { Incoming } from '../incoming-request.js';
+import type { JsonObject } from '../json.js';
 import { send, sendText } from '../send.js';
 import type { RenderedBody } from '../rendered-bodies.js';
+import type { ServerState } from '../server-state.js';
 import type { Fault } from './fault-registry.js';
-import { CAPTCHA_PAGE, CONSENT_PAGE } from './pages.js';
+import { CAPTCHA_PAGE, CONSENT_PAGE, NOT_FOUND_PAGE } from './pages.js';
+import { REFUSING_PAGES, REFUSING_PLAYABILITIES } from './refusals.js';
 
 const HTML = 'text/html; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=UTF-8';
+const RETIRED = JSON.stringify({
+  error: {
+    code: 400,
+    message: 'Precondition check failed.',
+    errors: [{ message: 'Precondition check failed.', domain: 'global', reason: 'failedPrecondition' }],
+    status: 'FAILED_PRECONDITION',
+  },
+});
 const DRIP_MS = 50;
 const HUGE_CHUNK = Buffer.alloc(65_536, ' ');
 
@@ -23,6 +35,7 @@ const HUGE_CHUNK = Buffer.alloc(65_536, ' ');
 export async function applyFault(
   fault: Fault,
   incoming: Incoming,
+  state: ServerState,
   rendered: RenderedBody,
   response: ServerResponse,
   closed: AbortSignal,
@@ -57,6 +70,31 @@ export async function applyFault(
       return sendText(response, 200, HTML, CONSENT_PAGE);
     case 'bot-check':
       return sendText(response, 200, JSON_TYPE, botCheckText(incoming));
+    case 'bot-check-renewed':
+    case 'reload':
+    case 'reload-screen':
+    case 'retired-reason':
+    case 'retired-subreason':
+    case 'retired-screen':
+      return sendRefusal(REFUSING_PLAYABILITIES[fault.kind], incoming, state, response);
+    case 'player-captcha': {
+      const playability = REFUSING_PLAYABILITIES[fault.kind];
+      const status = fault.playability ?? playability.status;
+      return sendRefusal({ ...playability, status }, incoming, state, response);
+    }
+    case 'retired':
+      return sendText(response, 400, JSON_TYPE, RETIRED);
+    case 'token-enforced':
+      return sendText(response, 200, HTML, '');
+    case 'feed-unavailable':
+      return sendText(response, 404, HTML, NOT_FOUND_PAGE);
+    case 'sorry-200':
+    case 'sorry-403':
+    case 'sorry-503':
+    case 'forbidden': {
+      const { status, page } = REFUSING_PAGES[fault.kind];
+      return sendText(response, status, HTML, page);
+    }
     case 'truncated':
       return send(response, { ...uncompressed(rendered), bytes: half(uncompressedBytes(rendered)) });
     case 'wrong-charset':
@@ -78,8 +116,13 @@ export async function applyFault(
   }
 }
 
+function sendRefusal(playability: JsonObject, incoming: Incoming, state: ServerState, response: ServerResponse): void {
+  sendText(response, 200, JSON_TYPE, JSON.stringify(refusalResponse(playability, incoming, state)));
+}
+
+/** A bot check that brings no visitor data. */
 function botCheckText(incoming: Incoming): string {
-  const check = botCheckResponse();
+  const check = { playabilityStatus: botCheck() };
   return JSON.stringify(incoming.kind === 'reel' ? { playerResponse: check } : check);
 }
 

@@ -1,6 +1,9 @@
 import { seededRandom } from '../catalogue/random.js';
-import type { Incoming } from '../incoming-request.js';
+import type { Incoming, RequestKind } from '../incoming-request.js';
+import type { PoTokens } from '../calls/po-token.js';
+import type { Visitors } from '../visitors.js';
 import { matches, type RequestMatch } from './match.js';
+import { REFUSING_PLAYABILITIES } from './refusals.js';
 
 /** The faults that can be injected; README.md describes each. */
 export const FAULT_KINDS = [
@@ -23,7 +26,26 @@ export const FAULT_KINDS = [
   'redirect',
   'hostile-captions',
 ] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** Refusals of callers and of client versions that look like other answers; README.md describes each. */
+export const REFUSAL_KINDS = [
+  'retired',
+  'retired-reason',
+  'retired-subreason',
+  'retired-screen',
+  'reload',
+  'reload-screen',
+  'player-captcha',
+  'bot-check-renewed',
+  'token-enforced',
+  'sorry-200',
+  'sorry-403',
+  'sorry-503',
+  'forbidden',
+  'feed-unavailable',
+] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number] | (typeof REFUSAL_KINDS)[number];
+export const ALL_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, ...REFUSAL_KINDS];
 
 export interface Fault {
   /** Default: every request. */
@@ -33,6 +55,8 @@ export interface Fault {
   rate?: number;
   /** How many requests are hit at most; default: no limit. */
   times?: number;
+  /** For `player-captcha`: the playability status; default ERROR. */
+  playability?: string;
   /** For `redirect`: where to. */
   location?: string;
   /** For `429-retry-after`; default 1. */
@@ -44,7 +68,11 @@ export class FaultRegistry {
   private faults: { fault: Fault; hits: number }[] = [];
   private random: () => number;
 
-  constructor(private seed: number) {
+  constructor(
+    private seed: number,
+    private readonly tokens: PoTokens,
+    private readonly visitors: Visitors,
+  ) {
     this.random = seededRandom(seed);
   }
 
@@ -63,17 +91,25 @@ export class FaultRegistry {
   choose(incoming: Incoming): Fault | undefined {
     for (const entry of this.faults) {
       const { match = {}, kind, rate = 1, times = Infinity } = entry.fault;
-      if (entry.hits >= times || !matches(match, incoming) || !isPossible(kind, incoming)) continue;
+      if (entry.hits >= times || !matches(match, incoming) || !this.applies(kind, incoming)) continue;
       if (rate < 1 && this.random() >= rate) continue;
       entry.hits += 1;
       return entry.fault;
     }
     return undefined;
   }
+
+  private applies(kind: FaultKind, incoming: Incoming): boolean {
+    if (!isPossible(kind, incoming.kind)) return false;
+    if (kind === 'token-enforced') return !this.tokens.accepts(incoming);
+    return kind !== 'bot-check-renewed' || !this.visitors.isFromBotCheck(incoming);
+  }
 }
 
 /** Whether a fault applies to this kind of request. */
-function isPossible(kind: FaultKind, incoming: Incoming): boolean {
-  if (kind === 'hostile-captions') return incoming.kind === 'timedtext';
-  return kind !== 'bot-check' || incoming.kind === 'player' || incoming.kind === 'reel';
+export function isPossible(kind: FaultKind, request: RequestKind): boolean {
+  if (kind === 'hostile-captions' || kind === 'token-enforced') return request === 'timedtext';
+  if (kind === 'feed-unavailable') return request === 'feed';
+  const ofPlayers = kind === 'bot-check' || kind === 'retired' || Object.hasOwn(REFUSING_PLAYABILITIES, kind);
+  return !ofPlayers || request === 'player' || request === 'reel';
 }

@@ -24,3 +24,11 @@ export const CONSENT_PAGE = `<!DOCTYPE html>
   </body>
 </html>
 `;
+
+export const NOT_FOUND_PAGE = `<!DOCTYPE html>
+<html lang=en>
+  <meta charset=utf-8>
+  <title>Error 404 (Not Found)!!1</title>
+  <p><b>404.</b> <ins>That’s an error.</ins>
+</html>
+`;

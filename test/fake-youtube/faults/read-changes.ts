@@ -1,12 +1,30 @@
 import { PLAYLIST_SHAPES } from '../calls/playlist-page.js';
 import { CLIENTS } from '../catalogue/model.js';
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from '../json.js';
+import { type Budget, type BudgetSettings, REPORTED_BUDGETS } from '../budgets.js';
 import type { Settings } from '../settings.js';
-import { type Fault, FAULT_KINDS } from './fault-registry.js';
+import { ALL_FAULT_KINDS, type Fault } from './fault-registry.js';
 import { MATCHABLE_KINDS, type RequestMatch } from './match.js';
 
 /** The fake YouTube cannot read a command-line option or control request; the message gives the reason in one line. */
 export class UnreadableError extends Error {}
+
+const NUMBERS = [
+  'signatureTimestamp',
+  'poTokenSeconds',
+  'apiUnitsMax',
+  'timeScale',
+] as const satisfies (keyof Settings)[];
+const SETTINGS: readonly (keyof Settings)[] = [
+  'latencyMs',
+  'playlistShape',
+  'fieldsIgnored',
+  'consentRequired',
+  'visitorDataRequired',
+  'apiKey',
+  'budgets',
+  ...NUMBERS,
+];
 
 /**
  * Reads the body of `POST /fake-youtube/faults`.
@@ -16,8 +34,9 @@ export class UnreadableError extends Error {}
 export function readChanges(text: string): { faults?: Fault[]; settings: Partial<Settings> } {
   const body = parseJsonObject(text);
   if (!body) throw new UnreadableError('The body must be a JSON object');
-  refuseOthers(body, ['faults', 'latencyMs', 'playlistShape', 'fieldsIgnored', 'consentRequired']);
-  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired } = body;
+  refuseOthers(body, ['faults', ...SETTINGS]);
+  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired, visitorDataRequired, apiKey, budgets } =
+    body;
   return {
     ...(faults !== undefined && { faults: list('faults', faults).map(readFault) }),
     settings: {
@@ -27,6 +46,12 @@ export function readChanges(text: string): { faults?: Fault[]; settings: Partial
         fieldsIgnored: list('fieldsIgnored', fieldsIgnored).map((client) => oneOf('fieldsIgnored', client, CLIENTS)),
       }),
       ...(consentRequired !== undefined && { consentRequired: consentRequired === true }),
+      ...(visitorDataRequired !== undefined && { visitorDataRequired: visitorDataRequired === true }),
+      ...(apiKey !== undefined && { apiKey: string('apiKey', apiKey) }),
+      ...(budgets !== undefined && { budgets: budgets === null ? null : readBudgets(budgets) }),
+      ...Object.fromEntries(
+        NUMBERS.flatMap((name) => (body[name] === undefined ? [] : [[name, number(name, body[name])]])),
+      ),
     },
   };
 }
@@ -41,21 +66,60 @@ export function readFaultFlag(text: string): Fault {
   if (kind === '')
     throw new UnreadableError(`A fault is written kind[=rate][@requests], e.g. 429=0.1@player, not ${text}`);
   return {
-    kind: oneOf('A fault', kind, FAULT_KINDS),
+    kind: oneOf('A fault', kind, ALL_FAULT_KINDS),
     ...(rate !== undefined && { rate: share(Number(rate)) }),
     ...(requests !== undefined && { match: { kind: oneOf('The request kind after @', requests, MATCHABLE_KINDS) } }),
   };
 }
 
+/**
+ * Reads a budget from a command line: requests at once, then requests per minute, e.g. `30/5`.
+ *
+ * @throws UnreadableError
+ */
+export function readBudgetFlag(name: string, text: string): Omit<Budget, 'blockSeconds'> {
+  const [, burst, perMinute] = /^([0-9]{1,6})\/([0-9]{1,6}(?:\.[0-9]+)?)$/.exec(text) ?? [];
+  if (burst === undefined) throw new UnreadableError(`${name} is written burst/perMinute, e.g. 30/5, not ${text}`);
+  return { burst: Number(burst), perMinute: Number(perMinute) };
+}
+
+/** What is not given is as reported of the platform. */
+function readBudgets(json: Json): BudgetSettings {
+  if (!isJsonObject(json)) throw new UnreadableError('budgets must be an object or null');
+  refuseOthers(json, Object.keys(REPORTED_BUDGETS));
+  const { player, timedtext, badShare } = json;
+  return {
+    ...REPORTED_BUDGETS,
+    ...(player !== undefined && { player: readBudget('budgets.player', player, REPORTED_BUDGETS.player) }),
+    ...(timedtext !== undefined && {
+      timedtext: readBudget('budgets.timedtext', timedtext, REPORTED_BUDGETS.timedtext),
+    }),
+    ...Object.fromEntries(
+      (['penaltySeconds', 'blockSecondsMax'] as const).flatMap((name) =>
+        json[name] === undefined ? [] : [[name, number(`budgets.${name}`, json[name])]],
+      ),
+    ),
+    ...(badShare !== undefined && { badShare: share(number('budgets.badShare', badShare)) }),
+  };
+}
+
+function readBudget(name: string, json: Json, otherwise: Budget): Budget {
+  if (!isJsonObject(json)) throw new UnreadableError(`${name} must be an object`);
+  refuseOthers(json, Object.keys(otherwise));
+  const given = Object.entries(json).map(([key, value]) => [key, number(`${name}.${key}`, value)]);
+  return { ...otherwise, ...(Object.fromEntries(given) as Partial<Budget>) };
+}
+
 function readFault(json: Json): Fault {
   if (!isJsonObject(json)) throw new UnreadableError('A fault must be an object');
-  refuseOthers(json, ['kind', 'match', 'rate', 'times', 'location', 'retryAfterSeconds']);
-  const { kind, match, rate, times, location, retryAfterSeconds } = json;
+  refuseOthers(json, ['kind', 'match', 'rate', 'times', 'playability', 'location', 'retryAfterSeconds']);
+  const { kind, match, rate, times, playability, location, retryAfterSeconds } = json;
   return {
-    kind: oneOf('kind', kind, FAULT_KINDS),
+    kind: oneOf('kind', kind, ALL_FAULT_KINDS),
     ...(match !== undefined && { match: readMatch(match) }),
     ...(rate !== undefined && { rate: share(number('rate', rate)) }),
     ...(times !== undefined && { times: number('times', times) }),
+    ...(playability !== undefined && { playability: string('playability', playability) }),
     ...(location !== undefined && { location: string('location', location) }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds: number('retryAfterSeconds', retryAfterSeconds) }),
   };
@@ -63,13 +127,15 @@ function readFault(json: Json): Fault {
 
 function readMatch(json: Json): RequestMatch {
   if (!isJsonObject(json)) throw new UnreadableError('match must be an object');
-  refuseOthers(json, ['kind', 'path', 'client', 'videoId', 'channelId']);
-  const { kind, path, client, videoId, channelId } = json;
+  refuseOthers(json, ['kind', 'path', 'client', 'clientVersion', 'videoId', 'channelId', 'egress']);
+  const { kind, path, client, clientVersion, videoId, channelId, egress } = json;
   const kinds = Array.isArray(kind) ? kind : [kind];
   return {
     ...(kind !== undefined && { kind: kinds.map((one: Json) => oneOf('match.kind', one, MATCHABLE_KINDS)) }),
     ...(path !== undefined && { path: expression(string('match.path', path)) }),
     ...(client !== undefined && { client: oneOf('match.client', client, CLIENTS) }),
+    ...(clientVersion !== undefined && { clientVersion: string('match.clientVersion', clientVersion) }),
+    ...(egress !== undefined && { egress: string('match.egress', egress) }),
     ...(videoId !== undefined && { videoId: string('match.videoId', videoId) }),
     ...(channelId !== undefined && { channelId: string('match.channelId', channelId) }),
   };

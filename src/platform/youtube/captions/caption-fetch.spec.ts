@@ -10,6 +10,10 @@ describe('captionUrl', () => {
     expect(captionUrl(BASE, 'json3', 'abcdefghijk')?.searchParams.getAll('fmt')).toEqual(['json3']);
   });
 
+  it('removes the parameter that adds positions to the text', () => {
+    expect(captionUrl(`${BASE}&xosf=1&fmt=srv3`, null, 'abcdefghijk')?.search).toBe('?v=abcdefghijk&lang=en');
+  });
+
   it('is null for another video, host or path', () => {
     expect(captionUrl(BASE, null, 'zzzzzzzzzzz')).toBeNull();
     for (const url of [

@@ -3,7 +3,7 @@ import type { UpstreamResponse, FailedResponse } from '../egress/upstream-respon
 import { isEmptyBody, readCaptionJson3, readCaptionXml } from './caption-formats.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeClient } from '../innertube/innertube-client.js';
-import type { InnertubeClientName } from '../innertube/request-templates.js';
+import type { YoutubeClient } from '../../../config/environment.js';
 import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
 import { UnreadableError } from '../response-parsing.js';
@@ -27,18 +27,24 @@ const FORMATS: readonly { fmt: string | null; read: (body: string) => Segment[] 
 /** Maximum size of a caption body, in bytes after decompression. That of a ten-hour video has about 2 MB. */
 export const CAPTION_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Fetches the text of a track through the egress that received its URL, which is signed with the egress's address. */
+/**
+ * Fetches the text of a track through the egress that received its URL, which is signed with the egress's address.
+ *
+ * @param poToken WEB's token for the video
+ */
 export async function fetchCaption(
   client: InnertubeClient,
-  clientName: InnertubeClientName,
+  clientName: YoutubeClient,
   track: PlayerTrack,
   videoId: string,
   scope: RequestScope,
+  poToken: string | null = null,
 ): Promise<CaptionText> {
   const verdicts: CaptionText[] = [];
   for (const { fmt, read } of FORMATS) {
     const url = captionUrl(track.baseUrl, fmt, videoId);
     if (!url) return { kind: 'unreadable', expected: 'a caption URL of the platform for this video' };
+    if (poToken !== null) for (const [name, value] of poTokenParameters(poToken)) url.searchParams.set(name, value);
     const verdict = readText(await client.fetchText('captions', clientName, url, scope, CAPTION_BYTES_MAX), read);
     if (verdict.kind === 'text' && verdict.segments.length > 0) return verdict;
     verdicts.push(verdict);
@@ -58,7 +64,18 @@ export function captionUrl(baseUrl: string, fmt: string | null, videoId: string)
   // ANDROID's URLs contain fmt=srv3 [recorded]; a second fmt parameter would be ignored.
   if (fmt === null) url.searchParams.delete('fmt');
   else url.searchParams.set('fmt', fmt);
+  // Adds positions to the text of each cue, according to the source of yt-dlp.
+  url.searchParams.delete('xosf');
   return url;
+}
+
+/** The parameters by which WEB's player sends a PO token with a caption URL. */
+function poTokenParameters(poToken: string): [string, string][] {
+  return [
+    ['pot', poToken],
+    ['potc', '1'],
+    ['c', 'WEB'],
+  ];
 }
 
 function readText(response: UpstreamResponse, read: (body: string) => Segment[]): CaptionText {

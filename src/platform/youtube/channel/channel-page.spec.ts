@@ -1,14 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { anyText } from '../../../../test/any-text.js';
 import { mutationsOf } from '../../../../test/pages/page-mutations.js';
 import {
   ageGatedPage,
   alertPage,
   CHANNEL_ID,
   channelPage,
+  movedPage,
+  redirectedUrl,
   topicChannelPage,
 } from '../../../../test/pages/youtube-pages.js';
+import { parseChannelReference } from '../../../domain/channel-reference.js';
 import { readChannelPage, readResolvedUrl } from './channel-page.js';
+import { addressOf } from './channel-reader.js';
 import { UnreadableError } from '../response-parsing.js';
 
 const handleOf = (fields: object) => {
@@ -46,6 +51,8 @@ describe('a channel page', () => {
     'This channel was removed because it violated our Community Guidelines.',
     'This account has been terminated due to multiple or severe violations.',
     'This channel is not available.',
+    "This account has been terminated for a violation of YouTube's Terms of Service.",
+    'This account has been terminated because we received multiple third-party claims of copyright infringement.',
   ])('reads "%s" as terminated', (text) => {
     expect(readChannelPage(alertPage(text))).toEqual({ kind: 'terminated' });
   });
@@ -58,6 +65,17 @@ describe('a channel page', () => {
   it('reads a topic channel, which has a carousel header and no metadata', () => {
     const channel = { id: CHANNEL_ID, name: 'Sailing', handle: null };
     expect(readChannelPage(topicChannelPage)).toEqual({ kind: 'channel', channel });
+  });
+
+  it.each(['onResponseReceivedActions', 'onResponseReceivedEndpoints'])('reads the new channel in %s', (list) => {
+    expect(readChannelPage(movedPage(CHANNEL_ID, list))).toEqual({ kind: 'moved', channelId: CHANNEL_ID });
+    expect(readChannelPage({ ...movedPage(`UC${'d'.repeat(22)}`, list), ...channelPage() })).toMatchObject({
+      kind: 'channel',
+    });
+  });
+
+  it.each(['FEtrending', 'UC', `VLUU${'c'.repeat(22)}`, ''])('does not read a redirect to %j as a channel', (id) => {
+    expect(() => readChannelPage(movedPage(id))).toThrow(UnreadableError);
   });
 
   it('reads an age gate and the name on it', () => {
@@ -76,6 +94,7 @@ describe('a channel page', () => {
       fc.jsonValue(),
       mutationsOf(channelPage()),
       mutationsOf(ageGatedPage),
+      mutationsOf(movedPage(CHANNEL_ID)),
       mutationsOf(alertPage('This channel does not exist.')),
     );
     fc.assert(
@@ -83,6 +102,7 @@ describe('a channel page', () => {
         try {
           const read = readChannelPage(page);
           if (read.kind === 'channel') expect(read.channel.id).toMatch(/^UC[\w-]{22}$/);
+          if (read.kind === 'moved') expect(read.channelId).toMatch(/^UC[\w-]{22}$/);
         } catch (error) {
           expect(error).toBeInstanceOf(UnreadableError);
         }
@@ -94,9 +114,35 @@ describe('a channel page', () => {
 
 describe('a resolved URL', () => {
   it('returns the ID of the channel', () => {
-    expect(readResolvedUrl({ endpoint: { commandMetadata: {}, browseEndpoint: { browseId: CHANNEL_ID } } })).toBe(
-      CHANNEL_ID,
-    );
+    expect(readResolvedUrl({ endpoint: { commandMetadata: {}, browseEndpoint: { browseId: CHANNEL_ID } } })).toEqual({
+      kind: 'id',
+      id: CHANNEL_ID,
+    });
+  });
+
+  it.each([
+    ['https://www.youtube.com/@new.name', { kind: 'handle', handle: 'new.name' }],
+    ['http://m.youtube.com/@caf%C3%A9/videos?x=y#z', { kind: 'handle', handle: 'café' }],
+    [`https://www.youtube.com/channel/${CHANNEL_ID}`, { kind: 'id', id: CHANNEL_ID }],
+    ['/c/Name', { kind: 'custom', name: 'Name' }],
+    ['//www.youtube.com/user/name', { kind: 'user', name: 'name' }],
+  ])('returns the channel that the URL redirects to, %s', (url, reference) => {
+    expect(readResolvedUrl(redirectedUrl(url))).toEqual(reference);
+  });
+
+  it.each([
+    'https://example.org/@name',
+    'https://www.youtube.com.example.org/@name',
+    'https://name@www.youtube.com/@name',
+    'https://www.youtube.com:8443/@name',
+    'https://www.youtube.com/redirect?q=https%3A%2F%2Fwww.youtube.com%2F%40name',
+    'https://www.youtube.com/watch?v=aaaaaaaaaaa',
+    'javascript:@name',
+    'http://',
+    '',
+    7,
+  ])('returns null for a redirect to %j', (url) => {
+    expect(readResolvedUrl(redirectedUrl(url))).toBeNull();
   });
 
   it.each([
@@ -111,16 +157,20 @@ describe('a resolved URL', () => {
     expect(() => readResolvedUrl(page)).toThrow(UnreadableError);
   });
 
-  it('returns an ID, null or an UnreadableError for any JSON', () => {
+  it('returns a reference that the grammar accepts, null or an UnreadableError for any JSON', () => {
     fc.assert(
       fc.property(
         fc.oneof(
           fc.jsonValue(),
           fc.jsonValue().map((endpoint) => ({ endpoint })),
+          fc.oneof(fc.webUrl(), anyText()).map(redirectedUrl),
+          fc.webPath().map((path) => redirectedUrl(`https://www.youtube.com${path}`)),
         ),
         (page) => {
           try {
-            expect(readResolvedUrl(page) ?? CHANNEL_ID).toMatch(/^UC[\w-]{22}$/);
+            const reference = readResolvedUrl(page) ?? { kind: 'id', id: CHANNEL_ID };
+            const url = reference.kind === 'id' ? reference.id : addressOf(reference);
+            expect(parseChannelReference(url)).toEqual(reference);
           } catch (error) {
             expect(error).toBeInstanceOf(UnreadableError);
           }

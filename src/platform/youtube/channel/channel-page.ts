@@ -1,10 +1,23 @@
+import { type ChannelReference, parseChannelReference } from '../../../domain/channel-reference.js';
 import type { Channel } from '../../../domain/transcript.js';
-import { asArray, asString, at, isObject, textOf, hasErrorAlert, UnreadableError } from '../response-parsing.js';
+import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import {
+  asArray,
+  asString,
+  at,
+  isObject,
+  textOf,
+  hasErrorAlert,
+  receivedActions,
+  UnreadableError,
+} from '../response-parsing.js';
 
 export type ChannelPage =
   | { kind: 'channel'; channel: Channel }
   /** The page contains at most the name; the uploads playlist is readable. */
   | { kind: 'age-gated'; name: string | null }
+  /** Another channel replaced it; the page contains nothing else. */
+  | { kind: 'moved'; channelId: string }
   /** Terminated, or it never existed. */
   | { kind: 'terminated' };
 
@@ -22,6 +35,8 @@ const REMOVED =
 export function readChannelPage(page: unknown): ChannelPage {
   const metadata = at(page, 'metadata', 'channelMetadataRenderer');
   if (metadata !== undefined) return { kind: 'channel', channel: readChannel(metadata) };
+  const movedTo = newChannelId(page);
+  if (movedTo !== undefined) return { kind: 'moved', channelId: movedTo };
   if (hasErrorAlert(page, REMOVED)) return { kind: 'terminated' };
   const topic = topicChannel(page);
   if (topic) return { kind: 'channel', channel: topic };
@@ -64,6 +79,13 @@ function topicChannel(page: unknown): Channel | undefined {
   return undefined;
 }
 
+/** The target of a `navigateAction`, in the form that maintained clients read. */
+function newChannelId(page: unknown): string | undefined {
+  return receivedActions(page)
+    .map((action) => asString(at(action, 'navigateAction', 'endpoint', 'browseEndpoint', 'browseId')))
+    .find((id): id is string => id !== null && CHANNEL_ID.test(id));
+}
+
 function ageGate(page: unknown): unknown {
   return asArray(at(page, 'contents', 'twoColumnBrowseResultsRenderer', 'tabs'))
     .flatMap((tab) => asArray(at(tab, 'tabRenderer', 'content', 'sectionListRenderer', 'contents')))
@@ -72,14 +94,18 @@ function ageGate(page: unknown): unknown {
 }
 
 /**
- * The channel ID in a response (HTTP 200) of `resolve_url`, or null when the URL is not a channel's, such as a video's or
- * the platform's own page.
+ * The channel in a response (HTTP 200) of `resolve_url`: its ID, or the name that the URL redirects to. Null when the URL
+ * is not a channel's, such as a video's or the platform's own page. A redirect is parsed like a caller's text: only a
+ * channel's URL on the platform counts, and the text itself is never fetched.
  *
  * @throws UnreadableError
  */
-export function readResolvedUrl(page: unknown): string | null {
+export function readResolvedUrl(page: unknown): ChannelReference | null {
   const endpoint = at(page, 'endpoint');
   if (!isObject(endpoint) || Object.keys(endpoint).length === 0) throw new UnreadableError('an endpoint');
   const id = asString(at(endpoint, 'browseEndpoint', 'browseId'));
-  return id !== null && CHANNEL_ID.test(id) ? id : null;
+  if (id !== null) return CHANNEL_ID.test(id) ? { kind: 'id', id } : null;
+  const url = asString(at(endpoint, 'urlEndpoint', 'url'));
+  if (url === null || !URL.canParse(url, YOUTUBE_ORIGIN)) return null;
+  return parseChannelReference(new URL(url, YOUTUBE_ORIGIN).href) ?? null;
 }

@@ -1,18 +1,25 @@
 import { Injectable } from '@nestjs/common';
-import type { ChannelReference } from '../../../domain/channel-reference.js';
-import { ChannelNotFoundError } from '../../../domain/errors.js';
+import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
 import type { UploadsList } from '../../video-platform.js';
 import { upstreamError } from './channel-errors.js';
+import type { NamedReference } from './channel-source.js';
 import type { ChannelPage } from './channel-page.js';
-import { requestChannelPage, requestPlaylistOwner, requestChannelId } from './channel-requests.js';
+import { requestChannelPage, requestPlaylistOwner, requestResolvedUrl } from './channel-requests.js';
 import { report } from '../event-log.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { UploadsReader } from './uploads-reader.js';
 
-type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
+/** How many redirects to another name or channel are followed. */
+const REDIRECTS_MAX = 3;
+
+/** A channel's page, and the ID that it was found under. */
+interface FoundPage {
+  channelId: string;
+  page: Exclude<ChannelPage, { kind: 'moved' }>;
+}
 
 /** Reads channels through one egress. Its methods throw `ChannelNotFoundError` and `UpstreamError`. */
 @Injectable()
@@ -23,19 +30,24 @@ export class ChannelReader {
   ) {}
 
   async resolve(reference: NamedReference, scope: RequestScope): Promise<string> {
-    const url = addressOf(reference);
-    const channelId = this.valueOf(await requestChannelId(this.innertube, url, scope), url);
-    if (channelId === null) throw new ChannelNotFoundError(new Error(`${url} is not the URL of a channel`));
-    return channelId;
+    let current = reference;
+    for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
+      const url = addressOf(current);
+      const resolved = this.valueOf(await requestResolvedUrl(this.innertube, url, scope), url);
+      if (resolved === null) throw new ChannelNotFoundError(new Error(`${url} is not the URL of a channel`));
+      if (resolved.kind === 'id') return resolved.id;
+      current = resolved;
+    }
+    throw tooManyRedirects(addressOf(reference));
   }
 
   async read(channelId: string, scope: RequestScope): Promise<Channel> {
-    const page = await this.page(channelId, scope);
+    const { page, ...found } = await this.page(channelId, scope);
     switch (page.kind) {
       case 'channel':
         return page.channel;
       case 'age-gated':
-        return this.readAgeGated(channelId, page.name, scope);
+        return this.readAgeGated(found.channelId, page.name, scope);
       case 'terminated':
         throw channelNotFound(channelId);
     }
@@ -45,8 +57,10 @@ export class ChannelReader {
   async listUploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsList> {
     const list = await this.uploads.list(channelId, count, scope);
     if (list !== null) return list;
-    if ((await this.page(channelId, scope)).kind === 'terminated') throw channelNotFound(channelId);
-    return { uploads: [], complete: true };
+    const found = await this.page(channelId, scope);
+    if (found.page.kind === 'terminated') throw channelNotFound(channelId);
+    const moved = found.channelId === channelId ? null : await this.uploads.list(found.channelId, count, scope);
+    return moved ?? { uploads: [], complete: true };
   }
 
   /** The age gate hides the handle and sometimes the name; the list of uploads contains both with each video. */
@@ -55,8 +69,14 @@ export class ChannelReader {
     return { id: channelId, name: name ?? owner?.name ?? owner?.handle ?? '', handle: owner?.handle ?? null };
   }
 
-  private async page(channelId: string, scope: RequestScope): Promise<ChannelPage> {
-    return this.valueOf(await requestChannelPage(this.innertube, channelId, scope), channelId);
+  private async page(requestedId: string, scope: RequestScope): Promise<FoundPage> {
+    let channelId = requestedId;
+    for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
+      const page = this.valueOf(await requestChannelPage(this.innertube, channelId, scope), channelId);
+      if (page.kind !== 'moved') return { channelId, page };
+      channelId = page.channelId;
+    }
+    throw tooManyRedirects(requestedId);
   }
 
   private valueOf<T>(response: ParsedResponse<T>, subject: string): T {
@@ -73,6 +93,10 @@ export class ChannelReader {
     if (response.kind === 'unparsable') report('warn', 'youtube_unreadable', { subject, expected: response.expected });
     throw upstreamError(response, subject);
   }
+}
+
+function tooManyRedirects(subject: string): UpstreamError {
+  return upstreamError({ kind: 'unparsable', expected: `at most ${REDIRECTS_MAX} redirects` }, subject);
 }
 
 function channelNotFound(channelId: string): ChannelNotFoundError {

@@ -1,3 +1,4 @@
+import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { type ChannelPage, readChannelPage, readResolvedUrl } from './channel-page.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import {
@@ -14,12 +15,12 @@ import { readInstant } from './displayed-values.js';
 import { UnreadableError } from '../response-parsing.js';
 import { nextTag } from '../captions/xml-tags.js';
 
-/** Requests the channel ID of a URL: null for a URL that is not a channel's, HTTP 404 for an unknown one. */
-export function requestChannelId(
+/** Requests the channel of a URL: null for a URL that is not a channel's, HTTP 404 for an unknown one. */
+export function requestResolvedUrl(
   innertube: InnertubeClient,
   url: string,
   scope: RequestScope,
-): Promise<ParsedResponse<string | null>> {
+): Promise<ParsedResponse<ChannelReference | null>> {
   const call: InnertubeCall = {
     ...{ kind: 'resolve', client: 'WEB', path: 'navigation/resolve_url' },
     ...{ payload: { url }, fields: null },
@@ -66,7 +67,10 @@ export async function requestPlaylistOwner(
   return owner.kind === 'parsed' ? owner.value : null;
 }
 
-/** Requests the channel's feed, which contains the exact dates of the newest 15 uploads. */
+/**
+ * Requests the channel's feed, which contains the exact dates of the newest 15 uploads. The platform answers 404 for every
+ * channel for days at a time (reported for February, April and September 2026): then there are no dates.
+ */
 export async function requestFeed(
   innertube: InnertubeClient,
   channelId: string,
@@ -75,6 +79,7 @@ export async function requestFeed(
   const url = new URL('/feeds/videos.xml', YOUTUBE_ORIGIN);
   url.searchParams.set('channel_id', channelId);
   const response = await innertube.fetchText('feed', 'WEB', url, scope);
+  if (response.kind === 'http-error' && response.status === 404) return { kind: 'parsed', value: new Map() };
   return response.kind === 'ok' ? parsed(() => readFeedDates(response.body)) : response;
 }
 

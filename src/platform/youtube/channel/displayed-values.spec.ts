@@ -81,11 +81,14 @@ describe('dates', () => {
       'Streamed 6 months ago',
       'Premiered 2 years ago',
       'Premiered May 21, 2026',
+      ...['2mo ago', '5 hr ago', '3 wk. ago', '1y ago', '12 min ago', '30 sec. ago', 'Streamed 6d ago'],
     ];
     const announced = ['Premieres 6/1/26, 8:00 PM', 'Scheduled for 6/1/26', 'Upcoming'];
     expect(published.map(isPublishedText)).toEqual(published.map(() => true));
     expect(announced.map(isAnnouncementText)).toEqual(announced.map(() => true));
-    expect([...announced, '43k views', ' • ', 'a long time ago in a galaxy'].some(isPublishedText)).toBe(false);
+    expect(
+      [...announced, '43k views', ' • ', 'a long time ago in a galaxy', '5 x ago', '2 mo'].some(isPublishedText),
+    ).toBe(false);
     expect([...published, '43k views', 'Upcoming artists'].some(isAnnouncementText)).toBe(false);
   });
 

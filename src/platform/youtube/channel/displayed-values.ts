@@ -25,9 +25,12 @@ export function readDurationSeconds(text: string): number | null {
   return Number(hours ?? 0) * 3600 + Number(minutes) * 60 + Number(seconds);
 }
 
-/** True for a publish date: "4 months ago", "Streamed 1 year ago". */
+const UNIT = 's|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|mos|months?|y|yrs?|years?';
+const AGO = new RegExp(`^(?:(?:Streamed|Premiered|Updated) )?\\d{1,4} ?(?:${UNIT})\\.? ago$`, 'i');
+
+/** True for a publish date: "4 months ago", "Streamed 1 year ago", and the short forms "2mo ago" and "5 hr ago". */
 export function isPublishedText(text: string): boolean {
-  return /^(?:(?:Streamed|Premiered|Updated) )?\d{1,4} [a-z]{3,10} ago$/i.test(text) || /^Premiered /.test(text);
+  return AGO.test(text) || /^Premiered /.test(text);
 }
 
 /** True for an announcement: "Premieres 6/1/26, 8:00 PM", "Scheduled for …". */

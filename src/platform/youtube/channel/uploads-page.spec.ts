@@ -102,6 +102,16 @@ describe('a page of uploads', () => {
     expect(() => readUploadsPage({ onResponseReceivedActions: [header] })).toThrow(UnreadableError);
   });
 
+  it('reads a continuation page under onResponseReceivedEndpoints in the same way', () => {
+    for (const how of ['append', 'reload'] as const) {
+      const { onResponseReceivedActions, ...page } = continuedPage([playlistVideo(A), newToken('next')], how);
+      expect(read({ ...page, onResponseReceivedEndpoints: onResponseReceivedActions })).toMatchObject({
+        uploads: [VIDEO],
+        continuation: 'next',
+      });
+    }
+  });
+
   it('ends when a continuation page has no items', () => {
     expect(read(continuedPage([]))).toEqual({
       ...{ kind: 'page', uploads: [], continuation: null, unreadableItems: 0, shape: 'none' },

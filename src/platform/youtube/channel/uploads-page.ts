@@ -7,6 +7,7 @@ import {
   textOf,
   alertsOf,
   hasErrorAlert,
+  receivedActions,
   UnreadableError,
 } from '../response-parsing.js';
 import { readListedUpload } from './listed-upload.js';
@@ -53,7 +54,7 @@ const NO_PLAYLIST = /does(?:n't| not) exist|unviewable|is private|not available|
 /** The items of a continuation page; null for any other page. */
 function continuedItems(page: unknown): readonly unknown[] | null {
   let lists: (readonly unknown[])[] | null = null;
-  for (const action of asArray(at(page, 'onResponseReceivedActions'))) {
+  for (const action of receivedActions(page)) {
     const append = at(action, 'appendContinuationItemsAction');
     const reload = at(action, 'reloadContinuationItemsCommand');
     // A separate command reloads the header.

@@ -6,6 +6,8 @@ import { classifyResponse, readHtmlKind, readRetryAfter } from './upstream-respo
 const CAPTCHA =
   '<!DOCTYPE html><html><body><form><div class="g-recaptcha" data-sitekey="x"></div></form></body></html>';
 const CONSENT = '<html><body><form action="https://consent.youtube.com/s" method="POST"></form></body></html>';
+const SORRY =
+  "<html><title>Sorry...</title><h1>We're sorry...</h1><p>... but your computer or network may be sending automated queries.";
 const NOW = Date.UTC(2026, 8, 1, 12, 0, 0);
 
 describe('classify', () => {
@@ -20,6 +22,28 @@ describe('classify', () => {
         reason: 'consent',
       });
     }
+  });
+
+  it.each([200, 403, 503])('the page about automated queries is a block at status %i', (status) => {
+    expect(classifyResponse(status, { 'content-type': 'text/html' }, SORRY, 'player')).toEqual({
+      ...{ kind: 'blocked', reason: 'automated-queries', retryAfterSeconds: null },
+    });
+  });
+
+  it.each([
+    ['player', '{"error":{"code":403,"message":"The caller does not have permission","status":"PERMISSION_DENIED"}}'],
+    ['captions', ''],
+    ['captions', '<html><title>403 Forbidden</title></html>'],
+  ])('a 403 to a request for %s is a block: %s', (kind, body) => {
+    const headers = { 'content-type': body.startsWith('{') ? 'application/json' : 'text/html' };
+    expect(classifyResponse(403, headers, body, kind)).toMatchObject({ kind: 'blocked', reason: 'forbidden' });
+    expect(classifyResponse(403, headers, body, 'uploads')).toMatchObject({ kind: 'http-error', status: 403 });
+  });
+
+  it('a 403 about the API key is no block', () => {
+    const body = '{"error":{"code":403,"message":"The API key is suspended","status":"PERMISSION_DENIED"}}';
+    const headers = { 'content-type': 'application/json' };
+    expect(classifyResponse(403, headers, body, 'player')).toMatchObject({ kind: 'http-error', status: 403 });
   });
 
   it('any 429 is a block, with its Retry-After', () => {
@@ -81,6 +105,8 @@ describe('an HTML page instead of an InnerTube response', () => {
     ['captcha', '<form id="captcha-form" action="/sorry/index" method="post">'],
     ['consent', '<html><form action="https://consent.youtube.com/s" method="POST"><input type="hidden"></form>'],
     ['consent', '<form action="https://consent.google.com/save">'],
+    ['automated-queries', SORRY],
+    ['automated-queries', '<p>Our systems have detected unusual traffic from your computer network.'],
     ['other', '<html><style>.g-recaptcha { display: block }</style><p>503</p></html>'],
     ['other', '<a href="https://consent.youtube.com/s">privacy</a>'],
     ['other', ''],
@@ -89,9 +115,21 @@ describe('an HTML page instead of an InnerTube response', () => {
   });
 
   it('never throws and takes no longer for a hostile body', () => {
-    fc.assert(fc.property(anyText(), (body) => expect(['captcha', 'consent', 'other']).toContain(readHtmlKind(body))));
+    fc.assert(
+      fc.property(anyText(), (body) =>
+        expect(['captcha', 'consent', 'automated-queries', 'other']).toContain(readHtmlKind(body)),
+      ),
+    );
     const before = performance.now();
-    for (const part of ['class', 'action ', 'class=', ' ', 'action="https://consent.'])
+    for (const part of [
+      'class',
+      'action ',
+      'class=',
+      ' ',
+      'action="https://consent.',
+      'automated ',
+      'unusual traffic ',
+    ])
       readHtmlKind(part.repeat(2_000_000));
     expect(performance.now() - before).toBeLessThan(1_000);
   });

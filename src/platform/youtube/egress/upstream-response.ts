@@ -1,10 +1,14 @@
-import { at } from '../response-parsing.js';
+import { at, isObject } from '../response-parsing.js';
 
 /** Why the platform refuses the caller rather than the requested resource. */
 export type BlockReason =
   | 'too-many-requests'
   | 'captcha'
   | 'consent'
+  /** Google's page about automated queries from this address. */
+  | 'automated-queries'
+  /** 403 to a request for a video. */
+  | 'forbidden'
   | 'empty-body'
   /** Not sent: the egress was blocked while the request was queued. */
   | 'exit-shut';
@@ -12,8 +16,15 @@ export type BlockReason =
 /** Why a request has no readable response. */
 export type FailedResponse =
   | { kind: 'blocked'; reason: BlockReason; retryAfterSeconds: number | null }
+  /** Not sent: the pace of the egress cannot serve it before the deadline of its call. */
+  | { kind: 'busy'; retryAfterSeconds: number }
   /** Another status than 2xx. */
-  | { kind: 'http-error'; status: number; media: Media }
+  | {
+      kind: 'http-error';
+      status: number;
+      media: Media;
+      /** Set for other servers than the platform's. */ body?: string;
+    }
   | { kind: 'timeout' }
   | { kind: 'network'; cause: unknown }
   /** The response is not what was requested. */
@@ -29,7 +40,7 @@ export type JsonResponse =
   | {
       kind: 'json';
       value: unknown;
-      /** It has a field that every complete response has and no mask selects: a mask in the request was ignored. */
+      /** Its context has fields that every complete response has and no mask selects: a mask in the request was ignored. */
       whole: boolean;
     }
   | FailedResponse;
@@ -46,6 +57,7 @@ export function outcomeOf(response: UpstreamResponse | JsonResponse): string {
       return `blocked:${response.reason}`;
     case 'http-error':
       return `http-${response.status}`;
+    case 'busy':
     case 'timeout':
     case 'network':
     case 'unreadable':
@@ -60,7 +72,9 @@ export function parseJson(response: Extract<UpstreamResponse, { kind: 'ok' }>): 
   if (response.media === 'html') return { kind: 'unreadable', expected: 'JSON, not a page' };
   try {
     const value: unknown = JSON.parse(response.body);
-    return { kind: 'json', value, whole: at(value, 'responseContext') !== undefined };
+    const context = at(value, 'responseContext');
+    const whole = isObject(context) && Object.keys(context).some((key) => key !== 'visitorData');
+    return { kind: 'json', value, whole };
   } catch {
     return { kind: 'unreadable', expected: 'whole JSON' };
   }
@@ -68,8 +82,21 @@ export function parseJson(response: Extract<UpstreamResponse, { kind: 'ok' }>): 
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Classifies a complete response. A refusal page is a block at any status. */
-export function classifyResponse(status: number, headers: Headers, body: string, nowMs = Date.now()): UpstreamResponse {
+/** The kinds of request of which a 403 refuses the caller: a video that is not public has a 200 and says so. */
+const FORBIDDEN_MEANS_BLOCKED: ReadonlySet<string> = new Set(['player', 'captions']);
+
+/**
+ * Classifies a complete response. A refusal page is a block at any status.
+ *
+ * @param kind the kind of the request, as in `PendingRequest`
+ */
+export function classifyResponse(
+  status: number,
+  headers: Headers,
+  body: string,
+  kind = '',
+  nowMs = Date.now(),
+): UpstreamResponse {
   const media = mediaOf(header(headers, 'content-type'), body);
   const retryAfterSeconds = readRetryAfter(header(headers, 'retry-after'), nowMs);
   if (status === 429) return { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds };
@@ -77,7 +104,15 @@ export function classifyResponse(status: number, headers: Headers, body: string,
     const page = readHtmlKind(body);
     if (page !== 'other') return { kind: 'blocked', reason: page, retryAfterSeconds };
   }
+  if (status === 403 && FORBIDDEN_MEANS_BLOCKED.has(kind) && !isAboutTheKey(media, body)) {
+    return { kind: 'blocked', reason: 'forbidden', retryAfterSeconds };
+  }
   return status >= 200 && status < 300 ? { kind: 'ok', media, body } : { kind: 'http-error', status, media };
+}
+
+/** Whether a JSON error refuses the request's API key or method, which no other address would change. */
+function isAboutTheKey(media: Media, body: string): boolean {
+  return media === 'json' && /\bAPI[_ ]key\b|SERVICE_DISABLED|has not been used in project/i.test(body.slice(0, 4_096));
 }
 
 /** Seconds from either form of `Retry-After` (RFC 9110, 10.2.3); null for any other value. */
@@ -105,18 +140,20 @@ function header(headers: Headers, name: string): string {
 }
 
 /** The kind of an HTML page received instead of JSON, XML or a caption text. */
-export type HtmlKind = 'captcha' | 'consent' | 'other';
+export type HtmlKind = 'captcha' | 'consent' | 'automated-queries' | 'other';
 
-/** Both refusal pages had fewer than 10,000 characters when seen; markers beyond this length are not searched. */
+/** The refusal pages had fewer than 10,000 characters when seen; markers beyond this length are not searched. */
 const SEARCHED_LENGTH_MAX = 262_144;
 
 /**
  * Recognizes the platform's refusal pages by their markers (seen in 2025 and 2026): the form of the consent page, and the
- * captcha of the page that comes with 429, or the one of its older form. Never throws.
+ * captcha of the page that comes with 429, or the one of its older form. Google's "We're sorry..." page without a captcha
+ * (reported at 200, 403 and 503) is recognized by its text. Never throws.
  */
 export function readHtmlKind(body: string): HtmlKind {
   const head = body.slice(0, SEARCHED_LENGTH_MAX);
   if (/\bclass\s{0,9}=\s{0,9}["']g-recaptcha["']/.test(head)) return 'captcha';
   if (/\baction\s{0,9}=\s{0,9}["']https:\/\/consent\.(?:youtube|google)\.com\//.test(head)) return 'consent';
-  return /\baction\s{0,9}=\s{0,9}["']\/(?:das_captcha|sorry\/)/.test(head) ? 'captcha' : 'other';
+  if (/\baction\s{0,9}=\s{0,9}["']\/(?:das_captcha|sorry\/)/.test(head)) return 'captcha';
+  return /\bautomated queries\b|\bunusual traffic from your\b/.test(head) ? 'automated-queries' : 'other';
 }

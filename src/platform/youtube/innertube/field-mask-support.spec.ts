@@ -47,4 +47,27 @@ describe('FieldMaskSupport', () => {
     expect((await read(fieldMasks, 'doubtful', 'failed')).asked).toEqual(['masked', 'whole']);
     expect((await read(fieldMasks, 'proof', 'proof')).asked).toEqual(['masked']);
   });
+
+  it('checks a rejected request once without the mask, and again only after a success', async () => {
+    const unsupported: string[] = [];
+    const fieldMasks = new FieldMaskSupport((key) => unsupported.push(key));
+    expect((await read(fieldMasks, 'rejected', 'rejected')).asked).toEqual(['masked', 'whole']);
+    expect((await read(fieldMasks, 'rejected', 'rejected')).asked).toEqual(['masked']);
+    expect((await read(fieldMasks, 'proof', 'proof')).asked).toEqual(['masked']);
+    expect((await read(fieldMasks, 'rejected', 'failed')).asked).toEqual(['masked', 'whole']);
+    expect((await read(fieldMasks, 'rejected', 'doubtful')).asked).toEqual(['masked', 'whole']);
+    expect(unsupported).toEqual(['player X']);
+    expect((await read(fieldMasks, 'proof', 'proof')).asked).toEqual(['whole']);
+  });
+
+  it.each(['rejected', 'proof'] as const)(
+    'checks concurrently rejected requests once; without the mask the platform responds with %s',
+    async (whole) => {
+      const fieldMasks = new FieldMaskSupport();
+      const readings = await Promise.all([1, 2, 3].map(() => read(fieldMasks, 'rejected', whole)));
+      expect(readings.map(({ reading }) => reading)).toEqual([whole, whole, whole]);
+      const checks = readings.flatMap(({ asked }) => asked).filter((each) => each === 'whole').length;
+      expect(checks).toBe(whole === 'rejected' ? 1 : 3);
+    },
+  );
 });

@@ -19,6 +19,7 @@ import {
 } from '../../../../test/pages/youtube-pages.js';
 import { readChannelPage } from '../channel/channel-page.js';
 import { CHANNEL_FIELDS, MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS, UPLOADS_FIELDS } from './field-masks.js';
+import { at } from '../response-parsing.js';
 import { readMicroformat, readPlayer, readReel } from '../video/player-response.js';
 import { readUploadsPage } from '../channel/uploads-page.js';
 
@@ -89,6 +90,11 @@ const refusals = [
     status: 'UNPLAYABLE',
     errorScreen: { playerErrorMessageRenderer: { subreason: { simpleText: 'Join this channel' } } },
   },
+  { status: 'ERROR', reason: 'Video unavailable', errorScreen: { playerCaptchaViewModel: {} } },
+  {
+    status: 'ERROR',
+    errorScreen: { playerErrorMessageRenderer: { reason: { simpleText: 'The page needs to be reloaded.' } } },
+  },
 ];
 const players = [
   playerResponse(),
@@ -147,10 +153,22 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
   });
 
   it('removes the other fields', () => {
-    expect(project({ responseContext: {}, trackingParams: 'x' }, parseMask(fields))).toEqual({});
+    const context = { serviceTrackingParams: [], maxAgeSeconds: 0 };
+    const removed = project({ responseContext: context, trackingParams: 'x' }, parseMask(fields));
+    expect(removed).toEqual(fields.startsWith('responseContext') ? { responseContext: {} } : {});
   });
 
   it('is short enough for a URL', () => {
     expect(encodeURIComponent(fields).length).toBeLessThan(6_000);
+  });
+});
+
+describe('the masks of player responses', () => {
+  it('let the visitor data through that a bot check issues', () => {
+    const context = { responseContext: { visitorData: 'issued', maxAgeSeconds: 0 } };
+    expect(at(project(context, parseMask(PLAYER_FIELDS)), 'responseContext')).toEqual({ visitorData: 'issued' });
+    const reel = project({ ...context, playerResponse: context }, parseMask(REEL_FIELDS));
+    expect(at(reel, 'responseContext')).toEqual({ visitorData: 'issued' });
+    expect(at(reel, 'playerResponse', 'responseContext')).toEqual({ visitorData: 'issued' });
   });
 });

@@ -4,11 +4,14 @@
  * maintained clients read, are listed.
  */
 
-/** Top-level fields only, as recorded for other clients: without streams and ads the rest is small. */
-export const PLAYER_FIELDS = 'playabilityStatus,videoDetails,captions';
+/** A bot check issues visitor data that is accepted afterwards. */
+const VISITOR_DATA = 'responseContext/visitorData';
+
+/** Top-level fields, as recorded for other clients: without streams and ads the rest is small. */
+export const PLAYER_FIELDS = `${VISITOR_DATA},playabilityStatus,videoDetails,captions`;
 
 /** Streams are most of an ANDROID response. */
-export const REEL_FIELDS = `playerResponse(${PLAYER_FIELDS})`;
+export const REEL_FIELDS = `${VISITOR_DATA},playerResponse(${PLAYER_FIELDS})`;
 
 export const MICROFORMAT_FIELDS =
   'videoDetails(videoId,isLive,isUpcoming),' +
@@ -18,7 +21,7 @@ const TABS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
 
 /** Of `contents` only the age gate, as an age-gated channel has nothing else. */
 export const CHANNEL_FIELDS =
-  'alerts,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
+  'alerts,onResponseReceivedActions,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
   'header/carouselHeaderRenderer/contents/topicChannelDetailsRenderer' +
   '(title,subscribeButton/subscribeButtonRenderer/channelId),' +
   `${TABS}/sectionListRenderer/contents/channelAgeGateRenderer/channelTitle`;
@@ -44,23 +47,27 @@ const ITEM =
  * of Shorts have, and continuation pages, which only a list with unreadable or repeated entries needs.
  */
 export const UPLOADS_FIELDS =
-  'alerts,onResponseReceivedActions,header/playlistHeaderRenderer/numVideosText,' +
+  'alerts,onResponseReceivedActions,onResponseReceivedEndpoints,header/playlistHeaderRenderer/numVideosText,' +
   `${TABS}(richGridRenderer,sectionListRenderer/contents/itemSectionRenderer/contents(${ITEM},richGridRenderer,` +
   `playlistVideoListRenderer/contents(${ITEM})))`;
 
 /**
  * The verdict about a response to a masked request. `proof`: it contains the important part. `ignored`: it is complete
- * despite the mask. `doubtful`: the mask may have removed what is missing. `failed`: there is nothing to judge.
+ * despite the mask. `doubtful`: the mask may have removed what is missing. `rejected`: the request was rejected as invalid,
+ * which may be due to the mask. `failed`: there is nothing to judge.
  */
-export type MaskVerdict = 'proof' | 'fine' | 'ignored' | 'doubtful' | 'failed';
+export type MaskVerdict = 'proof' | 'fine' | 'ignored' | 'doubtful' | 'rejected' | 'failed';
 
 /**
  * Decides which kinds of request use a mask. `$fields` was recorded for WEB and ANDROID only, so a doubtful response is
- * checked once without the mask. If the client returns more without the mask, or ignores it, later requests have none.
+ * checked once without the mask. If the client returns more without the mask, or ignores it, later requests have none. When
+ * a request is rejected without the mask too, rejections are not checked again until a masked request succeeds.
  */
 export class FieldMaskSupport {
   private readonly unsupported = new Set<string>();
   private readonly proved = new Set<string>();
+  /** The checks of rejected masks, in flight or with the result that the mask was not the cause. */
+  private readonly rejections = new Map<string, Promise<void>>();
 
   /** @param onUnsupported called once for each key whose client does not support masks */
   constructor(private readonly onUnsupported: (key: string) => void = () => undefined) {}
@@ -78,11 +85,30 @@ export class FieldMaskSupport {
     const masked = await query(true);
     const verdict = verdictOf(masked, true);
     if (verdict === 'proof') this.proved.add(key);
+    if (verdict === 'proof' || verdict === 'fine') this.rejections.delete(key);
     if (verdict === 'ignored') this.markUnsupported(key);
-    if (verdict !== 'doubtful') return masked;
-    const complete = await query(false);
-    if (['proof', 'fine'].includes(verdictOf(complete, false))) this.markUnsupported(key);
+    if (verdict !== 'doubtful' && verdict !== 'rejected') return masked;
+    const known = verdict === 'rejected' ? this.rejections.get(key) : undefined;
+    if (known) {
+      await known;
+      return this.unsupported.has(key) ? query(false) : masked;
+    }
+    const complete = query(false);
+    const supportsNone = verdict === 'rejected' ? ['proof', 'fine', 'doubtful'] : ['proof', 'fine'];
+    const checked = complete.then((response) => {
+      const completeVerdict = verdictOf(response, false);
+      if (supportsNone.includes(completeVerdict)) this.markUnsupported(key);
+      return completeVerdict === 'rejected';
+    });
+    if (verdict === 'rejected') this.rejections.set(key, this.settled(key, checked));
+    await checked;
     return complete;
+  }
+
+  /** Resolves when a check has ended; forgets it unless the request was rejected without the mask too. */
+  private async settled(key: string, checked: Promise<boolean>): Promise<void> {
+    const rejectedToo = await checked.catch(() => false);
+    if (!rejectedToo) this.rejections.delete(key);
   }
 
   /** Whether a masked response has contained the important part. */

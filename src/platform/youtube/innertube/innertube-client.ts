@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
-import type { Egress } from '../egress/egress-pool.js';
+import type { Egress } from '../egress/egress.js';
 import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
 import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, JsonResponse, UpstreamResponse } from '../egress/upstream-response.js';
@@ -8,10 +9,10 @@ import { report } from '../event-log.js';
 import { at, asString, UnreadableError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { FieldMaskSupport, type MaskVerdict } from './field-masks.js';
-import { type InnertubeClientName, type InnertubeRequestTemplates, loadRequestTemplates } from './request-templates.js';
-import { VisitorDataCache } from './visitor-data-cache.js';
+import { type InnertubeRequestTemplates, loadRequestTemplates } from './request-templates.js';
+import { VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
 
-/** Longest wait for visitor data; past it locally generated data is used. */
+/** Longest wait for visitor data; past it requests send none. */
 const VISITOR_TIMEOUT_MS = 5_000;
 /** Issued visitor data has 40 to 600 characters. */
 const VISITOR_LENGTH_MAX = 4_096;
@@ -19,7 +20,7 @@ const VISITOR_LENGTH_MAX = 4_096;
 export interface InnertubeCall {
   /** Metric label: `player`, `uploads`, … */
   kind: string;
-  client: InnertubeClientName;
+  client: YoutubeClient;
   /** Below `/youtubei/v1/`. */
   path: string;
   payload: Readonly<Record<string, unknown>>;
@@ -36,12 +37,14 @@ export type ParsedResponse<T> =
 export class InnertubeClient implements OnApplicationShutdown {
   private readonly fieldMasks = new FieldMaskSupport((key) => report('warn', 'youtube_fields_not_honoured', { key }));
   private readonly shutdown = new AbortController();
-  private visitorData: VisitorDataCache | null = null;
+  private readonly visitorData = new VisitorDataCache((egress, client) => this.requestVisitorData(egress, client));
   private readonly visitorFairnessKey = {};
+  private overridden: Promise<InnertubeRequestTemplates> | null = null;
 
   constructor(
     private readonly pipeline: RequestPipeline,
     private readonly metrics: UpstreamMetrics,
+    private readonly environment: Environment,
   ) {}
 
   onApplicationShutdown(): void {
@@ -52,27 +55,27 @@ export class InnertubeClient implements OnApplicationShutdown {
    * Sends a call and parses its JSON, with the call's mask where the client supports it. Rejects only when the scope's signal
    * is aborted.
    *
-   * @param parse throws `UnreadableError` for an unexpected response
+   * @param parse throws `UnreadableError` for an unexpected response; `visitor` is the visitor data of the exchange
    * @param verdictOf whether a parsed masked response proves the mask or is doubtful
    */
   async query<T>(
     call: InnertubeCall,
-    parse: (response: unknown) => T,
+    parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
     verdictOf: (value: T, maskProved: boolean) => MaskVerdict = () => 'fine',
   ): Promise<ParsedResponse<T>> {
-    if (call.fields === null) return parseWith(parse, await this.post(call, scope));
+    if (call.fields === null) return parseWith(parse, ...(await this.post(call, scope)));
     const key = `${call.kind} ${call.client}`;
     const query = async (masked: boolean): Promise<{ parsed: ParsedResponse<T>; complete: boolean }> => {
-      const response = await this.post(masked ? call : { ...call, fields: null }, scope);
-      return { parsed: parseWith(parse, response), complete: response.kind === 'json' && response.whole };
+      const [response, visitor] = await this.post(masked ? call : { ...call, fields: null }, scope);
+      return { parsed: parseWith(parse, response, visitor), complete: response.kind === 'json' && response.whole };
     };
     const { parsed } = await this.fieldMasks.query(key, query, ({ parsed, complete }, masked) => {
       if (masked && complete) return 'ignored';
       if (parsed.kind === 'parsed') return verdictOf(parsed.value, this.fieldMasks.isProved(key));
       // An unsupported mask is rejected with 400; one that removes too much makes the response unparsable.
-      const mayBeTheMask = parsed.kind === 'unparsable' || (parsed.kind === 'http-error' && parsed.status === 400);
-      return mayBeTheMask ? 'doubtful' : 'failed';
+      if (parsed.kind === 'http-error' && parsed.status === 400) return 'rejected';
+      return parsed.kind === 'unparsable' ? 'doubtful' : 'failed';
     });
     return parsed;
   }
@@ -85,67 +88,85 @@ export class InnertubeClient implements OnApplicationShutdown {
    */
   async fetchText(
     kind: string,
-    client: InnertubeClientName,
+    client: YoutubeClient,
     url: URL,
     scope: RequestScope,
     bodyBytesMax?: number,
   ): Promise<UpstreamResponse> {
-    const templates = await loadRequestTemplates();
+    const templates = await this.templates();
     const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': templates.userAgent(client) };
     // Never obsolete: the platform issued this URL to the egress, so it does not refuse it.
     const outgoing = { url, headers, ...(bodyBytesMax !== undefined && { bodyBytesMax }) };
     return this.pipeline.text({ kind, client, scope, outgoing, isObsolete: () => false });
   }
 
-  /** Requests new visitor data for a client of an egress before its next call, after it was taken for a bot. */
-  renewVisitorData(egress: Egress, client: InnertubeClientName): void {
-    this.visitorData?.invalidate(egress, client);
+  /**
+   * Replaces the visitor data of a client of an egress after the platform refused it.
+   *
+   * @returns whether other data is available than was sent, so that another attempt may be served
+   */
+  replaceVisitorData(egress: Egress, client: YoutubeClient, visitor: VisitorExchange): boolean {
+    const replaced = this.visitorData.replace(egress, client, visitor);
+    this.metrics.notice('visitor', client, replaced ? 'replaced' : 'rejected');
+    return replaced;
   }
 
-  private async post(call: InnertubeCall, scope: RequestScope): Promise<JsonResponse> {
+  private async post(call: InnertubeCall, scope: RequestScope): Promise<[JsonResponse, VisitorExchange]> {
     const { kind, client, path, payload, fields } = call;
-    const templates = await loadRequestTemplates();
-    const visitorData = await this.visitorDataCache(templates).get(scope.egress, client, scope.context.signal);
-    const outgoing = templates.compose(client, path, payload, visitorData, fields);
+    const { egress } = scope;
+    const templates = await this.templates();
+    const sent = await this.visitorData.get(egress, client, scope.context.signal);
+    const outgoing = templates.compose(client, path, payload, sent, fields);
     const isObsolete = () => scope.admission.isObsolete();
     const response = await this.pipeline.json({ kind, client, scope, outgoing, isObsolete });
     if (fields !== null && response.kind === 'json')
       this.metrics.notice('fields', client, response.whole ? 'ignored' : 'honoured');
-    return response;
+    const visitor = { sent, offered: readVisitorData(response) };
+    this.visitorData.adoptFirst(egress, client, visitor);
+    return [response, visitor];
   }
 
-  private visitorDataCache(templates: InnertubeRequestTemplates): VisitorDataCache {
-    this.visitorData ??= new VisitorDataCache(
-      (egress, client) => this.requestVisitorData(templates, egress, client),
-      () => templates.localVisitorData(),
-    );
-    return this.visitorData;
+  private templates(): Promise<InnertubeRequestTemplates> {
+    this.overridden ??= loadRequestTemplates()
+      .then((templates) => templates.withOverrides(this.environment.YOUTUBE_CLIENT_OVERRIDES ?? new Map()))
+      .catch((error: unknown) => {
+        this.overridden = null;
+        throw error;
+      });
+    return this.overridden;
   }
 
-  private async requestVisitorData(
-    templates: InnertubeRequestTemplates,
-    egress: Egress,
-    client: InnertubeClientName,
-  ): Promise<string | null> {
+  private async requestVisitorData(egress: Egress, client: YoutubeClient): Promise<string | null> {
     const context: ReadingContext = {
       // All calls that need it share the request, so it does not end with the call that started it.
       signal: AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(VISITOR_TIMEOUT_MS)]),
       deadlineAtMs: performance.now() + VISITOR_TIMEOUT_MS,
       fairnessKey: this.visitorFairnessKey,
     };
-    const outgoing = templates.compose(client, 'visitor_id', {}, templates.localVisitorData(), null);
+    // Without visitor data: the platform repeats what is sent, so that local data would come back.
+    const outgoing = (await this.templates()).compose(client, 'visitor_id', {}, null, null);
     const scope = { egress, context, budget: new RetryBudget(0) };
     const response = await this.pipeline.json({ kind: 'visitor', client, scope, outgoing, isObsolete: () => false });
-    if (response.kind !== 'json') return null;
-    const visitorData = asString(at(response.value, 'responseContext', 'visitorData'));
-    return visitorData && visitorData.length <= VISITOR_LENGTH_MAX && /^[\x21-\x7e]+$/.test(visitorData)
-      ? visitorData
-      : null;
+    return readVisitorData(response);
   }
 }
 
-function parseWith<T>(parse: (response: unknown) => T, response: JsonResponse): ParsedResponse<T> {
-  return response.kind === 'json' ? parsed(() => parse(response.value)) : response;
+/** The visitor data that a response issues; null for none, or for a text that cannot be a header. */
+function readVisitorData(response: JsonResponse): string | null {
+  if (response.kind !== 'json') return null;
+  const { value } = response;
+  const issued =
+    asString(at(value, 'responseContext', 'visitorData')) ??
+    asString(at(value, 'playerResponse', 'responseContext', 'visitorData'));
+  return issued !== null && issued.length <= VISITOR_LENGTH_MAX && /^[\x21-\x7e]+$/.test(issued) ? issued : null;
+}
+
+function parseWith<T>(
+  parse: (response: unknown, visitor: VisitorExchange) => T,
+  response: JsonResponse,
+  visitor: VisitorExchange,
+): ParsedResponse<T> {
+  return response.kind === 'json' ? parsed(() => parse(response.value, visitor)) : response;
 }
 
 /** The result of a parser that throws `UnreadableError` for an unexpected response. */

@@ -18,35 +18,45 @@ function egresses(count: number) {
   });
 }
 
-function deskAt(issue: () => Promise<string | null>) {
+function cacheWith(issue: () => Promise<string | null>) {
   const clock = { nowMs: 0 };
   let asked = 0;
   const ask = () => {
     asked += 1;
     return issue();
   };
-  const visitorDataCache = new VisitorDataCache(
-    ask,
-    () => 'local',
-    () => clock.nowMs,
-  );
-  return { visitorDataCache, clock, asked: () => asked };
+  const visitorData = new VisitorDataCache(ask, () => clock.nowMs);
+  const [egress, other] = egresses(2);
+  if (!egress || !other) throw new Error('no egress');
+  const get = (client: 'WEB' | 'ANDROID' = 'WEB', through = egress) => visitorData.get(through, client, NEVER);
+  const replace = (sent: string | null, offered: string | null) =>
+    visitorData.replace(egress, 'WEB', { sent, offered });
+  return { visitorData, egress, other, clock, get, replace, asked: () => asked };
+}
+
+/** Issues `issued 1`, `issued 2`, … */
+function counting() {
+  let issued = 0;
+  return () => Promise.resolve(`issued ${(issued += 1)}`);
 }
 
 describe('VisitorDataCache', () => {
   it('requests once per client and egress for concurrent callers', async () => {
-    const [one, other] = egresses(2);
-    if (!one || !other) throw new Error('no exits');
-    let issued = 0;
-    const { visitorDataCache, asked } = deskAt(() => Promise.resolve(`issued ${(issued += 1)}`));
-    const get = (egress = one, client: 'WEB' | 'ANDROID' = 'WEB') => visitorDataCache.get(egress, client, NEVER);
+    const { get, other, asked } = cacheWith(counting());
     await expect(Promise.all([get(), get(), get()])).resolves.toEqual(['issued 1', 'issued 1', 'issued 1']);
-    await expect(Promise.all([get(one, 'ANDROID'), get(other)])).resolves.toEqual(['issued 2', 'issued 3']);
+    await expect(Promise.all([get('ANDROID'), get('WEB', other)])).resolves.toEqual(['issued 2', 'issued 3']);
     await expect(get()).resolves.toBe('issued 1');
     expect(asked()).toBe(3);
   });
 
-  it.each<[string, () => Promise<string | null>]>([
+  it('requests new data after a day', async () => {
+    const { get, clock } = cacheWith(counting());
+    await get();
+    clock.nowMs = 24 * 3_600_000 + 1;
+    await expect(get()).resolves.toBe('issued 2');
+  });
+
+  describe.each<[string, () => Promise<string | null>]>([
     ['nothing', () => Promise.resolve(null)],
     ['an error', () => Promise.reject(new Error('blocked'))],
     [
@@ -55,39 +65,93 @@ describe('VisitorDataCache', () => {
         throw new Error('bug');
       },
     ],
-  ])('%s leads to local data, and to another request only after a pause', async (_name, issue) => {
-    const [egress] = egresses(1);
-    if (!egress) throw new Error('no exit');
-    const { visitorDataCache, clock, asked } = deskAt(issue);
-    await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('local');
-    await visitorDataCache.get(egress, 'WEB', NEVER);
-    expect(asked()).toBe(1);
-    clock.nowMs = 30_001;
-    await visitorDataCache.get(egress, 'WEB', NEVER);
-    expect(asked()).toBe(2);
+  ])('when the platform issues %s', (_name, issue) => {
+    it('sends none, and requests again only after a pause', async () => {
+      const { get, clock, asked } = cacheWith(issue);
+      await expect(get()).resolves.toBeNull();
+      await get();
+      expect(asked()).toBe(1);
+      clock.nowMs = 30_001;
+      await get();
+      expect(asked()).toBe(2);
+    });
+
+    it('adopts the data of the first response', async () => {
+      const { visitorData, egress, get, clock, asked } = cacheWith(issue);
+      await get();
+      visitorData.adoptFirst(egress, 'WEB', { sent: null, offered: 'first' });
+      visitorData.adoptFirst(egress, 'WEB', { sent: null, offered: 'second' });
+      clock.nowMs = 30_001;
+      await expect(get()).resolves.toBe('first');
+      expect(asked()).toBe(1);
+    });
   });
 
-  it('requests new data after a bot check, but not once per refused video', async () => {
-    const [egress] = egresses(1);
-    if (!egress) throw new Error('no exit');
-    let issued = 0;
-    const { visitorDataCache, clock } = deskAt(() => Promise.resolve(`issued ${(issued += 1)}`));
-    await visitorDataCache.get(egress, 'WEB', NEVER);
-    visitorDataCache.invalidate(egress, 'WEB');
-    await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('issued 1');
-    clock.nowMs = 30_001;
-    await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('issued 2');
-    await expect(visitorDataCache.get(egress, 'WEB', NEVER)).resolves.toBe('issued 2');
+  it('does not adopt the data of a response to other data', async () => {
+    const { visitorData, egress, get } = cacheWith(counting());
+    await get();
+    visitorData.adoptFirst(egress, 'WEB', { sent: 'issued 1', offered: 'repeated' });
+    await expect(get()).resolves.toBe('issued 1');
+  });
+
+  describe('after a bot check', () => {
+    it('adopts the data of its response at once, for this client of this egress', async () => {
+      const { get, other, replace } = cacheWith(counting());
+      await Promise.all([get(), get('ANDROID'), get('WEB', other)]);
+      expect(replace('issued 1', 'offered')).toBe(true);
+      await expect(Promise.all([get(), get('ANDROID'), get('WEB', other)])).resolves.toEqual([
+        'offered',
+        'issued 2',
+        'issued 3',
+      ]);
+    });
+
+    it.each([
+      ['the same data', 'issued 1'],
+      ['none', null],
+    ])('has nothing new when the response offers %s', async (_case, offered) => {
+      const { get, replace, clock } = cacheWith(counting());
+      await get();
+      expect(replace('issued 1', offered)).toBe(false);
+      await expect(get()).resolves.toBe('issued 1');
+      clock.nowMs = 30_001;
+      await expect(get()).resolves.toBe('issued 2');
+    });
+
+    it('never adopts data again that was rejected', async () => {
+      const { get, replace, clock } = cacheWith(counting());
+      await get();
+      replace('issued 1', 'offered');
+      clock.nowMs = 60_000;
+      expect(replace('offered', 'issued 1')).toBe(false);
+      expect(replace('offered', 'another')).toBe(true);
+    });
+
+    it('tries no more than one replacement in 30 seconds', async () => {
+      const { get, replace, clock } = cacheWith(counting());
+      await get();
+      expect(replace('issued 1', 'a')).toBe(true);
+      clock.nowMs = 29_999;
+      expect(replace('a', 'b')).toBe(false);
+      clock.nowMs = 30_000;
+      expect(replace('a', 'b')).toBe(true);
+    });
+
+    it('of a request in flight uses the data that another one has adopted', async () => {
+      const { get, replace } = cacheWith(counting());
+      await get();
+      expect(replace('issued 1', 'a')).toBe(true);
+      expect(replace('issued 1', 'b')).toBe(true);
+      await expect(get()).resolves.toBe('a');
+    });
   });
 
   it('an aborted caller does not end the request of the others', async () => {
-    const [egress] = egresses(1);
-    if (!egress) throw new Error('no exit');
     let issue: (value: string) => void = () => undefined;
-    const { visitorDataCache } = deskAt(() => new Promise((resolve) => (issue = resolve)));
+    const { visitorData, egress, get } = cacheWith(() => new Promise((resolve) => (issue = resolve)));
     const leaving = new AbortController();
-    const abandoned = visitorDataCache.get(egress, 'WEB', leaving.signal);
-    const stays = visitorDataCache.get(egress, 'WEB', NEVER);
+    const abandoned = visitorData.get(egress, 'WEB', leaving.signal);
+    const stays = get();
     leaving.abort(new Error('left'));
     await expect(abandoned).rejects.toThrow('left');
     issue('issued');

@@ -1,6 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS } from '../../../domain/transcript.js';
-import { concludeFailure, type Evidence, evidenceOf, verdictOf, stepAfter, ClientHealth } from './client-fallback.js';
+import {
+  ClientHealth,
+  concludeFailure,
+  type Evidence,
+  evidenceAbout,
+  evidenceOf,
+  isUnavailable,
+  stepAfter,
+  verdictOf,
+} from './client-fallback.js';
 import type { PlayerReading } from './player-response.js';
 import { Registry } from 'prom-client';
 import type { YoutubeClient } from '../../../config/environment.js';
@@ -14,7 +23,6 @@ describe('stepAfter', () => {
     ['private', 'video_private'],
     ['members-only', 'video_members_only'],
     ['age-restricted', 'video_age_restricted'],
-    ['unavailable', 'video_unavailable'],
     ['live', 'video_live'],
     ['upcoming', 'video_not_live_yet'],
   ] as const)('%s ends the search with %s', (kind, code) => {
@@ -23,6 +31,9 @@ describe('stepAfter', () => {
 
   it.each<PlayerReading>([
     { kind: 'bot-check' },
+    { kind: 'session-refused' },
+    { kind: 'client-retired' },
+    { kind: 'unavailable', details },
     { kind: 'other-video' },
     { kind: 'unplayable', reason: 'Not here.', details },
     { kind: 'unknown-status', status: 'NEW', reason: 'Who knows.', details },
@@ -51,11 +62,11 @@ describe('stepAfter', () => {
 
 describe('concludeFailure', () => {
   const all: Evidence[] = [
-    ...(['refused', 'egress-refused', 'token-required', 'enforced'] as const),
-    ...(['timeout', 'failure', 'unreached', 'unplayable'] as const),
+    ...(['refused', 'egress-refused', 'token-required', 'enforced', 'token-refused'] as const),
+    ...(['timeout', 'failure', 'unreached', 'client-retired', 'unplayable', 'unavailable'] as const),
   ];
 
-  it.each<Evidence>(['refused', 'egress-refused', 'token-required', 'enforced'])(
+  it.each<Evidence>(['refused', 'egress-refused', 'token-required', 'enforced', 'token-refused'])(
     '%s on any client is reported as a block, regardless of the other results',
     (kind) => {
       for (const other of all) {
@@ -71,10 +82,34 @@ describe('concludeFailure', () => {
   });
 
   it('reports an unavailable video only when every client reports it', () => {
-    expect(concludeFailure(['unplayable', 'unplayable'])).toBe('video_unavailable');
+    expect(concludeFailure(['unplayable', 'unavailable'])).toBe('video_unavailable');
     expect(concludeFailure(['unplayable', 'failure'])).toBe('upstream_failure');
+    expect(concludeFailure(['client-retired', 'unavailable', 'client-retired'])).toBe('upstream_failure');
+    expect(concludeFailure(['client-retired', 'client-retired'])).toBe('upstream_failure');
     expect(concludeFailure(['unplayable', 'timeout', 'failure'])).toBe('upstream_timeout');
     expect(concludeFailure([])).toBe('upstream_failure');
+  });
+});
+
+describe('isUnavailable', () => {
+  it.each<[YoutubeClient[], boolean]>([
+    [[], false],
+    [['ANDROID'], false],
+    [['ANDROID', 'IOS'], true],
+    [['VISIONOS', 'ANDROID'], true],
+    [['ANDROID', 'ANDROID_REEL'], true],
+    // Both refuse videos made for kids.
+    [['VISIONOS', 'ANDROID_VR'], false],
+    [['VISIONOS', 'ANDROID_VR', 'ANDROID_REEL'], true],
+  ])('%j reporting it: %s', (clients, unavailable) => {
+    expect(isUnavailable(clients, [])).toBe(unavailable);
+  });
+
+  it('is not certain when a client was refused or has listed tracks, but is when one failed', () => {
+    for (const kind of ['refused', 'egress-refused', 'token-required', 'enforced'] as const)
+      expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unavailable'])).toBe(false);
+    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-refused'] as const)
+      expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unplayable'])).toBe(true);
   });
 });
 
@@ -93,12 +128,25 @@ describe('verdictOf', () => {
   });
 });
 
+describe('evidenceAbout', () => {
+  it('attributes a refusal of WEB to its token, and that of a page or an address to the egress', () => {
+    expect(evidenceAbout('WEB', 'refused')).toBe('token-refused');
+    expect(evidenceAbout('WEB', 'enforced')).toBe('token-required');
+    expect(evidenceAbout('WEB', 'egress-refused')).toBe('egress-refused');
+    expect(evidenceAbout('ANDROID', 'refused')).toBe('refused');
+    expect(evidenceAbout('ANDROID', 'enforced')).toBe('enforced');
+    expect(verdictOf(['token-refused', 'token-required'], true)).toBe('nothing');
+  });
+});
+
 describe('evidenceOf', () => {
   it('attributes a refusal page or a 429 to the egress, and an empty response to the client', () => {
     const block = { kind: 'blocked', retryAfterSeconds: null } as const;
     expect(evidenceOf({ ...block, reason: 'captcha' })).toBe('egress-refused');
     expect(evidenceOf({ ...block, reason: 'consent' })).toBe('egress-refused');
     expect(evidenceOf({ ...block, reason: 'too-many-requests' })).toBe('egress-refused');
+    expect(evidenceOf({ ...block, reason: 'automated-queries' })).toBe('egress-refused');
+    expect(evidenceOf({ ...block, reason: 'forbidden' })).toBe('egress-refused');
     expect(evidenceOf({ ...block, reason: 'empty-body' })).toBe('refused');
   });
 });

@@ -1,27 +1,35 @@
 import type { VideoFailureCode } from '../../../domain/transcript.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
-import type { AttemptVerdict, Egress } from '../egress/egress-pool.js';
+import type { AttemptVerdict, Egress } from '../egress/egress.js';
 import type { PlayerReading } from './player-response.js';
 import type { YoutubeClient } from '../../../config/environment.js';
-import { type Admission, CircuitBreaker } from '../egress/circuit-breaker.js';
+import { type Admission, CircuitBreaker, refusedInARow, refusedShare } from '../egress/circuit-breaker.js';
 
 /** Why one client returned no text although another may. */
 export type Evidence =
-  /** The platform refuses the caller on this client. */
+  /** The platform refuses the caller on this client: a bot check, a refused session, an empty response. */
   | 'refused'
-  /** The platform refuses this egress, whatever the client. */
+  /** The platform refuses this egress, whatever the client: 429, 403, a captcha or consent page. */
   | 'egress-refused'
+  /** Not sent: the pace of the egress cannot serve it before the deadline. */
+  | 'busy'
   /** The URL of the selected track requires a PO token; it was not requested. */
   | 'token-required'
   /** The text of the selected track was empty although its URL required no token: a PO token is enforced. */
   | 'enforced'
+  /** WEB was refused despite its PO token, which says nothing about the egress. */
+  | 'token-refused'
   | 'timeout'
   /** The response could not be read. */
   | 'failure'
   /** The connection failed. */
   | 'unreached'
+  /** The platform no longer serves the client's version. */
+  | 'client-retired'
   /** Not playable on this client. */
-  | 'unplayable';
+  | 'unplayable'
+  /** Unavailable according to this client. */
+  | 'unavailable';
 
 export type NextStep =
   | { go: 'tracks' }
@@ -32,8 +40,9 @@ export type NextStep =
 type PlayerKind = PlayerReading['kind'];
 
 /**
- * What a player response leads to. UNPLAYABLE moves on because it was recorded on one client (WEB) for a video that
- * VISIONOS and ANDROID play; the facts that stop are the same on each of the recorded clients.
+ * What a player response leads to. Unplayable and unavailable move on because one client alone is not reliable: VISIONOS
+ * reports them for videos made for kids, which the reel plays (recorded), and retired versions report them for any video.
+ * The facts that stop have a field or a wording of their own, which is the same on each of the recorded clients.
  */
 const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
   tracks: { go: 'tracks' },
@@ -41,12 +50,14 @@ const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
   private: { go: 'stop', code: 'video_private' },
   'members-only': { go: 'stop', code: 'video_members_only' },
   'age-restricted': { go: 'stop', code: 'video_age_restricted' },
-  unavailable: { go: 'stop', code: 'video_unavailable' },
   live: { go: 'stop', code: 'video_live' },
   upcoming: { go: 'stop', code: 'video_not_live_yet' },
   'bot-check': { go: 'next', evidence: 'refused' },
+  'session-refused': { go: 'next', evidence: 'refused' },
+  'client-retired': { go: 'next', evidence: 'client-retired' },
   'other-video': { go: 'next', evidence: 'refused' },
   unplayable: { go: 'next', evidence: 'unplayable' },
+  unavailable: { go: 'next', evidence: 'unavailable' },
   'unknown-status': { go: 'next', evidence: 'failure' },
 };
 
@@ -65,9 +76,31 @@ export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
   return evidence.includes('token-required') || evidence.includes('enforced');
 }
 
+/** Whether the platform serves no client's version any more. */
+export function areAllRetired(evidence: readonly Evidence[]): boolean {
+  return evidence.length > 0 && evidence.every((kind) => kind === 'client-retired');
+}
+
+/**
+ * Clients that report videos made for kids as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source).
+ * What two of them report is one fact.
+ */
+const WITHOUT_VIDEOS_FOR_KIDS: ReadonlySet<YoutubeClient> = new Set(['VISIONOS', 'ANDROID_VR']);
+
+/**
+ * Whether the video is unavailable for certain: two clients report it, and none was refused or has listed tracks.
+ *
+ * @param clients those that reported the video as unplayable or unavailable
+ */
+export function isUnavailable(clients: readonly YoutubeClient[], evidence: readonly Evidence[]): boolean {
+  const independent = clients.filter((client) => !WITHOUT_VIDEOS_FOR_KIDS.has(client)).length;
+  const agreed = independent + (independent < clients.length ? 1 : 0) >= 2;
+  return agreed && !hasSeenTracks(evidence) && !evidence.includes('refused') && !evidence.includes('egress-refused');
+}
+
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */
 export function isRefusal(kind: Evidence): boolean {
-  return kind === 'refused' || kind === 'token-required' || kind === 'enforced';
+  return ['refused', 'token-required', 'enforced', 'token-refused'].includes(kind);
 }
 
 /** The evidence of a failed request about a client. */
@@ -76,8 +109,9 @@ export function evidenceOf(response: FailedResponse): Evidence {
     case 'blocked':
       // Refusal pages and 429 concern the address; an empty response concerns this request.
       return response.reason === 'empty-body' ? 'refused' : 'egress-refused';
+    case 'busy':
     case 'timeout':
-      return 'timeout';
+      return response.kind;
     case 'network':
       return 'unreached';
     case 'http-error':
@@ -86,16 +120,28 @@ export function evidenceOf(response: FailedResponse): Evidence {
   }
 }
 
+/** The evidence about a client. WEB is refused for its token: neither a refusal nor an empty text concerns the egress. */
+export function evidenceAbout(client: YoutubeClient, evidence: Evidence): Evidence {
+  if (client !== 'WEB') return evidence;
+  if (evidence === 'refused') return 'token-refused';
+  return evidence === 'enforced' ? 'token-required' : evidence;
+}
+
 /** The failure code of each kind of evidence, most important first. */
 const FAILURE_CODES = {
   'egress-refused': 'upstream_blocked',
   refused: 'upstream_blocked',
   enforced: 'upstream_blocked',
   'token-required': 'upstream_blocked',
+  'token-refused': 'upstream_blocked',
+  busy: 'upstream_busy',
   timeout: 'upstream_timeout',
   failure: 'upstream_failure',
   unreached: 'upstream_failure',
+  // Unavailable according to one client, with the others retired: not certain.
+  'client-retired': 'upstream_failure',
   unplayable: 'video_unavailable',
+  unavailable: 'video_unavailable',
 } as const satisfies Record<Evidence, VideoFailureCode>;
 
 /** The failure code when no client returned the text. A refusal on any client is never reported as missing captions. */
@@ -108,6 +154,7 @@ export function concludeFailure(evidence: readonly Evidence[]): VideoFailureCode
 export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): AttemptVerdict {
   if (evidence.some((kind) => kind === 'refused' || kind === 'egress-refused')) return 'refused';
   if (evidence.includes('enforced')) return 'withheld';
+  if (evidence.includes('busy')) return 'busy';
   // The platform requires tokens for some videos from every client: no verdict about the egress.
   if (evidence.includes('token-required')) return 'nothing';
   if (succeeded) return 'answered';
@@ -126,7 +173,7 @@ export interface ClientCandidate {
  * again. It follows the rule of a circuit breaker, but blocks nothing: the last candidates are still tried.
  */
 export class ClientHealth {
-  private readonly breakers = new WeakMap<Egress, Map<YoutubeClient, CircuitBreaker>>();
+  private readonly breakers = new WeakMap<object, Map<YoutubeClient, CircuitBreaker>>();
 
   /** @param onCooldown called when a client moves to the end (with the pause in milliseconds) and back (with null) */
   constructor(
@@ -152,11 +199,19 @@ export class ClientHealth {
   }
 
   private breaker(egress: Egress, client: YoutubeClient): CircuitBreaker {
-    const byClient = this.breakers.get(egress) ?? new Map<YoutubeClient, CircuitBreaker>();
-    this.breakers.set(egress, byClient);
+    // The sessions of a gateway are short-lived, and refused one by one: only the share of refusals concerns the client.
+    const owner = egress.gateway ?? egress;
+    const rule = egress.gateway ? refusedShare() : refusedInARow();
+    const byClient = this.breakers.get(owner) ?? new Map<YoutubeClient, CircuitBreaker>();
+    this.breakers.set(owner, byClient);
     const known = byClient.get(client);
     if (known) return known;
-    const created = new CircuitBreaker(this.now, (cooldownMs) => this.onCooldown(egress, client, cooldownMs));
+    const created = new CircuitBreaker(
+      this.now,
+      (cooldownMs) => this.onCooldown(egress, client, cooldownMs),
+      undefined,
+      rule,
+    );
     byClient.set(client, created);
     return created;
   }

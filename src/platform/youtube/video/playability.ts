@@ -1,8 +1,8 @@
-import { asArray, asNumber, asString, at, textOf, plainWords } from '../response-parsing.js';
+import { asArray, asNumber, asString, at, isObject, textOf, plainWords } from '../response-parsing.js';
 
 /** Why a player response with a status other than OK has no captions. */
 export type PlayabilityProblem =
-  | { kind: 'bot-check' }
+  | { kind: 'bot-check' | 'session-refused' | 'client-retired' }
   | { kind: 'age-restricted' | 'private' | 'members-only' | 'unavailable' | 'live' | 'upcoming' }
   | { kind: 'unplayable'; reason: string }
   | { kind: 'unknown-status'; status: string; reason: string };
@@ -11,6 +11,12 @@ export type PlayabilityProblem =
 // refuses the caller and not the video.
 const REFUSED_CALLER =
   /not a bot|content isn't available,? (?:please )?try again later|unusual traffic|rate.limit|^please sign in$/m;
+// Seen for sessions and tokens that the platform does not accept, with the reason "Video unavailable" too (reported in 2026).
+const REFUSED_SESSION = /the page needs to be reloaded/;
+// "The following content is not available on this app. Watch this content on the latest version of YouTube.", "YouTube is no
+// longer supported on this application or device" (reported in 2026): about the client's version, never about the video.
+const RETIRED_CLIENT =
+  /latest version of youtube|no longer supported (?:on|in) this (?:application|app|device)\b|not available (?:on|in) this app\b/;
 const PRIVATE = /\bis (?:a )?private\b|\bprivate video\b/;
 const AGE = /inappropriate for some users|confirm your age|age.restricted|mature audiences/;
 // "This video is available to this channel's members on level: …" (seen), "Join this channel to get access to
@@ -25,9 +31,11 @@ export function readPlayabilityProblem(status: string, playability: unknown, vid
   const reason = asString(at(playability, 'reason')) ?? textOf(at(playability, 'reason')) ?? '';
   const words = plainWords(textsOf(playability, reason));
 
+  if (REFUSED_SESSION.test(words)) return { kind: 'session-refused' };
   if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) !== null) return { kind: 'age-restricted' };
   if (status === 'AGE_VERIFICATION_REQUIRED' || status === 'AGE_CHECK_REQUIRED') return { kind: 'age-restricted' };
   if (REFUSED_CALLER.test(words)) return { kind: 'bot-check' };
+  if (RETIRED_CLIENT.test(words)) return { kind: 'client-retired' };
   if (at(video, 'isPrivate') === true || PRIVATE.test(words)) return { kind: 'private' };
   if (MEMBERS.test(words)) return { kind: 'members-only' };
   if (AGE.test(words)) return { kind: 'age-restricted' };
@@ -49,10 +57,16 @@ function offlineStream(words: string, video: unknown): PlayabilityProblem {
   return { kind: ended || at(video, 'isLive') === true ? 'live' : 'upcoming' };
 }
 
+/** Whether the platform shows a captcha in place of the video, which it does at any status (reported in 2026). */
+export function hasCaptcha(playability: unknown): boolean {
+  return at(playability, 'errorScreen', 'playerCaptchaViewModel') !== undefined;
+}
+
 /** All texts of the playability. */
 function textsOf(playability: unknown, reason: string): string {
-  const screen = at(playability, 'errorScreen', 'playerErrorMessageRenderer');
+  const errorScreen = at(playability, 'errorScreen');
+  const screens = isObject(errorScreen) ? Object.values(errorScreen) : [];
   const messages = asArray(at(playability, 'messages')).map(asString);
-  const texts = [reason, ...messages, textOf(at(screen, 'reason')), textOf(at(screen, 'subreason'))];
-  return texts.filter((text) => text !== null).join('\n');
+  const shown = screens.flatMap((screen) => [textOf(at(screen, 'reason')), textOf(at(screen, 'subreason'))]);
+  return [reason, ...messages, ...shown].filter((text) => text !== null).join('\n');
 }

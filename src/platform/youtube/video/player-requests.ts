@@ -1,53 +1,114 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeCall, InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
+import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS, type MaskVerdict } from '../innertube/field-masks.js';
+import type { WebProof } from '../po-token/web-proofs.js';
 import { type Microformat, type PlayerReading, readMicroformat, readPlayer, readReel } from './player-response.js';
 
 interface PlayerEndpoint {
   path: string;
   fields: string;
-  payload: (videoId: string) => Readonly<Record<string, unknown>>;
+  payload: (videoId: string, proof: WebProof | null) => Readonly<Record<string, unknown>>;
   read: (response: unknown, videoId: string) => PlayerReading;
+  /** Readings that a mask may cause which the client supports only in part. They are checked until a mask is proved. */
+  doubtful: readonly PlayerReading['kind'][];
 }
 
 const playerPayload = (videoId: string) => ({ videoId, contentCheckOk: true, racyCheckOk: true });
 
-const PLAYER: PlayerEndpoint = { path: 'player', fields: PLAYER_FIELDS, payload: playerPayload, read: readPlayer };
+const PLAYER: PlayerEndpoint = {
+  path: 'player',
+  fields: PLAYER_FIELDS,
+  payload: playerPayload,
+  read: readPlayer,
+  doubtful: ['no-captions'],
+};
 
-/** ANDROID was recorded with the reel endpoint (January to June 2026), the others with the player endpoint. */
+/** The reel endpoint plays videos made for kids, which VISIONOS refuses (recorded in June 2026). */
 const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
   VISIONOS: PLAYER,
+  ANDROID: PLAYER,
+  IOS: PLAYER,
   ANDROID_VR: PLAYER,
-  ANDROID: {
+  WEB: {
+    ...PLAYER,
+    payload: (videoId, proof) => ({
+      ...playerPayload(videoId),
+      ...(proof && {
+        serviceIntegrityDimensions: { poToken: proof.poToken },
+        playbackContext: { contentPlaybackContext: { signatureTimestamp: proof.signatureTimestamp } },
+      }),
+    }),
+  },
+  ANDROID_REEL: {
     path: 'reel/reel_item_watch',
     fields: REEL_FIELDS,
     payload: (videoId) => ({ playerRequest: playerPayload(videoId), disablePlayerResponse: false }),
     read: readReel,
+    doubtful: ['no-captions', 'unavailable'],
   },
 };
 
-/** Requests a video's player response as a client. Rejects only when the scope's signal is aborted. */
-export function requestPlayer(
-  innertube: InnertubeClient,
-  client: YoutubeClient,
-  videoId: string,
-  scope: RequestScope,
-): Promise<ParsedResponse<PlayerReading>> {
-  const { path, fields, payload, read } = ENDPOINTS[client];
-  const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId), fields };
-  return innertube.query(call, (response) => read(response, videoId), scope, judgeMask);
+/** A request for a video's player response. */
+export interface PlayerRequest {
+  client: YoutubeClient;
+  videoId: string;
+  scope: RequestScope;
+  /** What WEB sends in addition; null for the other clients. */
+  proof: WebProof | null;
 }
 
+/** The platform refuses the visitor data that was sent, or the caller altogether. */
+const SESSION_REFUSALS: ReadonlySet<PlayerReading['kind']> = new Set(['bot-check', 'session-refused']);
+
 /**
- * A mask that a client supports only in part could remove the captions, so that the video seems to have none. Until a
- * masked response has contained tracks, one without tracks is doubtful.
+ * Requests a player response, and once more with other visitor data when the platform refuses this one. Rejects only when the
+ * scope's signal is aborted.
+ *
+ * @param onRefused called with the first response when there is a second one
  */
-function judgeMask({ kind }: PlayerReading, maskProved: boolean): MaskVerdict {
-  if (kind === 'tracks') return 'proof';
-  return !maskProved && (kind === 'no-captions' || kind === 'unavailable' || kind === 'unknown-status')
-    ? 'doubtful'
-    : 'fine';
+export async function requestPlayer(
+  innertube: InnertubeClient,
+  request: PlayerRequest,
+  onRefused: (kind: PlayerReading['kind']) => void,
+): Promise<ParsedResponse<PlayerReading>> {
+  const { client, scope } = request;
+  const first = await send(innertube, request);
+  if (first.kind !== 'parsed') return first;
+  const { reading, visitor } = first.value;
+  if (SESSION_REFUSALS.has(reading.kind) && innertube.replaceVisitorData(scope.egress, client, visitor)) {
+    // A probe sends as little as possible; the next one sends the new data.
+    if (!scope.admission.probe) {
+      onRefused(reading.kind);
+      return readingOf(await send(innertube, request));
+    }
+  }
+  return readingOf(first);
+}
+
+/** A reading, and the visitor data with which it was requested. */
+interface PlayerAnswer {
+  reading: PlayerReading;
+  visitor: VisitorExchange;
+}
+
+function send(
+  innertube: InnertubeClient,
+  { client, videoId, scope, proof }: PlayerRequest,
+): Promise<ParsedResponse<PlayerAnswer>> {
+  const { path, fields, payload, read, doubtful } = ENDPOINTS[client];
+  const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId, proof), fields };
+  const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
+  const verdictOf = ({ reading: { kind } }: PlayerAnswer, maskProved: boolean): MaskVerdict => {
+    if (kind === 'tracks') return 'proof';
+    return !maskProved && doubtful.includes(kind) ? 'doubtful' : 'fine';
+  };
+  return innertube.query(call, parse, scope, verdictOf);
+}
+
+function readingOf(response: ParsedResponse<PlayerAnswer>): ParsedResponse<PlayerReading> {
+  return response.kind === 'parsed' ? { kind: 'parsed', value: response.value.reading } : response;
 }
 
 /** Requests a video's publish date as WEB; null when there is none. Rejects only when the scope's signal is aborted. */

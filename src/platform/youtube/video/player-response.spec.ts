@@ -138,6 +138,11 @@ describe('a playable video', () => {
 });
 
 describe('a refusal', () => {
+  const RETIRED =
+    'The following content is not available on this app.. Watch this content on the latest version of YouTube.';
+  const message = (text: string, field = 'subreason') => ({
+    errorScreen: { playerErrorMessageRenderer: { [field]: { runs: [{ text }] } } },
+  });
   const curly = 'Sign in to confirm you’re not a bot';
   const screen = {
     errorScreen: {
@@ -201,6 +206,25 @@ describe('a refusal', () => {
       { status: 'UNPLAYABLE', reason: 'Join this channel to get access to members-only content like this video' },
       {},
     ],
+    ['session-refused', { status: 'UNPLAYABLE', reason: 'The page needs to be reloaded.' }, {}],
+    [
+      'session-refused',
+      { status: 'ERROR', reason: 'Video unavailable', ...message('The page needs to be reloaded.') },
+      null,
+    ],
+    ['client-retired', { status: 'ERROR', reason: RETIRED }, null],
+    ['client-retired', { status: 'UNPLAYABLE', reason: 'Video unavailable', ...message(RETIRED) }, {}],
+    [
+      'client-retired',
+      {
+        status: 'ERROR',
+        reason: 'This video is unavailable',
+        ...message('YouTube is no longer supported on this application or device.', 'reason'),
+      },
+      null,
+    ],
+    ['client-retired', { status: 'ERROR', reason: 'Watch this video on the latest version of YouTube.' }, null],
+    ['unavailable', { status: 'ERROR', reason: 'This video is no longer available.' }, null],
     ['unavailable', { status: 'ERROR', reason: 'This video is unavailable' }, null],
     ['unavailable', { status: 'ERROR' }, null],
     ['unavailable', { status: 'UNPLAYABLE', ...screen }, {}],
@@ -228,6 +252,14 @@ describe('a refusal', () => {
   ])('is reported as %s for %j', (kind, playability, video) => {
     expect(refused(playability, video).kind).toBe(kind);
   });
+
+  it.each(['OK', 'ERROR', 'UNPLAYABLE', 'LOGIN_REQUIRED', 'NEW', undefined])(
+    'is a captcha in place of the video, whatever the status: %s',
+    (status) => {
+      const screen = { playerCaptchaViewModel: { siteKey: 'x' } };
+      expect(refused({ status, errorScreen: screen })).toEqual({ kind: 'session-refused' });
+    },
+  );
 
   it('includes the details of the video, but no tracks', () => {
     expect(refused({ status: 'UNPLAYABLE', reason: 'Blocked here' })).toEqual({

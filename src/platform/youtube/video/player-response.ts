@@ -1,6 +1,6 @@
 import { NO_DETAILS, type VideoDetails, type VideoKind } from '../../../domain/transcript.js';
 import { asCount, asString, at, isObject, UnreadableError } from '../response-parsing.js';
-import { readPlayabilityProblem, type PlayabilityProblem } from './playability.js';
+import { hasCaptcha, readPlayabilityProblem, type PlayabilityProblem } from './playability.js';
 import { readTracks, type PlayerTrack, type TrackDefaults } from './player-tracks.js';
 import { readInstant } from '../channel/displayed-values.js';
 
@@ -10,8 +10,10 @@ export type PlayerReading =
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
   /** Playable without captions: a fact about the video, not a refusal. */
   | { kind: 'no-captions'; details: VideoDetails }
-  /** The platform refuses the caller, not the video: back off or change the egress. */
-  | { kind: 'bot-check' }
+  /** The platform refuses the caller, not the video: other visitor data, another client or another egress may be served. */
+  | { kind: 'bot-check' | 'session-refused' }
+  /** The platform no longer serves this version of the client: not about the video. */
+  | { kind: 'client-retired' }
   /** The response is about another video, as some refusals are: try the next client, report a block. */
   | { kind: 'other-video' }
   | {
@@ -34,6 +36,7 @@ export type PlayerReading =
  */
 export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const playability = at(response, 'playabilityStatus');
+  if (hasCaptcha(playability)) return { kind: 'session-refused' };
   const status = asString(at(playability, 'status'));
   if (status === null) throw new UnreadableError('a playability status');
   const video = at(response, 'videoDetails');
@@ -78,22 +81,24 @@ function isUpcoming(video: unknown, playability: unknown): boolean {
   );
 }
 
-function withDetails(refusal: PlayabilityProblem, video: unknown): PlayerReading {
+function withDetails(problem: PlayabilityProblem, video: unknown): PlayerReading {
   const details = readDetails(video);
-  switch (refusal.kind) {
+  switch (problem.kind) {
     case 'bot-check':
-      return refusal;
+    case 'session-refused':
+    case 'client-retired':
+      return problem;
     case 'live':
     case 'upcoming':
-      return { kind: refusal.kind, details: { ...details, kind: refusal.kind, durationSeconds: null } };
+      return { kind: problem.kind, details: { ...details, kind: problem.kind, durationSeconds: null } };
     case 'unplayable':
     case 'unknown-status':
-      return { ...refusal, details };
+      return { ...problem, details };
     case 'age-restricted':
     case 'private':
     case 'members-only':
     case 'unavailable':
-      return { ...refusal, details };
+      return { ...problem, details };
   }
 }
 

@@ -12,23 +12,35 @@ import { type CaptionText, fetchCaption } from '../captions/caption-fetch.js';
 import {
   concludeFailure,
   type Evidence,
+  areAllRetired,
+  evidenceAbout,
   evidenceOf,
   verdictOf,
   hasSeenTracks,
   isRefusal,
+  isUnavailable,
   stepAfter,
   type ClientCandidate,
   ClientHealth,
 } from './client-fallback.js';
 import { report } from '../event-log.js';
+import type { Admission } from '../egress/circuit-breaker.js';
 import type { Attempt } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
+import { type WebProof, WebProofs } from '../po-token/web-proofs.js';
 import { requestPlayer } from './player-requests.js';
 import { type PlayerReading, mergeDetails } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
+import { RetiredClients, versionStanding } from './retired-clients.js';
 import { selectTracks } from './track-selection.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
+
+const ALL_CLIENTS_RETIRED =
+  'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
+
+/** Bot checks of different clients after which a session of a gateway is given up. */
+const SESSION_REFUSALS_MAX = 2;
 
 /** The state of one attempt over the clients. */
 interface Pass {
@@ -36,9 +48,14 @@ interface Pass {
   readonly languages: readonly string[];
   readonly scope: RequestScope;
   readonly evidence: Evidence[];
+  /** The clients that reported the video as unplayable or unavailable. */
+  readonly unavailableOn: YoutubeClient[];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts: Map<string, readonly Segment[]>;
   details: VideoDetails;
+  /** Of WEB, while it is tried. */
+  proof: WebProof | null;
+  triedWeb: boolean;
   succeeded: boolean;
   retryAfterSeconds: number | null;
 }
@@ -49,49 +66,100 @@ export class VideoReader {
   constructor(
     private readonly innertube: InnertubeClient,
     private readonly clientHealth: ClientHealth,
+    private readonly retiredClients: RetiredClients,
+    private readonly webProofs: WebProofs,
     private readonly metrics: UpstreamMetrics,
   ) {}
 
   /** Rejects only when the scope's signal is aborted. */
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const pass: Pass = {
-      ...{ videoId, languages, scope, evidence: [], texts: new Map(), details: NO_DETAILS },
-      ...{ succeeded: false, retryAfterSeconds: null },
+      ...{ videoId, languages, scope, evidence: [], unavailableOn: [], texts: new Map(), details: NO_DETAILS },
+      ...{ proof: null, triedWeb: false, succeeded: false, retryAfterSeconds: null },
     };
-    for (const candidate of this.clientHealth.candidates(scope.egress)) {
+    const answered = (result: VideoOutcome) => ({ result, verdict: 'answered', retryAfterSeconds: null }) as const;
+    const anyway = this.retiredClients.admitAnyway();
+    // The other clients are disabled, so that nothing confirms what this one reports.
+    if (anyway) pass.evidence.push('client-retired');
+    for (const candidate of anyway ? [anyway] : this.clientHealth.candidates(scope.egress)) {
       const outcome = await this.tryCandidate(candidate, pass);
-      if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
-      if (pass.evidence.includes('egress-refused')) break;
+      if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
+      if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
+      // Another session has another address, which is likelier to be served than the next client.
+      const refusals = pass.evidence.filter((kind) => kind === 'refused').length;
+      if (scope.egress.gateway && refusals >= SESSION_REFUSALS_MAX) break;
       // A probe sends as little as possible. The next probe tries another client, because this one cools down then.
       if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
     }
-    return this.concludeFailure(pass);
+    const outcome = this.needsWeb(pass) ? await this.tryCandidate(WEB, pass) : null;
+    return outcome ? answered(outcome) : this.concludeFailure(pass);
   }
 
-  private async tryCandidate({ client, admission }: ClientCandidate, pass: Pass): Promise<VideoOutcome | null> {
+  /** Whether WEB, which is not in the fallback order, is the last resort for this video. */
+  private needsWeb({ scope, evidence }: Pass): boolean {
+    if (this.webProofs.use !== 'last-resort' || scope.admission.probe || evidence.includes('egress-refused'))
+      return false;
+    return hasSeenTracks(evidence) || areAllRetired(evidence);
+  }
+
+  /**
+   * Manual tracks with styling are listed for WEB only (reported), so that the other clients cannot report for certain that
+   * captions are missing while WEB is configured. Without an answer of WEB the failure is unconfirmed.
+   */
+  private async checkWithWeb(outcome: VideoOutcome, client: YoutubeClient, pass: Pass): Promise<VideoOutcome> {
+    if (this.webProofs.use !== 'listed' || client === 'WEB' || !lacksCaptions(outcome)) return outcome;
+    const skipped = pass.triedWeb || pass.scope.admission.probe;
+    const checked = skipped ? null : await this.tryCandidate(WEB, pass);
+    return checked && (checked.ok || lacksCaptions(checked)) ? checked : { ...outcome, confirmed: false };
+  }
+
+  private async tryCandidate(candidate: Candidate, pass: Pass): Promise<VideoOutcome | null> {
+    const { client, admission, version = this.retiredClients.admit(client) } = candidate;
     const before = pass.evidence.length;
     try {
+      if (!version) {
+        pass.evidence.push('client-retired');
+        return null;
+      }
       // Checked for each client, because the deadline changes when a later caller joins.
       if (performance.now() >= pass.scope.context.deadlineAtMs) {
         pass.evidence.push('timeout');
         return null;
       }
-      const outcome = await this.tryClient(client, pass);
+      const outcome = await this.tryClient(client, version, pass);
       if (outcome) admission?.succeeded();
       else if (pass.evidence.slice(before).some(isRefusal)) admission?.blocked(pass.videoId);
       return outcome;
     } finally {
       admission?.abandoned();
+      version?.abandoned();
     }
   }
 
-  private async tryClient(client: YoutubeClient, pass: Pass): Promise<VideoOutcome | null> {
-    const response = await requestPlayer(this.innertube, client, pass.videoId, pass.scope);
+  private async tryClient(client: YoutubeClient, version: Admission, pass: Pass): Promise<VideoOutcome | null> {
+    pass.proof = null;
+    if (client === 'WEB') {
+      pass.triedWeb = true;
+      pass.proof = await this.webProofs.get(pass.videoId, pass.scope);
+      // Skipped: whether the provider works does not change the outcome without WEB.
+      if (!pass.proof) return null;
+    }
+    const { videoId, scope, proof } = pass;
+    const response = await requestPlayer(this.innertube, { client, videoId, scope, proof }, (kind) =>
+      this.metrics.notice('playability', client, kind),
+    );
+    const standing = versionStanding(response);
+    if (standing === 'served') version.succeeded();
+    if (standing === 'retired') version.blocked(pass.videoId);
     if (response.kind === 'parsed') return this.follow(client, response.value, pass);
+    if (standing === 'retired') {
+      pass.evidence.push('client-retired');
+      return null;
+    }
     if (response.kind === 'unparsable' || response.kind === 'unreadable')
       this.reportUnreadable(client, pass, response.expected);
-    if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
-    pass.evidence.push(response.kind === 'unparsable' ? 'failure' : evidenceOf(response));
+    if (response.kind === 'blocked' || response.kind === 'busy') pass.retryAfterSeconds ??= response.retryAfterSeconds;
+    this.addEvidence(client, response.kind === 'unparsable' ? 'failure' : evidenceOf(response), pass);
     return null;
   }
 
@@ -102,14 +170,15 @@ export class VideoReader {
       pass.succeeded = true;
     }
     if (reading.kind === 'tracks') return this.readTracks(client, reading, pass);
-    if (reading.kind === 'bot-check') this.innertube.renewVisitorData(pass.scope.egress, client);
     if (reading.kind === 'unknown-status') {
       const { status, reason } = reading;
       report('warn', 'youtube_unknown_playability', { client, videoId: pass.videoId, status, reason });
     }
     const step = stepAfter(reading, pass.evidence);
-    if (step.go === 'next') pass.evidence.push(step.evidence);
-    return step.go === 'stop' ? failure(pass, step.code) : null;
+    if (step.go === 'stop') return failure(pass, step.code);
+    if (step.go === 'next') this.addEvidence(client, step.evidence, pass);
+    if (reading.kind === 'unavailable' || reading.kind === 'unplayable') pass.unavailableOn.push(client);
+    return isUnavailable(pass.unavailableOn, pass.evidence) ? failure(pass, 'video_unavailable') : null;
   }
 
   private async readTracks(
@@ -139,28 +208,38 @@ export class VideoReader {
 
   private async fetchTrack(client: YoutubeClient, chosen: PlayerTrack, pass: Pass): Promise<void> {
     // The URL requires a PO token: a request would only return an empty body.
-    if (chosen.needsToken) {
+    if (chosen.needsToken && !pass.proof) {
       pass.evidence.push('token-required');
       return;
     }
-    const text: CaptionText = await fetchCaption(this.innertube, client, chosen, pass.videoId, pass.scope);
+    const { videoId, scope, proof } = pass;
+    const text: CaptionText = await fetchCaption(this.innertube, client, chosen, videoId, scope, proof?.poToken);
     if (text.kind === 'text') {
       pass.texts.set(trackKey(chosen), text.segments);
       return;
     }
     if (text.kind === 'unreadable') this.reportUnreadable(client, pass, text.expected);
-    if (text.kind === 'blocked') pass.retryAfterSeconds ??= text.retryAfterSeconds;
-    pass.evidence.push(text.kind === 'withheld' ? 'enforced' : evidenceOf(text));
+    if (text.kind === 'blocked' || text.kind === 'busy') pass.retryAfterSeconds ??= text.retryAfterSeconds;
+    this.addEvidence(client, text.kind === 'withheld' ? 'enforced' : evidenceOf(text), pass);
+  }
+
+  private addEvidence(client: YoutubeClient, evidence: Evidence, pass: Pass): void {
+    pass.evidence.push(evidenceAbout(client, evidence));
+    if (pass.proof && (evidence === 'refused' || evidence === 'enforced'))
+      this.webProofs.reject(pass.videoId, pass.proof);
   }
 
   private concludeFailure(pass: Pass): Attempt<VideoOutcome> {
     const { evidence, succeeded, texts, retryAfterSeconds } = pass;
     const code = concludeFailure(evidence);
+    const attempt = { verdict: verdictOf(evidence, succeeded), retryAfterSeconds };
+    // Two clients that agree end the attempt earlier.
+    if (code === 'video_unavailable') return { ...attempt, result: { ...failure(pass, code), confirmed: false } };
+    if (areAllRetired(evidence)) return { ...attempt, result: failure(pass, code, ALL_CLIENTS_RETIRED) };
     // When several languages were requested, a withheld one does not hide that others are available.
     const readable = [...texts].filter(([, segments]) => segments.length > 0).map(([key]) => key.split('\n', 1)[0]);
     const message = `${VIDEO_FAILURES[code].message} Not all requested languages are available at the moment. Request ${readable.join(', ')} only.`;
-    const result = readable.length > 0 ? failure(pass, code, message) : failure(pass, code);
-    return { result, verdict: verdictOf(evidence, succeeded), retryAfterSeconds };
+    return { ...attempt, result: readable.length > 0 ? failure(pass, code, message) : failure(pass, code) };
   }
 
   private reportUnreadable(client: YoutubeClient, pass: Pass, expected: string): void {
@@ -168,11 +247,25 @@ export class VideoReader {
   }
 }
 
+/** A client to try, with the permission for its version unless that is still to be requested. */
+interface Candidate extends ClientCandidate {
+  version?: Admission;
+}
+
+const WEB: Candidate = { client: 'WEB', admission: null };
+
+function lacksCaptions(outcome: VideoOutcome): outcome is Extract<VideoOutcome, { ok: false }> {
+  return !outcome.ok && ['transcript_unavailable', 'language_unavailable'].includes(outcome.failure.code);
+}
+
 /** Identifies a track across clients, whose URLs for it differ. */
 function trackKey({ track }: PlayerTrack): string {
   return `${track.languageCode}\n${track.generated}\n${track.name}`;
 }
 
-function failure(pass: Pass, code: VideoFailureCode, message?: string): VideoOutcome {
-  return { ok: false, details: pass.details, failure: message === undefined ? { code } : { code, message } };
+function failure(pass: Pass, code: VideoFailureCode, message?: string): Extract<VideoOutcome, { ok: false }> {
+  const { details, retryAfterSeconds } = pass;
+  const retryLater = (code === 'upstream_busy' || code === 'upstream_blocked') && retryAfterSeconds !== null;
+  const failure = { code, ...(message !== undefined && { message }), ...(retryLater && { retryAfterSeconds }) };
+  return { ok: false, details, failure };
 }

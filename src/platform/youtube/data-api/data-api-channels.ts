@@ -1,0 +1,154 @@
+import { Injectable } from '@nestjs/common';
+import { ChannelNotFoundError } from '../../../domain/errors.js';
+import type { Channel, Upload } from '../../../domain/transcript.js';
+import type { ReadingContext, UploadsList } from '../../video-platform.js';
+import type { ChannelSource, NamedReference } from '../channel/channel-source.js';
+import { report } from '../event-log.js';
+import { type ShortsList, withKinds } from '../channel/uploads-reader.js';
+import { DataApiClient, DataApiUnansweredError } from './data-api-client.js';
+import {
+  listedVideo,
+  type PlaylistItem,
+  type PlaylistItems,
+  readChannel,
+  readChannelId,
+  readPlaylistItems,
+  readVideoCount,
+  readVideos,
+} from './data-api-responses.js';
+
+/** The most entries of a page and the most videos of a request. */
+const PAGE_SIZE = 50;
+/** A page can have fewer entries than requested. */
+const PAGES_EXTRA = 3;
+/** Shorts have at most three minutes (since October 2024); the API rounds durations. */
+const SHORT_SECONDS_MAX = 181;
+
+const VIDEO_PARTS = {
+  part: 'snippet,contentDetails,statistics,liveStreamingDetails',
+  fields:
+    'kind,items(id,snippet(title,publishedAt,liveBroadcastContent,thumbnails),contentDetails/duration,' +
+    'statistics/viewCount,liveStreamingDetails/actualEndTime)',
+};
+const ITEM_PARTS = {
+  part: 'snippet,contentDetails,status',
+  fields: 'kind,nextPageToken,items(snippet/title,contentDetails(videoId,videoPublishedAt),status/privacyStatus)',
+};
+
+/**
+ * Channels from the Data API: a channel costs one unit, and fifty of its uploads two. Its methods also throw
+ * `DataApiUnansweredError` for whatever the API does not state with certainty.
+ */
+@Injectable()
+export class DataApiChannels implements ChannelSource {
+  constructor(private readonly client: DataApiClient) {}
+
+  /** An unknown name is left to InnerTube, which also follows the former names of a channel. */
+  async resolve(reference: NamedReference, context: ReadingContext): Promise<string> {
+    const filter = filterOf(reference);
+    if (!filter) throw new DataApiUnansweredError('unsupported');
+    const id = await this.client.list(
+      'channels',
+      { part: 'id', fields: 'kind,items/id', ...filter },
+      readChannelId,
+      context,
+    );
+    if (id === null) throw new DataApiUnansweredError('unknown_name');
+    return id;
+  }
+
+  /** A channel ID that the API does not know is terminated or does not exist: IDs never change. */
+  async read(channelId: string, context: ReadingContext): Promise<Channel> {
+    const parameters = { part: 'snippet', fields: 'kind,items(id,snippet(title,customUrl))', id: channelId };
+    const parse = (response: unknown) => readChannel(response, channelId);
+    const channel = await this.client.list('channels', parameters, parse, context);
+    if (channel === null) throw channelNotFound(channelId);
+    return channel;
+  }
+
+  async listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
+    const list = await this.entries(`UU${channelId.slice(2)}`, count, context);
+    if (list.items.length === 0) return this.empty(channelId, context);
+    const uploads = await this.uploads(list.items, context);
+    return { uploads: await this.withShorts(channelId, uploads, context), complete: list.complete };
+  }
+
+  /** An empty list is certain only for a channel that has no videos; the API has no playlist (404) for some channels. */
+  private async empty(channelId: string, context: ReadingContext): Promise<UploadsList> {
+    const parameters = { part: 'statistics', fields: 'kind,items(id,statistics/videoCount)', id: channelId };
+    const parse = (response: unknown) => readVideoCount(response, channelId);
+    const videoCount = await this.client.list('channels', parameters, parse, context);
+    if (videoCount === undefined) throw channelNotFound(channelId);
+    if (videoCount !== 0) throw new DataApiUnansweredError('doubtful');
+    return { uploads: [], complete: true };
+  }
+
+  private async entries(
+    playlistId: string,
+    count: number,
+    context: ReadingContext,
+  ): Promise<{ items: PlaylistItem[]; complete: boolean }> {
+    const items = new Map<string, PlaylistItem>();
+    const pagesMax = Math.ceil(count / PAGE_SIZE) + PAGES_EXTRA;
+    let pageToken: string | null = null;
+    for (let page = 1; page <= pagesMax; page += 1) {
+      const read: PlaylistItems | null = await this.client.list(
+        'playlistItems',
+        { ...ITEM_PARTS, playlistId, maxResults: String(PAGE_SIZE), ...(pageToken !== null && { pageToken }) },
+        readPlaylistItems,
+        context,
+      );
+      // The playlist does not exist, or was deleted between two pages.
+      if (read === null) return { items: [...items.values()], complete: true };
+      for (const item of read.items) if (!items.has(item.videoId)) items.set(item.videoId, item);
+      pageToken = read.nextPageToken;
+      if (pageToken === null) return { items: [...items.values()], complete: true };
+      if (items.size >= count) return { items: [...items.values()], complete: false };
+    }
+    throw new DataApiUnansweredError('doubtful');
+  }
+
+  private async uploads(items: readonly PlaylistItem[], context: ReadingContext): Promise<Upload[]> {
+    const pages = Array.from({ length: Math.ceil(items.length / PAGE_SIZE) }, (_, page) =>
+      items.slice(page * PAGE_SIZE, (page + 1) * PAGE_SIZE).map(({ videoId }) => videoId),
+    );
+    const videos = await Promise.all(
+      pages.map((ids) => this.client.list('videos', { ...VIDEO_PARTS, id: ids.join(',') }, readVideos, context)),
+    );
+    const known = new Map(videos.flatMap((page) => [...(page ?? [])]));
+    return items.map((item) => known.get(item.videoId) ?? listedVideo(item));
+  }
+
+  /** Sets the kinds. The list of Shorts is read only when an upload is short enough to be one, and as far as it can reach. */
+  private async withShorts(channelId: string, uploads: readonly Upload[], context: ReadingContext): Promise<Upload[]> {
+    const timed = uploads.map((upload) =>
+      upload.kind === null && (upload.durationSeconds ?? 0) > SHORT_SECONDS_MAX
+        ? { ...upload, kind: 'video' as const }
+        : upload,
+    );
+    const candidates = timed.filter(({ kind, durationSeconds }) => kind === null && durationSeconds !== null);
+    if (candidates.length === 0) return timed;
+    return withKinds(timed, await this.shorts(channelId, candidates.length, context));
+  }
+
+  private async shorts(channelId: string, count: number, context: ReadingContext): Promise<ShortsList | null> {
+    try {
+      const { items, complete } = await this.entries(`UUSH${channelId.slice(2)}`, count, context);
+      return { ids: items.map(({ videoId }) => videoId), complete };
+    } catch (error) {
+      if (!(error instanceof DataApiUnansweredError)) throw error;
+      report('log', 'youtube_side_list_failed', { kind: 'shorts', channelId, message: error.message });
+      return null;
+    }
+  }
+}
+
+/** The filter of `channels.list` for a name; null for the older forms that the API does not know. */
+function filterOf(reference: NamedReference): Readonly<Record<string, string>> | null {
+  if (reference.kind === 'handle') return { forHandle: `@${reference.handle}` };
+  return reference.kind === 'user' ? { forUsername: reference.name } : null;
+}
+
+function channelNotFound(channelId: string): ChannelNotFoundError {
+  return new ChannelNotFoundError(new Error(`${channelId} is unknown to the Data API`));
+}

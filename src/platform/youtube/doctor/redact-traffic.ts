@@ -1,0 +1,100 @@
+import { isObject } from '../response-parsing.js';
+
+const REMOVED = 'removed';
+/** Parts of responses that no parser reads and that identify the caller, such as stream URLs and tracking. */
+const REMOVED_PROPERTIES = new Set([
+  ...['streamingData', 'playbackTracking', 'adPlacements', 'adSlots', 'playerAds', 'adBreakHeartbeatParams'],
+  ...['attestation', 'heartbeatParams', 'playerConfig', 'frameworkUpdates', 'serviceTrackingParams', 'trackingParams'],
+  ...[
+    'clickTrackingParams',
+    'trackingParam',
+    'loggingDirectives',
+    'responseId',
+    'rolloutToken',
+    'remoteHost',
+    'remoteIp',
+  ],
+  ...['serviceIntegrityDimensions', 'context', 'cpn', 'eventId', 'topbar'],
+]);
+const VISITOR_PROPERTIES = new Set(['visitorData', 'visitor_data']);
+/** What a caption URL needs to be recognized; `exp` states whether a token is required. */
+const CAPTION_PARAMETERS = ['v', 'lang', 'kind', 'name', 'fmt', 'exp', 'tlang', 'caps'];
+const IPV4 = /(?<!\d|\d\.)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)/g;
+/** In full, or with one run of zeros left out. */
+const IPV6 =
+  /(?<![\da-f:])(?:(?:[\da-f]{1,4}:){7}[\da-f]{1,4}|(?:[\da-f]{1,4}:){1,6}(?::[\da-f]{1,4}){1,6})(?![\da-f:])/gi;
+/** Longer runs are tokens or signatures: an ID has 11 to 34 characters. */
+const LONG_TOKEN = /[\w%=+/-]{64,}/g;
+const CAPTION_URL = /https:\/\/[a-z.]{0,9}youtube\.com\/api\/timedtext\?[^\s"'<>\\]*/g;
+
+/** Removes addresses, tokens, keys, cookies and visitor data from recorded traffic. */
+export class TrafficRedactor {
+  private readonly continuations = new Map<string, string>();
+
+  /** @param secrets texts that are removed wherever they occur */
+  constructor(private readonly secrets: ReadonlySet<string>) {}
+
+  /** A JSON value without them. Continuation tokens are numbered, so that a replay finds the page of each. */
+  json(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (Array.isArray(value)) return value.map((item: unknown) => this.json(item));
+    if (!isObject(value)) return value;
+    const isCommand = isObject(value['continuationCommand']);
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
+        if (REMOVED_PROPERTIES.has(name)) return [];
+        if (VISITOR_PROPERTIES.has(name)) return [[name, REMOVED]];
+        if (name === 'continuation' && typeof item === 'string') return [[name, this.continuation(item)]];
+        if (isCommand && name === 'continuationCommand') return [[name, this.command(item)]];
+        return [[name, this.json(item)]];
+      }),
+    );
+  }
+
+  /** A text without them. */
+  text(text: string): string {
+    let redacted = text;
+    for (const secret of this.secrets) redacted = redacted.replaceAll(secret, REMOVED);
+    return redacted
+      .replace(CAPTION_URL, captionUrl)
+      .replace(IPV4, '0.0.0.0')
+      .replace(IPV6, '::')
+      .replace(LONG_TOKEN, REMOVED);
+  }
+
+  /** An HTML page; the values of its inputs and its data attributes can contain tokens. */
+  html(page: string): string {
+    return this.text(page.replace(/\b(value|data-s|nonce|content)=(?:"[^"]*"|'[^']*')/g, `$1="${REMOVED}"`));
+  }
+
+  private command(command: unknown): unknown {
+    if (!isObject(command)) return this.json(command);
+    const { token, ...rest } = command;
+    const redacted = this.json(rest);
+    if (typeof token !== 'string') return redacted;
+    return { ...(isObject(redacted) ? redacted : {}), token: this.continuation(token) };
+  }
+
+  private continuation(token: string): string {
+    const known = this.continuations.get(token) ?? `continuation-${this.continuations.size + 1}`;
+    this.continuations.set(token, known);
+    return known;
+  }
+}
+
+function captionUrl(text: string): string {
+  if (!URL.canParse(text)) return REMOVED;
+  const url = new URL(text);
+  for (const name of [...url.searchParams.keys()])
+    if (!CAPTION_PARAMETERS.includes(name)) url.searchParams.delete(name);
+  return url.href;
+}
+
+/** The query of a GET request, with the parameters that select what is read. */
+export function recordedQuery(url: URL): string {
+  const kept = [...CAPTION_PARAMETERS, 'channel_id'];
+  const query = new URLSearchParams([...url.searchParams].filter(([name]) => kept.includes(name)));
+  if (!url.pathname.startsWith('/youtube/v3/')) return query.size === 0 ? '' : `?${query.toString()}`;
+  const lists = [...url.searchParams].filter(([name]) => name !== 'pageToken' && name !== 'fields');
+  return `?${lists.map(([name, value]) => `${name}=${value}`).join('&')}`;
+}

@@ -1,0 +1,116 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Agent } from 'undici';
+import { type BreakerLimits, CircuitBreaker } from '../egress/circuit-breaker.js';
+import { transfer } from '../egress/http-transport.js';
+import { asNumber, asString, at } from '../response-parsing.js';
+import { PoTokenProvider } from './po-token-provider.js';
+
+/** A provider solves a challenge in a browser environment, which takes seconds the first time. */
+const TIMEOUT_MS = 10_000;
+const BODY_BYTES_MAX = 64 * 1024;
+/** A provider that does not respond would cost every video the timeout. */
+const LIMITS: BreakerLimits = { blocksToOpen: 3, openFirstMs: 30_000, openMaxMs: 600_000 };
+const CACHED_MAX = 10_000;
+/** Tokens are used for so long at the most, and not within the last minute of their validity. */
+const AGE_MAX_MS = 12 * 3_600_000;
+const EXPIRY_MARGIN_MS = 60_000;
+
+export interface HttpPoTokenProviderOptions {
+  url: URL;
+  /** Called when the provider is found to be down (with the pause until it is asked again) and when it is back (with null). */
+  onChange: (pauseMs: number | null) => void;
+  timeoutMs?: number;
+}
+
+/**
+ * A provider with the interface of bgutil's HTTP server: `POST /get_pot { "content_binding": videoId }` returns
+ * `{ "poToken", "contentBinding", "expiresAt" }` (bgutil-ytdlp-pot-provider 1.x). Tokens are cached by video until they expire.
+ */
+export class HttpPoTokenProvider extends PoTokenProvider implements OnApplicationShutdown {
+  private readonly tokens = new LRUCache<string, string>({ max: CACHED_MAX });
+  private readonly dispatcher = new Agent({ connections: 4, pipelining: 1 });
+  private readonly breaker: CircuitBreaker;
+  private readonly endpoint: URL;
+
+  constructor(private readonly options: HttpPoTokenProviderOptions) {
+    super();
+    this.endpoint = new URL(`${options.url.pathname.replace(/\/$/, '')}/get_pot`, options.url);
+    let down = false;
+    const onChange = (pauseMs: number | null): void => {
+      // A failed probe changes nothing.
+      if (pauseMs === null || !down) options.onChange(pauseMs);
+      down = pauseMs !== null;
+    };
+    this.breaker = new CircuitBreaker(() => performance.now(), onChange, LIMITS);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.dispatcher.destroy();
+  }
+
+  override async tokenFor(videoId: string, signal: AbortSignal): Promise<string | null> {
+    signal.throwIfAborted();
+    const cached = this.tokens.get(videoId);
+    if (cached !== undefined) return cached;
+    const admission = this.breaker.admit();
+    if (!admission) return null;
+    try {
+      const token = await this.request(videoId, signal);
+      if (token === null) admission.blocked(videoId);
+      else admission.succeeded();
+      return token;
+    } catch {
+      signal.throwIfAborted();
+      admission.blocked(videoId);
+      return null;
+    } finally {
+      admission.abandoned();
+    }
+  }
+
+  override reject(videoId: string): void {
+    this.tokens.delete(videoId);
+  }
+
+  private async request(videoId: string, signal: AbortSignal): Promise<string | null> {
+    const request = {
+      url: this.endpoint,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ content_binding: videoId }),
+    };
+    const ending = AbortSignal.any([signal, AbortSignal.timeout(this.options.timeoutMs ?? TIMEOUT_MS)]);
+    const options = { baseUrl: null, bodyBytesMax: BODY_BYTES_MAX };
+    const { status, body } = await transfer(request, this.dispatcher, ending, options);
+    if (status !== 200) return null;
+    const issued = readPoToken(body, videoId, Date.now());
+    if (!issued) return null;
+    if (issued.validMs > 0) this.tokens.set(videoId, issued.token, { ttl: issued.validMs });
+    return issued.token;
+  }
+}
+
+/**
+ * Reads a provider's response; null when it has no token for the video. `validMs` is how long the token can be cached: 0 when
+ * the response does not say.
+ */
+export function readPoToken(body: string, videoId: string, nowMs: number): { token: string; validMs: number } | null {
+  const response = parseJson(body);
+  const token = asString(at(response, 'poToken'));
+  // The token is part of a URL and of a JSON body.
+  if (token === null || !/^[A-Za-z0-9_=+/%.~-]{1,4096}$/.test(token)) return null;
+  const binding = asString(at(response, 'contentBinding'));
+  if (binding !== null && binding !== videoId) return null;
+  const expiresAt = at(response, 'expiresAt');
+  const expiresAtMs = asNumber(expiresAt) ?? Date.parse(asString(expiresAt) ?? '');
+  const validMs = Math.min(AGE_MAX_MS, expiresAtMs - nowMs - EXPIRY_MARGIN_MS);
+  return { token, validMs: validMs > 0 ? Math.floor(validMs) : 0 };
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}

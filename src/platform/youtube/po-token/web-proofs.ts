@@ -1,0 +1,48 @@
+import { Injectable } from '@nestjs/common';
+import { Environment } from '../../../config/environment.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
+import { PoTokenProvider } from './po-token-provider.js';
+import { SignatureTimestamp } from './signature-timestamp.js';
+
+/** What WEB sends to play a video. */
+export interface WebProof {
+  poToken: string;
+  signatureTimestamp: number;
+}
+
+/** Obtains what WEB needs in addition to the other clients. When it is not available, WEB is skipped. */
+@Injectable()
+export class WebProofs {
+  /**
+   * `listed`: WEB is in `YOUTUBE_CLIENTS`. `last-resort`: with `PO_TOKEN_URL` alone, WEB is tried when the other clients
+   * listed captions without getting their text.
+   */
+  readonly use: 'listed' | 'last-resort' | 'never';
+
+  constructor(
+    private readonly tokens: PoTokenProvider,
+    private readonly timestamp: SignatureTimestamp,
+    private readonly metrics: UpstreamMetrics,
+    { PO_TOKEN_URL, YOUTUBE_CLIENTS }: Environment,
+  ) {
+    if (PO_TOKEN_URL === undefined) this.use = 'never';
+    else this.use = YOUTUBE_CLIENTS.includes('WEB') ? 'listed' : 'last-resort';
+  }
+
+  /** Null when there is none. Rejects only when the scope's signal is aborted. */
+  async get(videoId: string, scope: RequestScope): Promise<WebProof | null> {
+    const poToken = await this.tokens.tokenFor(videoId, scope.context.signal);
+    // The script is large: it is not read for a provider that is down.
+    const signatureTimestamp = poToken === null ? null : await this.timestamp.get(scope);
+    const outcome = poToken === null ? 'no-token' : signatureTimestamp === null ? 'no-timestamp' : 'ok';
+    this.metrics.notice('web-proof', 'WEB', outcome);
+    return poToken === null || signatureTimestamp === null ? null : { poToken, signatureTimestamp };
+  }
+
+  /** Forgets a proof that the platform refused. */
+  reject(videoId: string, { signatureTimestamp }: WebProof): void {
+    this.tokens.reject(videoId);
+    this.timestamp.reject(signatureTimestamp);
+  }
+}

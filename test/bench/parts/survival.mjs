@@ -1,0 +1,165 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { BENCH, PROJECT } from '../processes.mjs';
+import { goal } from '../figures.mjs';
+import { allowedVideos, perHourOf } from '../survival/day.mjs';
+
+const HOURS = 24;
+/** The loop has no state that grows with time, and sends hundreds of requests for a video: a quarter of a day shows it. */
+const LOOP_HOURS = 6;
+const EXITS = [1, 4, 16];
+const DEMANDS = [0.5, 1, 2];
+const BAD_SHARES = [0, 0.3, 0.6];
+const DEMAND_NAMES = { 0.5: 'half', 1: 'once', 2: 'twice' };
+const GATEWAY = 'http://operator-session-{session}:secret@gateway:80';
+const AT_ONCE = 2;
+
+/** One day under the budgets that are reported of the platform, in simulated time, beside a plain retry loop. */
+export async function survival(bench) {
+  const { REPORTED_BUDGETS: budgets } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/budgets.js'));
+  const scenarios = scenariosOf(bench.quick, budgets);
+  const days = new Array(scenarios.length);
+  const next = scenarios.entries();
+  const work = async () => {
+    for (const [index, scenario] of next) {
+      days[index] = { ...scenario, ...(await simulate(scenario)), allowed: allowedVideos({ ...scenario, budgets }) };
+      bench.say(`survival: ${nameOf(scenario)}: ${(100 * shareOf(days[index])).toFixed(1)} % of the allowed videos`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return report(days, budgets);
+}
+
+function scenariosOf(quick, budgets) {
+  const exits = quick ? [1] : EXITS;
+  const badShares = quick ? [0.3] : BAD_SHARES;
+  const demands = quick ? [1] : DEMANDS;
+  const networks = [
+    ...exits.map((count) => ({ exits: count, badShare: 0 })),
+    ...badShares.map((badShare) => ({ exits: 1, gateway: GATEWAY, badShare })),
+  ];
+  return networks.flatMap((network) =>
+    demands.flatMap((demand) =>
+      ['service', 'loop'].map((reader) => {
+        const hours = quick ? 2 : reader === 'loop' ? LOOP_HOURS : HOURS;
+        return { ...network, demand, reader, hours, perHour: perHourOf({ ...network, demand, budgets }) };
+      }),
+    ),
+  );
+}
+
+/** Runs one day in a process of its own, whose clocks are replaced. */
+async function simulate(scenario) {
+  const child = spawn(process.execPath, [join(BENCH, 'survival/run-day.mjs'), JSON.stringify(scenario)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const chunks = [];
+  child.stdout.on('data', (chunk) => chunks.push(chunk));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  if (code !== 0) throw new Error(`The simulation of ${nameOf(scenario)} failed`);
+  return JSON.parse(Buffer.concat(chunks).toString());
+}
+
+function networkOf({ exits, gateway, badShare }) {
+  if (gateway) return `gateway, ${badShare * 100} % bad`;
+  return exits === 1 ? '1 exit' : `${exits} exits`;
+}
+
+function nameOf(scenario) {
+  const who = scenario.reader === 'service' ? 'the service' : 'a retry loop';
+  return `${who}, ${networkOf(scenario)}, ${DEMAND_NAMES[scenario.demand]}`;
+}
+
+/** Videos that were served within the day, of those that demand and budgets allow. */
+function shareOf({ served, allowed }) {
+  return served / allowed;
+}
+
+function refusedOf({ refused, player, timedtext }) {
+  return refused / Math.max(1, player + timedtext);
+}
+
+function row(day) {
+  return [
+    ...[networkOf(day), DEMAND_NAMES[day.demand], day.reader === 'service' ? 'the service' : 'retry loop'],
+    ...[day.asked, Math.round(day.allowed), day.served, `${(100 * shareOf(day)).toFixed(1)} %`],
+    ...[`${((100 * day.servedAtFirst) / day.asked).toFixed(1)} %`, day.player + day.timedtext],
+    ...[`${(100 * refusedOf(day)).toFixed(1)} %`, day.wrong],
+  ];
+}
+
+function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
+  const services = days.filter(({ reader }) => reader === 'service');
+  const plain = services.filter(({ gateway }) => !gateway);
+  const worst = (of, list, choose) => choose(...list.map(of));
+  const gatewayAt = (badShare) => services.filter(({ gateway, badShare: bad }) => gateway && bad === badShare);
+  const gatewayGoal = (badShare, atLeast) =>
+    gatewayAt(badShare).length === 0
+      ? []
+      : [
+          goal(
+            `gateway with ${badShare * 100} % bad addresses: videos`,
+            worst(shareOf, gatewayAt(badShare), Math.min),
+            {
+              atLeast,
+            },
+          ),
+          goal(
+            `gateway with ${badShare * 100} % bad addresses: videos at the first call`,
+            worst(({ servedAtFirst, asked }) => servedAtFirst / asked, gatewayAt(badShare), Math.min),
+            { atLeast },
+          ),
+        ];
+  const chosen = days.filter(({ demand, exits }) => demand === 2 || exits === 1);
+  return {
+    title: 'Survival: a day under budgets',
+    text:
+      `One day in simulated time: the service's own adapter, with its clocks, timers and agents replaced, against the fake ` +
+      `YouTube in the same process. Each address may send ${player.burst} player requests at once and ${player.perMinute} a ` +
+      `minute, and ${timedtext.burst} and ${timedtext.perMinute} caption requests; above that it is refused for ` +
+      `${player.blockSeconds / 60} and ${timedtext.blockSeconds / 60} minutes, and ${penaltySeconds} s longer for each request meanwhile, up to ` +
+      `${blockSecondsMax / 3600} hour. Callers want channels of 100 videos, three in ten of which have no text or are refused ` +
+      `to single clients, at half, once and twice the rate that the budgets allow (through the gateway: that of one exit). ` +
+      `They call with a deadline of 45 s, and again for what failed for a passing reason: when the failure says so, else ` +
+      `after 5 minutes. What is allowed counts the player requests that a safe answer needs, two for a deleted video. The ` +
+      `retry loop, ${LOOP_HOURS} hours, reads with one client, retries a refusal 3 times a second apart or 10 times through the ` +
+      `gateway, and calls again likewise.`,
+    tables: [
+      {
+        title: 'Videos and requests',
+        columns: [
+          ...['egresses', 'demand', '', 'wanted', 'allowed', 'served', 'of allowed', 'at the first call', 'requests'],
+          ...['refused', 'wrong codes'],
+        ],
+        rows: days.map(row),
+      },
+    ],
+    goals: [
+      goal('videos served of those allowed, the worst of 1, 4 and 16 exits', worst(shareOf, plain, Math.min), {
+        atLeast: 0.95,
+      }),
+      goal('share of requests refused, the worst', worst(refusedOf, plain, Math.max), { atMost: 0.05 }),
+      ...gatewayGoal(0.3, 0.99),
+      ...gatewayGoal(0.6, 0.95),
+      goal(
+        'wrong codes',
+        worst(({ wrong }) => wrong, services, Math.max),
+        { atMost: 0 },
+      ),
+    ],
+    charts: [
+      {
+        ...{ file: 'survival-served.svg', title: 'A day under budgets: videos served of those allowed', unit: '%' },
+        bars: chosen.map((day) => ({ label: nameOf(day), value: 100 * shareOf(day), ours: day.reader === 'service' })),
+      },
+      {
+        ...{ file: 'survival-refused.svg', title: 'A day under budgets: requests refused', unit: '%' },
+        bars: chosen.map((day) => ({
+          label: nameOf(day),
+          value: 100 * refusedOf(day),
+          ours: day.reader === 'service',
+        })),
+      },
+    ],
+  };
+}

@@ -1,0 +1,100 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { PROJECT } from '../processes.mjs';
+
+const require = createRequire(join(PROJECT, 'package.json'));
+const load = (file) => import(join(PROJECT, 'dist', file));
+
+/** What users of the open libraries do when they are refused: through a gateway ten tries at once, else three a second apart. */
+const LOOP = { gatewayTries: 10, tries: 3, pauseMs: 1_000, atOnce: 16, clientName: 'ANDROID' };
+
+/** The service's own adapter, with the egresses of a scenario. @returns read(videoId, context) and the events that it logged */
+export async function openService(proxyUrls, environment) {
+  await import('reflect-metadata');
+  const { NestFactory } = await import(require.resolve('@nestjs/core'));
+  const { Logger } = await import(require.resolve('@nestjs/common'));
+  const { ConfigModule } = await load('config/config.module.js');
+  const { Environment } = await load('config/environment.js');
+  const { YoutubeModule } = await load('platform/youtube/youtube.module.js');
+  const { YoutubePlatform } = await load('platform/youtube/youtube-platform.js');
+  const { loadRequestTemplates } = await load('platform/youtube/innertube/request-templates.js');
+  await loadRequestTemplates();
+  const events = {};
+  const count = (message) => {
+    const name = message?.event ?? 'other';
+    events[name] = (events[name] ?? 0) + 1;
+  };
+  const values = { UPSTREAM_PROXY_URL: proxyUrls.length > 0 ? proxyUrls : undefined, ...environment };
+  const module = { module: YoutubeModule, imports: [ConfigModule.forRoot(Object.assign(new Environment(), values))] };
+  const app = await NestFactory.createApplicationContext(module, { logger: false });
+  Logger.overrideLogger({ log: count, warn: count, error: count });
+  const platform = app.get(YoutubePlatform);
+  return { read: (videoId, context) => platform.readVideo(videoId, [], context), events };
+}
+
+/** A plain loop over the same clients' requests. */
+export function openLoop(platform, proxyUrls, gateway) {
+  const most = gateway ? LOOP.gatewayTries : LOOP.tries;
+  const egresses = proxyUrls.map((url) => platform.addressBehind(url.replace('-session-{session}', '')));
+  const queue = [];
+  let [running, turn] = [0, 0];
+  const next = () => {
+    if (running >= LOOP.atOnce || queue.length === 0) return;
+    running += 1;
+    queue.shift()();
+  };
+  const slot = () => new Promise((resolve) => (queue.push(resolve), next()));
+  const post = async (path, body, egress) => {
+    const headers = { 'content-type': 'application/json' };
+    const { status, bytes } = await platform.exchange({
+      method: 'POST',
+      path,
+      headers,
+      body: JSON.stringify(body),
+      egress,
+    });
+    return status === 200 ? JSON.parse(bytes.toString()) : undefined;
+  };
+  const attempt = async (videoId) => {
+    const egress = egresses[(turn += 1) % egresses.length]();
+    const context = { client: { clientName: LOOP.clientName, clientVersion: '21.26.364' } };
+    const fields = encodeURIComponent(
+      'playabilityStatus,captions/playerCaptionsTracklistRenderer/captionTracks/baseUrl',
+    );
+    const player = await post(`/youtubei/v1/player?$fields=${fields}`, { videoId, context }, egress);
+    const { status, reason = '' } = player?.playabilityStatus ?? {};
+    if (!player || /not a bot/.test(reason)) return 'refused';
+    if (status !== 'OK') return codeOf(status, reason);
+    const [track] = player.captions?.playerCaptionsTracklistRenderer.captionTracks ?? [];
+    if (!track) return 'transcript_unavailable';
+    const { pathname, search } = new URL(track.baseUrl);
+    const text = await platform.exchange({ method: 'GET', path: pathname + search, headers: {}, body: '', egress });
+    return text.status === 200 ? 'ok' : 'refused';
+  };
+  const read = async (videoId, { deadlineAtMs }) => {
+    await slot();
+    try {
+      for (let tries = 0; tries < most; tries += 1) {
+        const end = performance.now() < deadlineAtMs ? await attempt(videoId) : 'upstream_timeout';
+        if (end !== 'refused') return outcome(end);
+        if (!gateway) await new Promise((resolve) => setTimeout(resolve, LOOP.pauseMs));
+      }
+      return outcome('upstream_blocked');
+    } finally {
+      running -= 1;
+      next();
+    }
+  };
+  return { read, events: {} };
+}
+
+/** As the libraries tell the reasons apart. */
+function codeOf(status, reason) {
+  if (/private/.test(reason)) return 'video_private';
+  if (/members/.test(reason)) return 'video_members_only';
+  return /inappropriate/.test(reason) ? 'video_age_restricted' : 'video_unavailable';
+}
+
+function outcome(end) {
+  return end === 'ok' ? { ok: true } : { ok: false, failure: { code: end } };
+}

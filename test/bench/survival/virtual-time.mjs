@@ -1,0 +1,141 @@
+import { createRequire, syncBuiltinESMExports } from 'node:module';
+
+const require = createRequire(import.meta.url);
+const realImmediate = setImmediate;
+const START_MS = Date.UTC(2026, 10, 1);
+/** Turns of the event loop without a timer or a request after which nothing is left to do at this instant. */
+const QUIET_TURNS = 2;
+
+/**
+ * The time of this process: every clock and timer that the service and the fake YouTube use advances only when all work at
+ * an instant is done. A day takes as long as its work, and is the same in every run.
+ */
+export class VirtualTime {
+  nowMs = 0;
+  /** Grows with every timer and request, so that quiet turns can be told. */
+  activity = 0;
+  #heap = [];
+  #sequence = 0;
+
+  /** Replaces the clocks and timers of the process. */
+  install() {
+    const set = (callback, ms, args) => this.#add(this.nowMs + Math.max(1, Number(ms) || 1), () => callback(...args));
+    globalThis.setTimeout = (callback, ms, ...args) => set(callback, ms, args);
+    globalThis.clearTimeout = globalThis.clearInterval = (timer) => timer?.cancel?.();
+    globalThis.setInterval = (callback, ms, ...args) => {
+      const repeated = { ...set(() => undefined, ms, []) };
+      const next = () => {
+        const timer = set(() => (next(), callback(...args)), ms, []);
+        repeated.cancel = () => timer.cancel();
+      };
+      repeated.cancel();
+      next();
+      return repeated;
+    };
+    const RealDate = Date;
+    const now = () => START_MS + Math.floor(this.nowMs);
+    globalThis.Date = class extends RealDate {
+      constructor(...given) {
+        super(...(given.length === 0 ? [now()] : given));
+      }
+      static now = now;
+    };
+    performance.now = () => this.nowMs;
+    AbortSignal.timeout = (ms) => {
+      const controller = new AbortController();
+      set(() => controller.abort(new DOMException('The operation timed out.', 'TimeoutError')), ms, []);
+      return controller.signal;
+    };
+    require('node:timers/promises').setTimeout = (ms, value, { signal } = {}) =>
+      new Promise((resolve, reject) => {
+        const fail = () => reject(signal.reason);
+        if (signal?.aborted) return fail();
+        const timer = set(() => (signal?.removeEventListener('abort', fail), resolve(value)), ms, []);
+        signal?.addEventListener('abort', () => (timer.cancel(), fail()), { once: true });
+      });
+    syncBuiltinESMExports();
+  }
+
+  /** Resolves after this many milliseconds of this time. */
+  wait(ms) {
+    return new Promise((resolve) => this.#add(this.nowMs + ms, resolve));
+  }
+
+  /** Advances from timer to timer until `done` is settled. */
+  async runUntil(done) {
+    let settled = false;
+    const result = done.finally(() => (settled = true));
+    result.catch(() => undefined);
+    for (;;) {
+      await this.#quiet();
+      if (settled) return result;
+      const next = this.#pop();
+      if (!next) throw new Error('Nothing is left to wait for');
+      this.nowMs = Math.max(this.nowMs, next.atMs);
+      next.callback();
+      while (this.#heap[0] && this.#heap[0].atMs <= this.nowMs) this.#pop()?.callback();
+    }
+  }
+
+  async #quiet() {
+    for (let quiet = 0; quiet < QUIET_TURNS;) {
+      const before = this.activity;
+      await new Promise((resolve) => realImmediate(resolve));
+      quiet = this.activity === before ? quiet + 1 : 0;
+    }
+  }
+
+  #add(atMs, callback) {
+    this.activity += 1;
+    const timer = {
+      ...{ atMs, order: (this.#sequence += 1), callback, canceled: false },
+      cancel: () => void (timer.canceled = true),
+      ref: () => timer,
+      unref: () => timer,
+      hasRef: () => true,
+      [Symbol.dispose]: () => timer.cancel(),
+    };
+    this.#heap.push(timer);
+    this.#up(this.#heap.length - 1);
+    return timer;
+  }
+
+  /** The next timer that is not cancelled. */
+  #pop() {
+    while (this.#heap.length > 0) {
+      const [first] = this.#heap;
+      const last = this.#heap.pop();
+      if (this.#heap.length > 0) {
+        this.#heap[0] = last;
+        this.#down();
+      }
+      if (!first.canceled) return first;
+    }
+    return undefined;
+  }
+
+  #up(index) {
+    for (let at = index; at > 0;) {
+      const parent = (at - 1) >> 1;
+      if (!before(this.#heap[at], this.#heap[parent])) return;
+      [this.#heap[at], this.#heap[parent]] = [this.#heap[parent], this.#heap[at]];
+      at = parent;
+    }
+  }
+
+  #down() {
+    for (let at = 0; ;) {
+      const [left, right] = [2 * at + 1, 2 * at + 2];
+      let least = at;
+      if (left < this.#heap.length && before(this.#heap[left], this.#heap[least])) least = left;
+      if (right < this.#heap.length && before(this.#heap[right], this.#heap[least])) least = right;
+      if (least === at) return;
+      [this.#heap[at], this.#heap[least]] = [this.#heap[least], this.#heap[at]];
+      at = least;
+    }
+  }
+}
+
+function before(one, other) {
+  return one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order);
+}

@@ -1,0 +1,135 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Budgets, type BudgetSettings, isBad, REPORTED_BUDGETS } from './budgets.js';
+import { Clock } from './clock.js';
+import { startFakeYoutube } from './fake-youtube.js';
+import { postInnertube, request } from './requests.js';
+
+const MINUTE_MS = 60_000;
+const PLAYER = { kind: 'player', egress: '127.0.0.2' } as const;
+const TEXT = { kind: 'timedtext', egress: '127.0.0.2' } as const;
+const SETTINGS: BudgetSettings = {
+  player: { burst: 3, perMinute: 2, blockSeconds: 120 },
+  timedtext: { burst: 2, perMinute: 1, blockSeconds: 120 },
+  penaltySeconds: 60,
+  blockSecondsMax: 240,
+  badShare: 0,
+};
+
+function budgetsAt(): {
+  budgets: Budgets;
+  wait: (ms: number) => void;
+  refused: (request?: typeof PLAYER | typeof TEXT) => boolean;
+} {
+  let nowMs = 0;
+  const budgets = new Budgets(() => nowMs);
+  return {
+    budgets,
+    wait: (ms) => (nowMs += ms),
+    refused: (request = PLAYER) => budgets.refuse(SETTINGS, request) !== undefined,
+  };
+}
+
+describe('the budget of an address', () => {
+  it('allows a burst, and then as many requests as it is refilled', () => {
+    const { wait, refused } = budgetsAt();
+    expect([refused(), refused(), refused()]).toEqual([false, false, false]);
+    wait(30_000);
+    expect([refused(), refused()]).toEqual([false, true]);
+  });
+
+  it('blocks the address after it was exceeded, and longer when it is asked during the block', () => {
+    const { wait, refused } = budgetsAt();
+    while (!refused());
+    wait(119_000);
+    expect(refused()).toBe(true);
+    wait(60_000);
+    expect(refused()).toBe(true);
+    wait(62_000);
+    expect(refused()).toBe(false);
+  });
+
+  it('limits how long a block lasts', () => {
+    const { wait, refused } = budgetsAt();
+    while (!refused());
+    for (let index = 0; index < 100; index += 1) refused();
+    wait(240_000);
+    expect(refused()).toBe(false);
+  });
+
+  it('is counted for players and texts by themselves, and for each address', () => {
+    const { budgets, refused } = budgetsAt();
+    while (!refused());
+    expect(refused(TEXT)).toBe(false);
+    expect(budgets.refuse(SETTINGS, { ...PLAYER, egress: '127.0.0.3' })).toBeUndefined();
+    expect(budgets.refuse(SETTINGS, { kind: 'browse-uploads', egress: PLAYER.egress })).toBeUndefined();
+    expect(budgets.refuse(SETTINGS, PLAYER)).toBe('bot-check-renewed');
+    budgets.clear();
+    expect(refused()).toBe(false);
+  });
+
+  it('serves all of any requests that are spaced as the refill, and never more than burst and refill', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: MINUTE_MS }), { maxLength: 200 }), (pauses) => {
+        const { wait, refused } = budgetsAt();
+        let [served, elapsedMs] = [0, 0];
+        for (const pauseMs of pauses) {
+          wait(pauseMs);
+          elapsedMs += pauseMs;
+          if (!refused()) served += 1;
+        }
+        expect(served).toBeLessThanOrEqual(3 + (elapsedMs / MINUTE_MS) * 2);
+        if (pauses.every((pauseMs) => pauseMs >= MINUTE_MS / 2)) expect(served).toBe(pauses.length);
+      }),
+    );
+  });
+});
+
+it('the share of bad addresses is as set, and the addresses are the same each time', () => {
+  const addresses = Array.from({ length: 2_000 }, (_, index) => `127.16.${index >> 8}.${index & 255}`);
+  const bad = addresses.filter((address) => isBad(address, 0.3));
+  expect(bad.length / addresses.length).toBeCloseTo(0.3, 1);
+  expect(bad.every((address) => isBad(address, 0.6))).toBe(true);
+});
+
+it('the clock runs as fast as it is set, without a jump', () => {
+  let realMs = 1_000;
+  const clock = new Clock(() => realMs);
+  clock.accelerate(60);
+  expect(clock.now()).toBe(1_000);
+  realMs += 1_000;
+  expect(clock.now()).toBe(61_000);
+  clock.accelerate(1);
+  realMs += 1_000;
+  expect(clock.now()).toBe(62_000);
+});
+
+describe('the fake YouTube with budgets', () => {
+  it('checks for bots and answers 429 above them, until a reset', async () => {
+    const budgets = {
+      ...REPORTED_BUDGETS,
+      player: { burst: 1, perMinute: 0, blockSeconds: 60 },
+      timedtext: { burst: 0, perMinute: 0, blockSeconds: 60 },
+    };
+    const fakeYoutube = await startFakeYoutube({ budgets });
+    const play = () => postInnertube(fakeYoutube.url, 'player', { videoId: 'ps-plain___' }, 'VISIONOS');
+    expect((await play()).json).toMatchObject({ playabilityStatus: { status: 'OK' } });
+    expect((await play()).json).toMatchObject({ playabilityStatus: { status: 'LOGIN_REQUIRED' } });
+    expect((await request(`${fakeYoutube.url}/api/timedtext?v=ps-plain___`)).status).toBe(429);
+    fakeYoutube.reset();
+    expect((await play()).json).toMatchObject({ playabilityStatus: { status: 'OK' } });
+    await fakeYoutube.close();
+  });
+
+  it('is set over HTTP', async () => {
+    const fakeYoutube = await startFakeYoutube();
+    const change = (body: object) =>
+      request(`${fakeYoutube.url}/fake-youtube/faults`, { method: 'POST', body: JSON.stringify(body) });
+    expect((await change({ budgets: { player: { burst: 0, perMinute: 0 } }, timeScale: 60 })).status).toBe(200);
+    const { json } = await postInnertube(fakeYoutube.url, 'player', { videoId: 'ps-plain___' }, 'VISIONOS');
+    expect(json).toMatchObject({ playabilityStatus: { status: 'LOGIN_REQUIRED' } });
+    expect((await change({ budgets: { badShare: 2 } })).status).toBe(400);
+    expect((await change({ budgets: { player: { burst: 'x' } } })).status).toBe(400);
+    await fakeYoutube.close();
+  });
+});

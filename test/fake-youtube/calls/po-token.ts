@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../clock.js';
+import { type FakeResponse, jsonResponse, textResponse } from '../fake-response.js';
+import type { Incoming } from '../incoming-request.js';
+import { stringAt } from '../json.js';
+import type { Settings } from '../settings.js';
+
+interface IssuedToken {
+  contentBinding: string;
+  expiresAtMs: number;
+}
+
+/** A provider of PO tokens with the interface of bgutil's HTTP server, and the platform's knowledge of valid tokens. */
+export class PoTokens {
+  private readonly issued = new Map<string, IssuedToken>();
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly clock: Clock,
+  ) {}
+
+  /** `POST /get_pot`: a token for the video named by `content_binding`. */
+  respond(incoming: Incoming): FakeResponse {
+    const contentBinding = stringAt(incoming.body, 'content_binding');
+    if (contentBinding === undefined) {
+      return textResponse(400, 'application/json; charset=utf-8', () => '{"error":"content_binding is required"}');
+    }
+    const poToken = randomBytes(90).toString('base64url');
+    const expiresAtMs = this.clock.now() + this.settings.poTokenSeconds * 1_000;
+    this.issued.set(poToken, { contentBinding, expiresAtMs });
+    return jsonResponse(() => ({ contentBinding, poToken, expiresAt: new Date(expiresAtMs).toISOString() }));
+  }
+
+  /** Whether a player or caption request of the WEB client has a valid token for its video. */
+  accepts({ client, videoId, body, url }: Incoming): boolean {
+    const inQuery = url.searchParams.get('c') === 'WEB' ? url.searchParams.get('pot') : null;
+    const token = this.issued.get(stringAt(body, 'serviceIntegrityDimensions', 'poToken') ?? inQuery ?? '');
+    return client === 'WEB' && token?.contentBinding === videoId && token.expiresAtMs > this.clock.now();
+  }
+}

@@ -1,0 +1,43 @@
+import { browse } from './calls/browse.js';
+import { feed } from './calls/feed.js';
+import { playerPage } from './calls/player-script.js';
+import { player, reel } from './calls/player.js';
+import { resolveUrl, visitorId } from './calls/resolve-url.js';
+import { timedtext } from './calls/timedtext.js';
+import { type FakeResponse, htmlNotFound, invalidArgument } from './fake-response.js';
+import type { Incoming, RequestKind } from './incoming-request.js';
+import type { ServerState } from './server-state.js';
+
+type Responder = (incoming: Incoming, state: ServerState) => FakeResponse;
+
+const dataApi: Responder = (incoming, state) => state.dataApi.respond(incoming);
+const list: Responder = (incoming, { settings }) => browse(incoming, settings.playlistShape);
+
+/** Without a client or with a body that is not JSON these are refused with 400. */
+const INNERTUBE: Partial<Record<RequestKind, Responder>> = {
+  player,
+  reel,
+  resolve: (incoming, { visitors }) => resolveUrl(incoming, visitors),
+  visitor: (incoming, { visitors }) => visitorId(incoming, visitors),
+  'browse-uploads': list,
+  'browse-shorts': list,
+  'browse-channel': list,
+  'browse-continuation': list,
+};
+
+const OTHERS: Partial<Record<RequestKind, Responder>> = {
+  feed,
+  timedtext,
+  page: (incoming, { settings }) => playerPage(incoming, settings.signatureTimestamp),
+  'po-token': (incoming, { tokens }) => tokens.respond(incoming),
+  'api-channels': dataApi,
+  'api-playlist-items': dataApi,
+  'api-videos': dataApi,
+};
+
+/** The response of the platform to a request when nothing goes wrong. */
+export function respond(incoming: Incoming, state: ServerState): FakeResponse {
+  const innertube = INNERTUBE[incoming.kind];
+  if (innertube) return incoming.body && incoming.client !== null ? innertube(incoming, state) : invalidArgument();
+  return OTHERS[incoming.kind]?.(incoming, state) ?? htmlNotFound();
+}

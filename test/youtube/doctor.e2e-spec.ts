@@ -1,0 +1,204 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Environment } from '../../src/config/environment.js';
+import { Doctor } from '../../src/platform/youtube/doctor/doctor.js';
+import { type DoctorReport, linesOf } from '../../src/platform/youtube/doctor/doctor-report.js';
+import { asArray, asString, at, isObject } from '../../src/platform/youtube/response-parsing.js';
+import { startGateway } from '../fake-youtube/gateway.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
+
+// Processes are started, one of them a test suite.
+jest.setTimeout(60_000);
+
+const PROJECT = join(import.meta.dirname, '../..');
+const KEY = 'fake-youtube-api-key';
+const PASSWORD = 'planted-proxy-password';
+
+let fakeYoutube: FakeYoutube;
+
+beforeAll(async () => {
+  fakeYoutube = await startFakeYoutube();
+});
+beforeEach(() => {
+  fakeYoutube.reset();
+  Logger.overrideLogger(false);
+});
+afterAll(() => fakeYoutube.close());
+
+function examine(choices: Partial<Environment> = {}, handle = 'tidewater'): Promise<DoctorReport> {
+  const changes = { YOUTUBE_BASE_URL: fakeYoutube.url, UPSTREAM_RETRIES: 0 };
+  const environment = Object.assign(new Environment(), changes, choices);
+  const reference = { kind: 'handle', handle } as const;
+  return new Doctor({ environment, reference, videosMax: 5, listener: null }).examine();
+}
+
+const failedIn = ({ checks }: DoctorReport) =>
+  checks.filter(({ works }) => !works).map(({ area, subject }) => `${area} ${subject}`.trim());
+const has = ({ checks }: DoctorReport, area: string, subject = '') =>
+  checks.find((check) => check.area === area && check.subject === subject);
+
+interface Ended {
+  code: unknown;
+  output: string;
+  errors: string;
+}
+
+async function run(command: readonly string[], variables: Record<string, string>): Promise<Ended> {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, command, {
+    cwd: PROJECT,
+    env: { PATH, HOME, UPSTREAM_RETRIES: '0', ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const closed: Promise<unknown[]> = once(child, 'close');
+  const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { code, output, errors };
+}
+
+const smoke = (words: readonly string[], variables: Record<string, string> = {}) =>
+  run(['dist/smoke.js', ...words], { YOUTUBE_BASE_URL: fakeYoutube.url, ...variables });
+
+describe('the doctor', () => {
+  it('finds that everything works', async () => {
+    const provider = `${fakeYoutube.url}/`;
+    const clients = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] as const;
+    const report = await examine({ YOUTUBE_API_KEY: KEY, PO_TOKEN_URL: provider, YOUTUBE_CLIENTS: [...clients] });
+    expect([report.serves, failedIn(report), report.advice]).toEqual([true, [], []]);
+    expect(report.channel).toMatchObject({ handle: '@tidewater' });
+    for (const client of clients) expect(has(report, 'client', client)).toMatchObject({ works: true });
+    for (const area of ['channel', 'uploads', 'videos', 'data api', 'po token'])
+      expect(has(report, area)?.milliseconds).toEqual(expect.any(Number));
+    for (const [area, subject] of [
+      ['page shape', 'uploads'],
+      ['field mask', 'WEB'],
+      ['visitor id', 'WEB'],
+      ['feed', 'WEB'],
+    ])
+      expect([area, has(report, area ?? '', subject)?.works]).toEqual([area, true]);
+    expect(report.videos.map(({ outcome }) => outcome)).toEqual(Array(5).fill('ok'));
+  });
+
+  it('names the clients that work, and the version that is retired', async () => {
+    fakeYoutube.setFaults(
+      { kind: 'retired-reason', match: { client: 'VISIONOS' } },
+      { kind: 'bot-check', match: { client: 'IOS' } },
+    );
+    const report = await examine();
+    expect(report.serves).toBe(true);
+    expect(failedIn(report)).toEqual(['client VISIONOS', 'client IOS']);
+    expect(report.advice).toEqual([
+      'YOUTUBE_CLIENTS=ANDROID,ANDROID_REEL,ANDROID_VR',
+      expect.stringContaining('YOUTUBE_CLIENT_OVERRIDES={"VISIONOS"'),
+    ]);
+  });
+
+  it.each([
+    ['captcha', 'player', ['UPSTREAM_PROXY_URL', 'PO_TOKEN_URL']],
+    ['bot-check', 'player', ['UPSTREAM_PROXY_URL', 'PO_TOKEN_URL']],
+    ['captcha', 'browse', ['YOUTUBE_API_KEY', 'UPSTREAM_PROXY_URL']],
+    ['not-json', 'browse', ['YOUTUBE_API_KEY', 'A newer release']],
+  ] as const)('finds that the service would not serve with %s on %s', async (kind, requests, advised) => {
+    fakeYoutube.setFaults(
+      { kind, match: { kind: requests } },
+      ...(requests === 'player' ? [{ kind, match: { kind: 'reel' as const } }] : []),
+    );
+    const report = await examine();
+    expect(report.serves).toBe(false);
+    for (const name of advised) expect(report.advice.join('\n')).toContain(name);
+  });
+
+  it('finds that the Data API lets the service serve although the pages are refused', async () => {
+    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['browse', 'resolve'] } });
+    const report = await examine({ YOUTUBE_API_KEY: KEY });
+    expect([report.serves, has(report, 'data api')?.works, has(report, 'channel')?.works]).toEqual([true, true, false]);
+  });
+
+  it('reports a refused key, a missing provider, and a feed that is unavailable', async () => {
+    fakeYoutube.setFaults({ kind: 'feed-unavailable' }, { kind: '500', match: { kind: 'po-token' } });
+    const report = await examine({ YOUTUBE_API_KEY: 'another-key-of-24-letters', PO_TOKEN_URL: fakeYoutube.url });
+    expect(report.serves).toBe(true);
+    expect(failedIn(report)).toEqual(['feed WEB', 'data api', 'po token']);
+    expect(report.advice.map((line) => line.split(/[ :]/, 1)[0])).toEqual([
+      ...['YOUTUBE_API_KEY', 'PO_TOKEN_URL', 'YOUTUBE_API_KEY'],
+    ]);
+  });
+
+  it('names the proxies that work, never by their URLs', async () => {
+    const closed = `http://operator:${PASSWORD}@127.0.0.1:9`;
+    const gateway = await startGateway();
+    const working = gateway.url.replace('{session}', 'one');
+    const report = await examine({ UPSTREAM_PROXY_URL: [closed, working] }).finally(() => gateway.close());
+    expect(report.serves).toBe(true);
+    expect(has(report, 'egress', 'proxy-1')).toMatchObject({ works: false, detail: 'upstream_failure' });
+    expect(has(report, 'egress', 'proxy-2')).toMatchObject({ works: true, detail: 'ok' });
+    expect(report.advice).toContain('UPSTREAM_PROXY_URL: keep proxy-2, in the order of the list.');
+    expect(linesOf(report).join('\n') + JSON.stringify(report)).not.toContain(PASSWORD);
+  });
+
+  it('states that the channel does not exist', async () => {
+    const report = await examine({}, 'nobody-here');
+    expect([report.serves, report.advice]).toEqual([false, ['Name a channel that exists.']]);
+  });
+});
+
+describe('npm run smoke', () => {
+  it('exits with 1 and says what to set when the service would not serve', async () => {
+    fakeYoutube.setFaults({ kind: 'captcha' });
+    const { code, output } = await smoke(['@tidewater', '2']);
+    expect(code).toBe(1);
+    expect(output).toMatch(/^FAILED {2}channel .*upstream_blocked/m);
+    expect(output).toMatch(/^set {5}UPSTREAM_PROXY_URL/m);
+    expect(output.trim().split('\n').at(-1)).toBe('The service would not serve.');
+  });
+
+  it.each([[['@tidewater', '--record']], [['https://example.org/@x']]])('explains its use for %j', async (words) => {
+    const { code, errors } = await smoke(words);
+    expect([code, errors.startsWith('Usage: npm run smoke')]).toEqual([1, true]);
+  });
+
+  it('records the traffic without addresses, keys, tokens, cookies and visitor data, and the suite plays it', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'recorded-'));
+    try {
+      const secrets = { YOUTUBE_API_KEY: KEY, PO_TOKEN_URL: fakeYoutube.url };
+      const words = ['@harbourlight', '12', '--json', '--record', directory];
+      const clients = 'VISIONOS,ANDROID,IOS,ANDROID_REEL,ANDROID_VR,WEB';
+      const { code, output, errors } = await smoke(words, { ...secrets, YOUTUBE_CLIENTS: clients });
+      expect([errors, code]).toEqual(['', 0]);
+      expect(at(JSON.parse(output), 'serves')).toBe(true);
+
+      const files = readdirSync(directory).filter((name) => name.endsWith('.json'));
+      expect(files.length).toBeGreaterThan(20);
+      const written = files.map((name) => readFileSync(join(directory, name), 'utf8'));
+      const sent = fakeYoutube.requests.list;
+      const planted = [
+        KEY,
+        new URL(fakeYoutube.url).host,
+        '127.0.0.1',
+        'SOCS=',
+        ...sent.flatMap(({ visitorData }) => visitorData ?? []),
+        ...sent.flatMap(({ path }) => new URL(path, 'http://x').searchParams.get('pot') ?? []),
+      ];
+      expect(sent.some(({ visitorData }) => visitorData !== null)).toBe(true);
+      expect(sent.some(({ path }) => path.includes('pot='))).toBe(true);
+      for (const text of [...written, readFileSync(join(directory, 'report/report.json'), 'utf8')])
+        for (const secret of planted) expect(text).not.toContain(secret);
+      for (const recording of written.map((each): unknown => JSON.parse(each))) {
+        expect(isObject(recording) && Object.keys(recording)).toEqual(['name', 'source', 'request', 'response']);
+        expect(asString(at(recording, 'request', 'path'))).toMatch(/^\//);
+      }
+
+      const suite = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--config'];
+      const played = await run([...suite, 'test/recordings/jest.config.mjs'], { RECORDINGS_DIR: directory });
+      expect([played.errors.includes('doctor.recorded-spec.ts'), played.code]).toEqual([true, 0]);
+      expect(asArray(at(JSON.parse(output), 'videos'))).toHaveLength(12);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+});
