@@ -1,5 +1,6 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type * as Redis from '@redis/client';
+import { sharedLookup } from './shared-lookup.js';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 /** After this the server counts as unavailable: a caller is served faster without it. */
@@ -19,6 +20,7 @@ function connect(redis: typeof Redis, url: string) {
     socket: {
       connectTimeout: CONNECT_TIMEOUT_MS,
       socketTimeout: IDLE_SOCKET_MAX_MS,
+      lookup: sharedLookup(),
       reconnectStrategy: (retries) => Math.min(50 * 2 ** retries, RECONNECT_DELAY_MAX_MS),
     },
   });

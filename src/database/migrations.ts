@@ -1,4 +1,5 @@
 import type { Type } from '@nestjs/common';
+import pg from 'pg';
 import { DataSource, MigrationExecutor, type MigrationInterface } from 'typeorm';
 
 /** An arbitrary key, the same in every process of this application. */
@@ -19,6 +20,8 @@ export async function runMigrations(url: string, migrations: readonly Type<Migra
   if (migrations.length === 0) return;
   const dataSource = new DataSource({
     type: 'postgres',
+    // As in data-source.ts: the copy of the package in the bundle.
+    driver: pg,
     url,
     migrations: [...migrations],
     installExtensions: false,

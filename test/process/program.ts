@@ -49,6 +49,7 @@ export class Program {
   ): Program {
     const { PATH = '', HOME = '' } = process.env;
     const child = spawn(process.execPath, [join(folder, 'dist', file), ...args], {
+      cwd: folder,
       // Most tests have no balancer, so the shutdown does not wait for one to see the readiness.
       env: { PATH, HOME, HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY_SECONDS: '0', ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
