@@ -3,7 +3,6 @@ import type { Clock } from '../clock.js';
 import { type FakeResponse, jsonResponse, textResponse } from '../fake-response.js';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
-import type { Settings } from '../settings.js';
 
 interface IssuedToken {
   contentBinding: string;
@@ -15,7 +14,7 @@ export class PoTokens {
   private readonly issued = new Map<string, IssuedToken>();
 
   constructor(
-    private readonly settings: Settings,
+    private readonly settings: { readonly poTokenSeconds: number },
     private readonly clock: Clock,
   ) {}
 

@@ -47,7 +47,7 @@ function clientAdvice(clients: readonly Check[], environment: Environment): stri
   if (working.length > 0 || retired.length === failed.length) return advice;
   advice.push(addressAdvice(environment));
   if (environment.PO_TOKEN_URL === undefined)
-    advice.push('PO_TOKEN_URL, and WEB at the end of YOUTUBE_CLIENTS: captions that need a token.');
+    advice.push('PO_TOKEN_URL: captions that need a token are then read as WEB.');
   return advice;
 }
 
