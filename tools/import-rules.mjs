@@ -5,6 +5,9 @@ const TRACING = 'observability/tracing';
 /** Every feature registers its own metrics. */
 const REGISTRY = 'observability/metrics/metrics-registry\\.ts$';
 
+/** The state of the egresses is shared between replicas. */
+const SHARED_DOCUMENTS = 'cache/shared-documents\\.ts$';
+
 /** The folders that each folder may import; files directly in src/ may import any. */
 const ALLOWED = {
   domain: [],
@@ -69,9 +72,13 @@ export default {
     {
       name: 'youtube-imports',
       severity: 'error',
-      comment: 'The adapter depends on the port, the domain, the configuration and the metrics registry only.',
+      comment:
+        'The adapter depends on the port, the domain, the configuration, the metrics registry and the shared documents only.',
       from: { path: '^src/platform/youtube/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '^src/', pathNot: ['^src/platform/', '^src/domain/', '^src/config/', `^src/${REGISTRY}`] },
+      to: {
+        path: '^src/',
+        pathNot: ['^src/platform/', '^src/domain/', '^src/config/', `^src/${REGISTRY}`, `^src/${SHARED_DOCUMENTS}`],
+      },
     },
     {
       name: 'only-the-wiring-names-youtube',

@@ -11,6 +11,7 @@ import { RedisConnection } from './redis-connection.js';
 import { LocalEntries, RedisStore } from './redis-store.js';
 import { SharedCache, type SharedParts } from './shared-cache.js';
 import { SharedCounts } from './shared-counts.js';
+import { SharedDocuments } from './shared-documents.js';
 
 /** The share of `CACHE_MAX_MEGABYTES` for local copies of small entries; copies of transcripts use the rest. */
 export const LOCAL_ENTRIES_SHARE = 1 / 8;
@@ -32,6 +33,7 @@ export class CacheModule {
       providers: [
         { provide: SharedCounts, useValue: new SharedCounts(shared?.connection) },
         { provide: SharedCache, useValue: new SharedCache(shared) },
+        { provide: SharedDocuments, useValue: new SharedDocuments(shared, shared?.secret) },
         {
           provide: CacheWrites,
           inject: [Registry],
@@ -46,7 +48,7 @@ export class CacheModule {
         ...(shared ? [{ provide: RedisConnection, useValue: shared.connection }] : []),
         ...(shared && isSecretGuessable(environment) ? [GuessableSecretWarning] : []),
       ],
-      exports: [SharedCounts, SharedCache],
+      exports: [SharedCounts, SharedCache, SharedDocuments],
     };
   }
 }
@@ -72,10 +74,15 @@ function keyvOf(store: KeyvStoreAdapter): Keyv {
   return keyv;
 }
 
-async function openShared(url: string, environment: Environment, bytesMax: number): Promise<SharedParts> {
+async function openShared(
+  url: string,
+  environment: Environment,
+  bytesMax: number,
+): Promise<SharedParts & { secret: Buffer }> {
   const connection = await RedisConnection.open(url);
-  const signer = new ValueSigner(await cacheSecret(environment));
+  const secret = await cacheSecret(environment);
+  const signer = new ValueSigner(secret);
   const writes = new CacheWrites(connection);
   const store = new RedisStore(connection, signer, writes, new LocalEntries(bytesMax * LOCAL_ENTRIES_SHARE));
-  return { connection, signer, writes, store };
+  return { connection, signer, writes, store, secret };
 }

@@ -8,6 +8,7 @@ import {
   matching,
   oneOf,
   origin,
+  proxyUrl,
   secretToken,
   trustedProxies,
   url,
@@ -110,9 +111,17 @@ export class Environment {
   @Variable(wholeNumber(0, 10))
   UPSTREAM_RETRIES: number = 2;
 
-  /** Proxies for outgoing requests. */
-  @Variable(listOf(url('http:', 'https:')))
+  /** Proxies for outgoing requests; one with `{session}` is a rotating gateway. */
+  @Variable(listOf(proxyUrl))
   UPSTREAM_PROXY_URL: string[] | undefined = undefined;
+
+  /** The most player requests of each egress; unset, the pace is learned without a ceiling; 0 turns pacing off. */
+  @Variable(wholeNumber(0, 1_000_000))
+  UPSTREAM_PLAYER_PER_MINUTE: number | undefined = undefined;
+
+  /** The most caption requests of each egress, as above. */
+  @Variable(wholeNumber(0, 1_000_000))
+  UPSTREAM_TIMEDTEXT_PER_MINUTE: number | undefined = undefined;
 
   /** Receives every outgoing request in place of the platform: an egress gateway, or the fake YouTube. */
   @Variable(url('http:', 'https:'))

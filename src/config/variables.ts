@@ -83,6 +83,29 @@ export function url(...protocols: string[]): Parser<string> {
   };
 }
 
+const parseProxyUrl = url('http:', 'https:', 'socks5:');
+
+/** The URL of a proxy, in which `{session}` stands for a fresh value. */
+export function proxyUrl(text: string): string {
+  const replaced = text.replaceAll('{session}', 'session');
+  if (/[{}]/.test(replaced)) throw new InvalidValueError('must contain no other braces than those of {session}');
+  parseProxyUrl(replaced);
+  const { username, password } = new URL(replaced);
+  if (!isPercentEncoded(username) || !isPercentEncoded(password)) {
+    throw new InvalidValueError('must percent-encode special characters in the user name and the password (% is %25)');
+  }
+  return text;
+}
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** An origin that may call from a browser, e.g. `https://app.example.com`, or `*` for all. */
 export function origin(text: string): string {
   const isOrigin = /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;

@@ -167,6 +167,7 @@ export class UpstreamError extends DomainError {
   constructor(
     readonly code: UpstreamErrorCode,
     cause?: unknown,
+    override readonly retryAfterSeconds: number | undefined = undefined,
   ) {
     super(UPSTREAM_MESSAGES[code], cause);
   }

@@ -41,6 +41,10 @@ export const VIDEO_FAILURES = {
   video_not_live_yet: { retryable: true, message: 'This video is scheduled and has not started yet.' },
   video_live: { retryable: true, message: 'This video is live. Captions are available after it has ended.' },
   upstream_blocked: { retryable: true, message: 'YouTube blocked the request of this service. Retry later.' },
+  upstream_busy: {
+    retryable: true,
+    message: 'This service limits its requests to YouTube and cannot read this video before the deadline. Retry later.',
+  },
   upstream_timeout: {
     retryable: true,
     message: 'The transcript did not arrive before the deadline of the call. Retry the request.',
@@ -59,6 +63,8 @@ export interface VideoFailure {
   code: VideoFailureCode;
   /** A public message that replaces the one of the code, e.g. with the available languages. */
   message?: string;
+  /** When a retry can succeed, if the service knows it. */
+  retryAfterSeconds?: number;
 }
 
 /** One upload as listed by the platform. A value that the platform did not give is null, never guessed. */

@@ -15,6 +15,8 @@ export interface EntryError {
   code: VideoFailureCode;
   message: string;
   retryable: boolean;
+  /** Only when the service knows when a retry can succeed. */
+  retryAfterSeconds?: number;
 }
 
 /** One video of a response. Its transcript is already serialized. */
@@ -41,7 +43,11 @@ export function succeededEntry(upload: Upload, details: VideoDetails, transcript
 
 export function failedEntry(upload: Upload, details: VideoDetails, failure: VideoFailure): Entry {
   const { message, retryable } = VIDEO_FAILURES[failure.code];
-  const error = { code: failure.code, message: failure.message ?? message, retryable };
+  const { code, retryAfterSeconds } = failure;
+  const error = {
+    ...{ code, message: failure.message ?? message, retryable },
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  };
   return { videoId: upload.videoId, ok: false, metadata: metadata(upload, details), error };
 }
 

@@ -1,6 +1,7 @@
 import { Logger, type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Registry } from 'prom-client';
+import { CacheModule } from '../../src/cache/cache.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { Environment } from '../../src/config/environment.js';
 import type { Segment, VideoOutcome } from '../../src/domain/transcript.js';
@@ -24,7 +25,8 @@ export async function openAdapter(url: string, choices: Partial<Environment> = {
   const keep = (message: unknown) => void logged.push(typeof message === 'object' ? { ...message } : { message });
   const logger: LoggerService = { log: keep, warn: keep, error: keep };
   const environment = Object.assign(new Environment(), { YOUTUBE_BASE_URL: url, UPSTREAM_RETRIES: 0 }, choices);
-  const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(environment)] };
+  const shared = environment.REDIS_URL === undefined ? [] : [await CacheModule.forRoot(environment)];
+  const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(environment), ...shared] };
   const app = await NestFactory.createApplicationContext(adapter, { logger: false });
   Logger.overrideLogger(logger);
   return { platform: app.get(YoutubePlatform), registry: app.get(Registry), logged, close: () => app.close() };

@@ -2,22 +2,30 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { videoId } from '../fake-youtube/catalogue/model.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
+import { startGateway, type Gateway, type GatewayOptions } from '../fake-youtube/gateway.js';
+import { until } from '../until.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
+import { startSocks5Proxy } from './socks5-proxy.js';
 
 /** A proxy that tunnels (CONNECT) and counts; with `refuses` it responds with 429 in place of the platform. */
 interface Proxy {
   url: string;
   tunnels: number;
   authorizations: Set<string | undefined>;
+  /** The address from which the platform is contacted from now on. */
+  sendFrom(address: string): void;
   close(): Promise<void>;
 }
 
 async function startProxy(target: string | null): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const server: Server = createServer();
+  let localAddress = '127.0.0.1';
   const proxy: Proxy = {
+    sendFrom: (address) => void (localAddress = address),
     ...{ url: '', tunnels: 0, authorizations: new Set<string | undefined>() },
     close: async () => {
       const closed = once(server, 'close');
@@ -31,7 +39,7 @@ async function startProxy(target: string | null): Promise<Proxy> {
     proxy.tunnels += 1;
     proxy.authorizations.add(request.headers['proxy-authorization']);
     const [host = '', port = ''] = (target ?? request.url ?? '').split(':');
-    const upstream = connect(Number(port), host, () => {
+    const upstream = connect({ port: Number(port), host, localAddress }, () => {
       client.write('HTTP/1.1 200 Connection established\r\n\r\n');
       client.pipe(upstream).pipe(client);
     });
@@ -130,5 +138,150 @@ describe('a proxy that is down', () => {
       /^UC/,
     );
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_exit_rested', exit: 'proxy-1' }));
+  });
+});
+
+describe('a caption request that is refused through one egress', () => {
+  it('is sent through another, and the player is not asked again', async () => {
+    await openThrough(null, null);
+    proxies[0]?.sendFrom('127.0.0.2');
+    fakeYoutube.setFaults({ kind: '429', match: { kind: 'timedtext', egress: '127.0.0.2' } });
+    expect(end(await read('hl-island'))).toBe('ok');
+    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
+    expect(fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(2);
+    expect(adapter.logged).toContainEqual(
+      expect.objectContaining({ event: 'youtube_block_opened', exit: 'proxy-1', openForSeconds: 300 }),
+    );
+    // The refused egress is not used until its pause ends.
+    for (const name of ['hl-walk', 'hl-dinghy', 'hl-first']) expect(end(await read(name))).toBe('ok');
+    expect(fakeYoutube.requests.count({ kind: 'timedtext', egress: '127.0.0.2' })).toBe(1);
+  });
+});
+
+describe('a SOCKS5 proxy', () => {
+  it('carries every request, with the operator’s name and password', async () => {
+    const proxy = await startSocks5Proxy('operator', 'p@ss');
+    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: [proxy.url] });
+    expect(end(await read('hl-island'))).toBe('ok');
+    await expect(adapter.platform.resolveChannel({ kind: 'handle', handle: 'tidewater' }, context())).resolves.toMatch(
+      /^UC/,
+    );
+    expect(new Set(proxy.hosts)).toEqual(new Set([new URL(fakeYoutube.url).hostname]));
+    await proxy.close();
+  });
+
+  it('with a wrong password, videos are upstream_failure', async () => {
+    const proxy = await startSocks5Proxy('operator', 'p@ss');
+    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: [proxy.url.replace('p%40ss', 'wrong')] });
+    expect(end(await read('hl-island'))).toBe('upstream_failure');
+    expect(JSON.stringify(adapter.logged)).not.toMatch(/wrong/);
+    await proxy.close();
+  });
+});
+
+describe('a rotating gateway', () => {
+  const [GOOD, BAD] = ['127.20.0.1', '127.20.0.2'];
+  const NAMES = ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first', 'hl-keeper', 'hl-sharp'];
+  let gateway: Gateway;
+
+  async function openGateway(options: GatewayOptions = {}): Promise<void> {
+    gateway = await startGateway(options);
+    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: [gateway.url] });
+  }
+
+  afterEach(() => gateway.close());
+
+  it('gives each attempt an address, connections and visitor data of its own, the same for player and captions', async () => {
+    await openGateway();
+    for (const name of NAMES) expect(end(await read(name))).toBe('ok');
+    expect(gateway.sessions.length).toBe(NAMES.length);
+    const videos = fakeYoutube.requests.list.filter(({ kind }) => kind === 'player' || kind === 'timedtext');
+    const addresses = new Map<string, Set<string>>();
+    for (const { videoId: id, egress } of videos)
+      addresses.set(String(id), (addresses.get(String(id)) ?? new Set()).add(egress));
+    expect([...addresses.values()].every(({ size }) => size === 1)).toBe(true);
+    expect(new Set(videos.map(({ egress }) => egress)).size).toBe(NAMES.length);
+    const visitors = videos.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData);
+    expect(new Set(visitors).size).toBe(NAMES.length);
+    await fakeYoutube.requests.until((log) => log.sockets === 0);
+  });
+
+  it.each(['captcha', 'bot-check'] as const)(
+    'serves nearly all videos although 60 %% of its addresses get a %s, without a pause',
+    async (kind) => {
+      let state = 7;
+      const random = () => (state = (state * 1_103_515_245 + 12_345) & 0x7fffffff) / 0x7fffffff;
+      await openGateway({ addressOf: () => (random() < 0.6 ? BAD : GOOD) });
+      fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel'], egress: BAD } });
+      const outcomes: string[] = [];
+      for (let times = 0; times < 5; times += 1) for (const name of NAMES) outcomes.push(end(await read(name)));
+      expect(outcomes.filter((outcome) => outcome === 'ok').length).toBeGreaterThanOrEqual(29);
+      expect(outcomes.filter((outcome) => outcome !== 'ok' && outcome !== 'upstream_blocked')).toEqual([]);
+      expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
+      const labels = await adapter.registry.metrics();
+      expect(labels).not.toMatch(new RegExp(gateway.sessions.join('|')));
+    },
+  );
+
+  it('stops when all of its addresses are refused', async () => {
+    await openGateway({ addressOf: () => BAD });
+    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
+    for (const name of NAMES) expect(end(await read(name))).toBe('upstream_blocked');
+    const requested = fakeYoutube.requests.total;
+    const outcome = await read('hl-island');
+    expect(end(outcome)).toBe('upstream_blocked');
+    expect(outcome).toMatchObject({ failure: { retryAfterSeconds: expect.any(Number) } });
+    expect(fakeYoutube.requests.total).toBe(requested);
+  });
+});
+
+const describeWithRedis = redisIsInstalled ? describe : describe.skip;
+const suffix = redisIsInstalled ? '' : ' (skipped: there is no redis-server on this machine)';
+
+describeWithRedis(`the state of the egresses in Redis${suffix}`, () => {
+  let redis: RedisServer;
+  let second: Adapter;
+  const choices = () => ({
+    REDIS_URL: redis.url,
+    CACHE_SECRET: 'b1946ac92492d2347c6235b4d2611184b1946ac92492d2347c6235b4d2611184',
+  });
+
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+  });
+  afterEach(() => second.close());
+  afterAll(() => redis.close());
+
+  it('a refusal pauses every replica, and a restarted one continues the pause', async () => {
+    adapter = await openAdapter(fakeYoutube.url, choices());
+    second = await openAdapter(fakeYoutube.url, choices());
+    expect(end(await second.platform.readVideo(videoId('hl-walk'), [], context()))).toBe('ok');
+    fakeYoutube.setFaults({ kind: '429', match: { kind: ['player', 'reel'] } });
+    expect(end(await read('hl-island'))).toBe('upstream_blocked');
+    await adapter.close();
+    adapter = await openAdapter(fakeYoutube.url, choices());
+    fakeYoutube.requests.clear();
+    const blocked = { ok: false, failure: { code: 'upstream_blocked', retryAfterSeconds: expect.any(Number) } };
+    expect(await read('hl-dinghy')).toMatchObject(blocked);
+    await until(async () => end(await second.platform.readVideo(videoId('hl-first'), [], context())) !== 'ok');
+    expect(await second.platform.readVideo(videoId('hl-first'), [], context())).toMatchObject(blocked);
+    const keys = (await redis.command('KEYS', 'ct:egress*')) as string[];
+    expect(keys.length).toBeGreaterThan(0);
+    expect(keys.join()).not.toMatch(/direct|http/);
+    await redis.kill();
+    expect(await read('hl-dinghy')).toMatchObject(blocked);
+    await redis.start();
+  });
+
+  it('without Redis each replica decides by itself', async () => {
+    await redis.command('FLUSHALL');
+    await redis.kill();
+    adapter = await openAdapter(fakeYoutube.url, choices());
+    second = await openAdapter(fakeYoutube.url, choices());
+    expect(end(await read('hl-walk'))).toBe('ok');
+    fakeYoutube.setFaults({ kind: '429', times: 1, match: { kind: ['player', 'reel'] } });
+    expect(end(await read('hl-island'))).toBe('upstream_blocked');
+    expect(end(await second.platform.readVideo(videoId('hl-walk'), [], context()))).toBe('ok');
+    await redis.start();
   });
 });

@@ -400,11 +400,11 @@ export interface components {
         };
         VideoError: {
             /**
-             * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
+             * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
              * @example transcript_unavailable
              * @enum {string}
              */
-            code: "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_blocked" | "upstream_timeout" | "upstream_failure";
+            code: "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_blocked" | "upstream_busy" | "upstream_timeout" | "upstream_failure";
             /**
              * @description A message for developers. Its wording may change; match on `code` instead.
              * @example This video has no captions.
@@ -415,6 +415,11 @@ export interface components {
              * @example false
              */
             retryable: boolean;
+            /**
+             * @description Seconds after which a retry can succeed. Only with some retryable codes, when the service knows it.
+             * @example 30
+             */
+            retryAfterSeconds?: number;
         };
         VideoTranscript: {
             /**

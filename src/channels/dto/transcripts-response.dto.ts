@@ -229,6 +229,14 @@ export class EntryErrorDto {
     example: FAILED_ENTRY.error.retryable,
   })
   retryable: boolean;
+
+  @ApiPropertyOptional({
+    description: 'Seconds after which a retry can succeed. Only with some retryable codes, when the service knows it.',
+    type: 'integer',
+    minimum: 1,
+    example: 30,
+  })
+  retryAfterSeconds?: number;
 }
 
 @ApiSchema({ name: 'VideoTranscript' })

@@ -8,6 +8,7 @@ export type YoutubeEvent =
   | 'youtube_unreadable'
   | 'youtube_block_opened'
   | 'youtube_block_closed'
+  | 'youtube_pace_learned'
   | 'youtube_exit_rested'
   | 'youtube_client_rested'
   | 'youtube_client_back'

@@ -7,8 +7,8 @@ import { FairLimiter } from './egress/fair-limiter.js';
 const BUCKETS_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 const BLOCKED = 'blocked:';
-/** Dropped before it was sent, because its egress was blocked meanwhile: not a block of its own. */
-const NOT_SENT = 'blocked:exit-shut';
+/** Dropped before it was sent: its egress was blocked meanwhile, or its pace is too slow. Not a block of its own. */
+const NOT_SENT = new Set(['blocked:exit-shut', 'busy']);
 /** Playability results that are blocks although the response is well-formed. */
 const BLOCKING_PLAYABILITY = new Set(['bot-check', 'session-refused', 'other-video']);
 
@@ -85,7 +85,7 @@ export class UpstreamMetrics {
   /** Counts a completed request. */
   request({ kind, client, egress, outcome, seconds }: CompletedRequest): void {
     this.requests.inc({ kind, client, exit: egress, outcome: statusClass(outcome) });
-    if (outcome === NOT_SENT) return;
+    if (NOT_SENT.has(outcome)) return;
     this.seconds.observe({ kind, exit: egress }, seconds);
     if (outcome.startsWith(BLOCKED)) this.blocks.inc({ reason: outcome.slice(BLOCKED.length) });
   }

@@ -1,5 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Injectable,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
@@ -10,7 +15,8 @@ import { ChannelReader } from './channel/channel-reader.js';
 import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
 import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
-import { type Egress, EgressPool } from './egress/egress-pool.js';
+import type { Egress } from './egress/egress.js';
+import { EgressPool } from './egress/egress-pool.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { loadRequestTemplates } from './innertube/request-templates.js';
@@ -23,12 +29,14 @@ import { VideoReader } from './video/video-reader.js';
 
 const WARM_UP_DELAY_MS = 500;
 
-const BLOCKED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_blocked' } };
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
 /** `VideoPlatform` for YouTube's InnerTube API. */
 @Injectable()
-export class YoutubePlatform extends VideoPlatform implements OnApplicationBootstrap, OnApplicationShutdown {
+export class YoutubePlatform
+  extends VideoPlatform
+  implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
   private warmUp: NodeJS.Timeout | undefined;
   private warming: Promise<unknown> = Promise.resolve();
 
@@ -51,6 +59,11 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
     this.warmUp = setTimeout(() => {
       this.warming = loadRequestTemplates().catch(() => undefined);
     }, WARM_UP_DELAY_MS);
+  }
+
+  /** Redis closes after this. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.egresses.storeState();
   }
 
   /** Closes every connection; requests in flight end as failures. */
@@ -80,9 +93,17 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
   ): Promise<VideoOutcome> {
     const read = (egress: Egress, admission: Admission) =>
       this.readVideoThrough(this.scope(egress, admission, context), videoId, languages);
-    const outcome = (await withProxyFailover(this.egresses, 'video', videoId, context, read)) ?? BLOCKED;
+    const outcome = this.withRetryAfter(await withProxyFailover(this.egresses, 'video', videoId, context, read));
     this.metrics.notice('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
     return outcome;
+  }
+
+  /** A block has no outcome, or one without the time that it lasts. */
+  private withRetryAfter(outcome: VideoOutcome | null): VideoOutcome {
+    const failed = outcome ?? { ok: false, details: NO_DETAILS, failure: { code: 'upstream_blocked' } };
+    if (failed.ok || failed.failure.code !== 'upstream_blocked') return failed;
+    const retryAfterSeconds = failed.failure.retryAfterSeconds ?? this.egresses.blockedForSeconds('video');
+    return retryAfterSeconds === null ? failed : { ...failed, failure: { ...failed.failure, retryAfterSeconds } };
   }
 
   private async readVideoThrough(
@@ -96,8 +117,8 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
         () => this.videos.read(videoId, languages, scope),
         (optionalScope) => this.dates(videoId, optionalScope),
       );
-      const { result } = attempt;
-      return { ...attempt, result: { ...result, details: mergeDetails(result.details, dated ?? {}) } };
+      const details = mergeDetails(attempt.result.details, dated ?? {});
+      return { ...attempt, result: { ...attempt.result, details } };
     } catch (error) {
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
       // One video's failure must not fail the call, even when it is caused by a bug.
@@ -123,7 +144,10 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationBoots
     const attempt = (egress: Egress, admission: Admission) =>
       this.channelAttempt(this.scope(egress, admission, context), read);
     const end = await withProxyFailover(this.egresses, 'channel', subject, context, attempt);
-    if (end === null) throw new UpstreamError('upstream_blocked', new Error('Every egress is blocked after refusals.'));
+    if (end === null) {
+      const cause = new Error('Every egress is blocked after refusals.');
+      throw new UpstreamError('upstream_blocked', cause, this.egresses.blockedForSeconds('channel') ?? undefined);
+    }
     if ('error' in end) throw end.error;
     return end.value;
   }

@@ -1,11 +1,13 @@
 import { Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
+import { SharedDocuments } from '../../cache/shared-documents.js';
 import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
 import { ChannelReader } from './channel/channel-reader.js';
 import { UploadsReader } from './channel/uploads-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
+import { EgressStateStore } from './egress/egress-state-store.js';
 import { FairLimiter } from './egress/fair-limiter.js';
 import { BODY_BYTES_MAX } from './egress/http-transport.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
@@ -31,8 +33,16 @@ import { YoutubePlatform } from './youtube-platform.js';
       inject: [Environment],
       useFactory: ({ UPSTREAM_CONCURRENCY }: Environment) => new FairLimiter(UPSTREAM_CONCURRENCY),
     },
-    { provide: EgressPool, inject: [Environment, Registry], useFactory: createEgressPool },
-    { provide: RequestPipeline, inject: [Environment, FairLimiter, UpstreamMetrics], useFactory: createPipeline },
+    {
+      provide: EgressPool,
+      inject: [Environment, Registry, { token: SharedDocuments, optional: true }],
+      useFactory: createEgressPool,
+    },
+    {
+      provide: RequestPipeline,
+      inject: [Environment, FairLimiter, EgressPool, UpstreamMetrics],
+      useFactory: createPipeline,
+    },
     { provide: ClientHealth, inject: [Environment], useFactory: createClientHealth },
     { provide: RetiredClients, inject: [Environment, Registry], useFactory: createRetiredClients },
     { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
@@ -49,24 +59,37 @@ import { YoutubePlatform } from './youtube-platform.js';
 })
 export class YoutubeModule {}
 
-function createEgressPool(environment: Environment, registry: Registry): EgressPool {
+function createEgressPool(environment: Environment, registry: Registry, documents?: SharedDocuments): EgressPool {
   return new EgressPool({
     registry,
     proxyUrls: environment.UPSTREAM_PROXY_URL ?? [],
     connectionsMax: environment.UPSTREAM_CONCURRENCY,
     connectTimeoutMs: environment.UPSTREAM_TIMEOUT_SECONDS * 1000,
+    ceilings: {
+      player: environment.UPSTREAM_PLAYER_PER_MINUTE,
+      captions: environment.UPSTREAM_TIMEDTEXT_PER_MINUTE,
+    },
+    store: new EgressStateStore(documents),
     onBreaker: (exit, use, openForMs) =>
       openForMs === null
         ? report('log', 'youtube_block_closed', { exit, use })
         : report('warn', 'youtube_block_opened', { exit, use, openForSeconds: openForMs / 1000 }),
+    onPace: (exit, { player, captions }) =>
+      report('log', 'youtube_pace_learned', { exit, playerPerMinute: player, captionsPerMinute: captions }),
     onCooldown: (exit, cooldownMs) => report('log', 'youtube_exit_rested', { exit, restSeconds: cooldownMs / 1000 }),
   });
 }
 
-function createPipeline(environment: Environment, limiter: FairLimiter, metrics: UpstreamMetrics): RequestPipeline {
+function createPipeline(
+  environment: Environment,
+  limiter: FairLimiter,
+  egresses: EgressPool,
+  metrics: UpstreamMetrics,
+): RequestPipeline {
   const { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS } = environment;
   return new RequestPipeline({
     limiter,
+    egresses,
     baseUrl: YOUTUBE_BASE_URL === undefined ? null : new URL(YOUTUBE_BASE_URL),
     timeoutMs: UPSTREAM_TIMEOUT_SECONDS * 1000,
     bodyBytesMax: BODY_BYTES_MAX,

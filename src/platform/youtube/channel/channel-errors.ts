@@ -25,6 +25,8 @@ export function upstreamError(
         'upstream_blocked',
         new ChannelReadError(`${subject}: ${response.reason}`, 'refused', response.retryAfterSeconds),
       );
+    // Requests for channels are not paced, so this cannot happen; it would be a timeout before the deadline.
+    case 'busy':
     case 'timeout':
       return new UpstreamError('upstream_timeout', new ChannelReadError(`${subject}: no response in time`, 'nothing'));
     case 'http-error':

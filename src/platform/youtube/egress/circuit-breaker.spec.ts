@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CircuitBreaker } from './circuit-breaker.js';
+import { CircuitBreaker, refusedShare } from './circuit-breaker.js';
 
 function breakerAt() {
   const clock = { nowMs: 0 };
@@ -66,14 +66,14 @@ describe('CircuitBreaker', () => {
     expect(changes).toEqual([30_000, null]);
   });
 
-  it('doubles the pause with each refused probe, up to ten minutes', () => {
+  it('doubles the pause with each refused probe, up to an hour', () => {
     const { clock, block, changes } = breakerAt();
     block('a', 'b', 'c', 'd', 'e');
-    for (let probes = 0; probes < 6; probes += 1) {
+    for (let probes = 0; probes < 8; probes += 1) {
       clock.nowMs += changes.at(-1) ?? 0;
       block('a');
     }
-    expect(changes).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000]);
+    expect(changes.map((ms) => (ms ?? 0) / 1000)).toEqual([30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600]);
   });
 
   it('a probe without a result allows the next one', () => {
@@ -84,14 +84,53 @@ describe('CircuitBreaker', () => {
     expect(breaker.admit()).not.toBeNull();
   });
 
-  it('requests in flight when it opened do not extend the pause, but their success closes it', () => {
+  it('requests in flight when it opened neither extend the pause nor close it', () => {
     const { breaker, block, changes } = breakerAt();
     const [late, later] = [breaker.admit(), breaker.admit()];
     block('a', 'b', 'c', 'd', 'e');
     late?.blocked('f');
     expect(changes).toEqual([30_000]);
     later?.succeeded();
-    expect(breaker.open).toBe(false);
+    expect(breaker.open).toBe(true);
+  });
+
+  it('pauses for five minutes after a refused address, and for as long as Retry-After says', () => {
+    const address = breakerAt();
+    address.breaker.refuse({ address: true, retryAfterSeconds: null, by: 'player' });
+    const stated = breakerAt();
+    stated.breaker.refuse({ address: true, retryAfterSeconds: 7, by: 'player' });
+    stated.clock.nowMs = 7_000;
+    stated.breaker.admit()?.blocked('a', { address: true, retryAfterSeconds: 9, by: 'player' });
+    expect([address.changes, stated.changes]).toEqual([[300_000], [7_000, 9_000]]);
+  });
+
+  it('pauses at first as long as the last block took that outlasted its first pause', () => {
+    const { breaker, clock, block, changes } = breakerAt();
+    block('a', 'b', 'c', 'd', 'e');
+    clock.nowMs += 30_000;
+    block('a');
+    clock.nowMs += 60_000;
+    breaker.admit()?.succeeded();
+    block('a', 'b', 'c', 'd', 'e');
+    expect(changes).toEqual([30_000, 60_000, null, 90_000]);
+  });
+
+  it('judges a gateway by the share of refused attempts', () => {
+    const opened: (number | null)[] = [];
+    const breaker = new CircuitBreaker(
+      () => 0,
+      (openForMs) => opened.push(openForMs),
+      undefined,
+      refusedShare(),
+    );
+    for (let video = 0; video < 1_000; video += 1) {
+      const admission = breaker.admit();
+      if (video % 10 < 4) admission?.succeeded();
+      else admission?.blocked(`video ${video}`);
+    }
+    expect(opened).toEqual([]);
+    for (let video = 0; video < 39; video += 1) breaker.admit()?.blocked(`video ${video}`);
+    expect(opened).toEqual([30_000]);
   });
 
   it('never stays open forever and never admits two probes, in any order of events', () => {
@@ -116,7 +155,7 @@ describe('CircuitBreaker', () => {
           }
         }
         cached.forEach((one) => one.abandoned());
-        clock.nowMs += 600_000;
+        clock.nowMs += 3_600_000;
         expect(breaker.admit()).not.toBeNull();
       }),
     );

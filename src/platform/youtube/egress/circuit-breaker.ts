@@ -1,5 +1,14 @@
+import { StoredEgressState } from './stored-egress-state.js';
+import type { PacedKind } from './egress-state.js';
+
 /** This many different videos (or channels) refused in a row, with no success in between, mean that the egress is blocked. */
 export const BLOCKS_TO_OPEN = 5;
+/** Addresses of a gateway are refused one by one: it is blocked when nearly all of this many attempts were. */
+const SHARE_ATTEMPTS = 40;
+const SHARE_TO_OPEN = 0.9;
+
+/** The first pause after 429, a captcha or another page that refuses the address. */
+const ADDRESS_PAUSE_MS = 300_000;
 
 /** When a breaker opens and for how long. */
 export interface BreakerLimits {
@@ -9,7 +18,20 @@ export interface BreakerLimits {
   readonly openMaxMs: number;
 }
 
-const EGRESS_LIMITS: BreakerLimits = { blocksToOpen: BLOCKS_TO_OPEN, openFirstMs: 30_000, openMaxMs: 600_000 };
+/** The first pause is that after bot checks and withheld texts. */
+const EGRESS_LIMITS: BreakerLimits = { blocksToOpen: BLOCKS_TO_OPEN, openFirstMs: 30_000, openMaxMs: 3_600_000 };
+
+/** Why the platform refused, as far as it decides about the pause. */
+export interface Refusal {
+  /** The address was refused (429, captcha, …), not one client or one video. */
+  address: boolean;
+  /** From the platform's `Retry-After`; it takes precedence over every other pause. */
+  retryAfterSeconds: number | null;
+  /** The requests whose rate was too high; null when the refusal says nothing about a rate. */
+  by: PacedKind | null;
+}
+
+const UNKNOWN_REFUSAL: Refusal = { address: false, retryAfterSeconds: null, by: null };
 
 /** Permission to use the egress, and the result of using it. Only the first reported result counts. */
 export interface Admission {
@@ -20,9 +42,45 @@ export interface Admission {
   /** The platform responded, whatever the response was. */
   succeeded(): void;
   /** The platform refused. @param subject the video or channel; each counts once */
-  blocked(subject: string): void;
+  blocked(subject: string, refusal?: Refusal): void;
   /** Nothing was learned: a timeout, or the caller disconnected. */
   abandoned(): void;
+}
+
+/** Decides from the results of attempts whether an egress is blocked. */
+export interface RefusalRule {
+  /** @returns whether the egress is blocked */
+  refused(subject: string): boolean;
+  succeeded(): void;
+  reset(): void;
+}
+
+/** Blocked when several different subjects were refused in a row. */
+export function refusedInARow(blocksToOpen = BLOCKS_TO_OPEN): RefusalRule {
+  const subjects = new Set<string>();
+  return {
+    refused: (subject) => subjects.add(subject).size >= blocksToOpen,
+    succeeded: () => subjects.clear(),
+    reset: () => subjects.clear(),
+  };
+}
+
+/** Blocked when nearly all of the last attempts were refused. */
+export function refusedShare(): RefusalRule {
+  let refusals: boolean[] = [];
+  const add = (refused: boolean) => {
+    refusals = [...refusals.slice(1 - SHARE_ATTEMPTS), refused];
+  };
+  return {
+    refused: () => {
+      add(true);
+      return refusals.length === SHARE_ATTEMPTS && refusals.filter(Boolean).length > SHARE_TO_OPEN * SHARE_ATTEMPTS;
+    },
+    succeeded: () => add(false),
+    reset: () => {
+      refusals = [];
+    },
+  };
 }
 
 /**
@@ -30,43 +88,58 @@ export interface Admission {
  * nothing; after a pause it admits one probe, and closes when the probe succeeds. Each failed probe doubles the pause.
  */
 export class CircuitBreaker {
-  private readonly blockedSubjects = new Set<string>();
-  private openUntilMs: number | null = null;
-  private pauseMs: number;
   private probing = false;
 
   /**
    * @param now milliseconds of a monotonic clock
    * @param onChange called when it opens (with the pause in milliseconds) and when it closes (with null)
+   * @param rule when results of attempts mean that the egress is blocked
+   * @param stored the pause, which other replicas may share
    */
   constructor(
     private readonly now: () => number,
     private readonly onChange: (openForMs: number | null) => void = () => undefined,
     private readonly limits: BreakerLimits = EGRESS_LIMITS,
-  ) {
-    this.pauseMs = limits.openFirstMs;
-  }
+    private readonly rule: RefusalRule = refusedInARow(limits.blocksToOpen),
+    private readonly stored = new StoredEgressState(),
+  ) {}
 
   get open(): boolean {
-    return this.openUntilMs !== null;
+    return this.stored.pause.openedAtMs !== null;
   }
 
   /** Whether nothing is admitted now. */
   get blocked(): boolean {
-    return this.openUntilMs !== null && (this.probing || this.now() < this.openUntilMs);
+    return this.open && (this.probing || this.pauseRemainingMs > 0);
+  }
+
+  /** Milliseconds until a probe is admitted; 0 when one may be sent, and while it is closed. */
+  get pauseRemainingMs(): number {
+    return this.open ? Math.max(0, this.stored.pause.untilMs - this.now()) : 0;
   }
 
   /** Null while nothing may be sent. Every admission must report a result, or no probe ever follows an unfinished one. */
   admit(): Admission | null {
-    if (this.openUntilMs === null) return this.admission(false);
+    if (!this.open) return this.admission(false);
     if (this.blocked) return null;
     this.probing = true;
     return this.admission(true);
   }
 
+  /** Opens at once. Refusals of requests that were sent before it opened belong to the same block. */
+  refuse({ address, retryAfterSeconds, by }: Refusal): void {
+    if (this.open) return;
+    const pauseMs =
+      retryAfterSeconds === null ? (address ? ADDRESS_PAUSE_MS : this.limits.openFirstMs) : retryAfterSeconds * 1000;
+    this.rule.reset();
+    this.stored.record({ kind: 'opened', atMs: this.now(), pauseMs, exactly: retryAfterSeconds !== null, by });
+    this.onChange(this.stored.pause.pauseMs);
+  }
+
   private admission(probe: boolean): Admission {
+    const sincePause = this.stored.pause.openedAtMs;
     let ended = false;
-    const end = (then: () => void) => () => {
+    const end = (then: () => void) => {
       if (ended) return;
       ended = true;
       if (probe) this.probing = false;
@@ -75,28 +148,27 @@ export class CircuitBreaker {
     return {
       probe,
       isObsolete: () => !probe && this.open,
-      succeeded: end(() => this.close()),
-      blocked: (subject) => end(() => this.count(subject, probe))(),
-      abandoned: end(() => undefined),
+      succeeded: () => end(() => this.succeeded(probe && sincePause === this.stored.pause.openedAtMs)),
+      blocked: (subject, refusal = UNKNOWN_REFUSAL) => end(() => this.blockedBy(subject, probe, refusal)),
+      abandoned: () => end(() => undefined),
     };
   }
 
-  private close(): void {
-    this.blockedSubjects.clear();
-    this.pauseMs = this.limits.openFirstMs;
-    if (this.openUntilMs === null) return;
-    this.openUntilMs = null;
+  /** A success of a request that was sent before it opened says nothing about the block. */
+  private succeeded(probe: boolean): void {
+    this.rule.succeeded();
+    if (!probe || !this.open) return;
+    this.stored.record({ kind: 'closed', atMs: this.now() });
     this.onChange(null);
   }
 
-  private count(subject: string, probe: boolean): void {
-    // Requests in flight when it opened were refused for the same reason.
-    if (this.openUntilMs !== null && !probe) return;
-    this.blockedSubjects.add(subject);
-    if (!probe && this.blockedSubjects.size < this.limits.blocksToOpen) return;
-    if (probe) this.pauseMs = Math.min(this.limits.openMaxMs, this.pauseMs * 2);
-    this.openUntilMs = this.now() + this.pauseMs;
-    this.blockedSubjects.clear();
-    this.onChange(this.pauseMs);
+  private blockedBy(subject: string, probe: boolean, refusal: Refusal): void {
+    if (probe && this.open) {
+      const { retryAfterSeconds } = refusal;
+      const nextMs = retryAfterSeconds === null ? this.stored.pause.pauseMs * 2 : retryAfterSeconds * 1000;
+      const pauseMs = Math.min(this.limits.openMaxMs, nextMs);
+      this.stored.record({ kind: 'reopened', atMs: this.now(), pauseMs });
+      this.onChange(this.stored.pause.pauseMs);
+    } else if (!this.open && this.rule.refused(subject)) this.refuse(refusal);
   }
 }

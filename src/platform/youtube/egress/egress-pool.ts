@@ -1,160 +1,215 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
-import { type Admission, CircuitBreaker } from './circuit-breaker.js';
-
-/** What an egress is used for. The platform may refuse one use and not the other, so each has a breaker of its own. */
-export type EgressUse = (typeof EGRESS_USES)[number];
-const EGRESS_USES = ['channel', 'video'] as const;
-
-/**
- * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: no response arrived through it.
- * Both lead to another egress. `withheld`: the caption texts were empty, which means a block when it happens for one video
- * after another and concerns the video otherwise; so it counts towards the breaker, and the attempt is final. `nothing`:
- * no sign of either.
- */
-export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
-const ATTEMPT_VERDICTS = ['answered', 'refused', 'withheld', 'unreached', 'nothing'] as const;
+import type { Registry } from 'prom-client';
+import { type Admission, CircuitBreaker, refusedInARow, refusedShare } from './circuit-breaker.js';
+import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
+import { EgressMetrics } from './egress-metrics.js';
+import type { PacedKind } from './egress-state.js';
+import { EgressStateStore } from './egress-state-store.js';
+import { GatewaySessions, isGatewayUrl } from './gateway-sessions.js';
+import { openDispatcher, type ConnectionOptions } from './proxy-dispatcher.js';
+import { type PaceCeilings, RequestPacer } from './request-pacer.js';
+import { StoredEgressState } from './stored-egress-state.js';
 
 /** How long an egress is skipped after a refusal while others are available, unless the platform sends `Retry-After`. */
 const COOLDOWN_MS = 60_000;
 const COOLDOWN_MAX_MS = 600_000;
 
-/** A network path to the platform: this machine's own address, or a proxy. Visitor data belongs to one egress. */
-export interface Egress {
-  /** For logs and metrics: never the proxy's URL, which can contain a password. */
-  readonly name: string;
-  readonly dispatcher: Dispatcher;
-}
+/** How many egresses one channel or video is attempted through. */
+const EGRESSES_PER_TASK_MAX = 3;
+/** How many sessions of a gateway: with 60 % of bad addresses, five would fail 8 % of the videos, and eight 2 %. */
+const SESSIONS_PER_TASK_MAX = 8;
 
-interface ManagedEgress extends Egress {
+/** An egress as configured: a gateway opens a session for each use. */
+interface PoolMember {
+  readonly name: string;
   readonly breakers: Readonly<Record<EgressUse, CircuitBreaker>>;
+  readonly pacer: RequestPacer;
+  readonly connections: { readonly egress: Egress } | { readonly sessions: GatewaySessions };
+  /** What identifies it in the shared state. */
+  readonly id: string;
   coolingDownUntilMs: number;
 }
 
-export interface EgressPoolOptions {
+/** An egress to use for one attempt. */
+export interface TakenEgress {
+  readonly egress: Egress;
+  /** Its result must be reported. */
+  readonly admission: Admission;
+  /** Whether a probe may be sent: no other replica sends one at the moment. */
+  claimProbe(): Promise<boolean>;
+  /** Closes the session of a gateway. */
+  release(): void;
+}
+
+export interface EgressPoolOptions extends ConnectionOptions {
   /** Empty: one direct egress. */
   proxyUrls: readonly string[];
-  /** Of each egress. */
-  connectionsMax: number;
-  connectTimeoutMs: number;
+  ceilings?: PaceCeilings;
+  /** Milliseconds of the epoch; monotonic. */
   now?: () => number;
   /** Called when a breaker opens (with the pause in milliseconds) or closes (with null). */
   onBreaker?: (egress: string, use: EgressUse, openForMs: number | null) => void;
+  /** Called after a block, with the requests a minute that the platform sustains; null for no limit. */
+  onPace?: (egress: string, perMinute: Readonly<Record<PacedKind, number | null>>) => void;
   onCooldown?: (egress: string, cooldownMs: number) => void;
+  store?: EgressStateStore;
   registry: Registry;
 }
 
 /** The egresses, in rotation. One that was refused cools down while others are used. */
 export class EgressPool {
-  private readonly egresses: readonly ManagedEgress[];
+  private readonly members: readonly PoolMember[];
   private readonly now: () => number;
+  private readonly store: EgressStateStore;
+  private readonly metrics: EgressMetrics;
   private turn = 0;
-  private readonly verdicts: Counter<'exit' | 'use' | 'finding'>;
 
   constructor(private readonly options: EgressPoolOptions) {
-    this.now = options.now ?? (() => performance.now());
+    this.now = options.now ?? (() => performance.timeOrigin + performance.now());
+    this.store = options.store ?? new EgressStateStore(undefined);
     const proxies: readonly (string | null)[] = options.proxyUrls.length > 0 ? options.proxyUrls : [null];
-    this.egresses = proxies.map((proxyUrl, index) => this.manage(proxyUrl, index));
-    this.verdicts = this.registerMetrics(options.registry);
+    this.members = proxies.map((proxyUrl, index) => this.manage(proxyUrl, index));
+    this.metrics = new EgressMetrics(options.registry, this.members, this.now);
   }
 
   get count(): number {
-    return this.egresses.length;
+    return this.members.length;
+  }
+
+  /** The number of attempts at one channel or video. */
+  get attemptsMax(): number {
+    return this.members.some(isGateway) ? SESSIONS_PER_TASK_MAX : EGRESSES_PER_TASK_MAX;
+  }
+
+  /** To be awaited before an egress is taken: reads what other replicas know, at most once a second. */
+  refresh(): Promise<void> {
+    return this.store.refresh();
   }
 
   /**
-   * The next egress, and the admission whose result the caller must report. Null when every egress that is not in
-   * `excluded` is blocked.
+   * The next egress: of those that are not blocked, one whose pace can serve first. Null when all are blocked.
+   *
+   * @param tried the names of earlier attempts at the same subject: each proxy is tried once, a gateway repeatedly
    */
-  take(use: EgressUse, excluded: ReadonlySet<Egress> = new Set()): { egress: Egress; admission: Admission } | null {
+  take(use: EgressUse, tried: readonly string[] = [], fairnessKey: object = {}): TakenEgress | null {
     const nowMs = this.now();
-    const inTurn = this.egresses.map((_, index) => this.egresses[(this.turn + index) % this.egresses.length]);
-    const candidates = inTurn.flatMap((egress) => (egress && !excluded.has(egress) ? [egress] : []));
-    const ready = candidates.filter((egress) => egress.coolingDownUntilMs <= nowMs);
-    const coolingDown = candidates.filter((egress) => egress.coolingDownUntilMs > nowMs);
+    const inTurn = this.members.map((_, index) => this.members[(this.turn + index) % this.members.length]);
+    const candidates = inTurn.flatMap((member) =>
+      member && (isGateway(member) || !tried.includes(member.name)) ? [member] : [],
+    );
+    const waitMs = (member: PoolMember) => (use === 'video' ? member.pacer.videoWaitMs(fairnessKey) : 0);
+    const ready = candidates
+      .filter((member) => member.coolingDownUntilMs <= nowMs)
+      .map((member) => ({ member, waitMs: waitMs(member) }))
+      .sort((one, other) => one.waitMs - other.waitMs)
+      .map(({ member }) => member);
+    const coolingDown = candidates.filter((member) => member.coolingDownUntilMs > nowMs);
     // An egress that cools down is better than none, but not for a second attempt at the same subject.
     coolingDown.sort((one, other) => one.coolingDownUntilMs - other.coolingDownUntilMs);
-    for (const egress of excluded.size > 0 ? ready : [...ready, ...coolingDown]) {
-      const admission = egress.breakers[use].admit();
+    for (const member of tried.length > 0 ? ready : [...ready, ...coolingDown]) {
+      const admission = member.breakers[use].admit();
       if (!admission) continue;
-      this.turn = (this.egresses.indexOf(egress) + 1) % this.egresses.length;
-      return { egress, admission };
+      this.turn = (this.members.indexOf(member) + 1) % this.members.length;
+      return { admission, ...this.open(member), claimProbe: () => this.store.claimProbe(`${member.id} ${use}`) };
     }
     return null;
   }
 
-  /** Skips an egress for a while. With a single egress there is nothing to switch to. */
-  cooldown(egress: Egress, retryAfterSeconds: number | null): void {
-    const managed = this.egresses.find((candidate) => candidate === egress);
-    if (!managed || this.egresses.length === 1) return;
+  /**
+   * Another egress for a caption request that this one cannot send or was refused: of those whose captions are not paused,
+   * the one whose pace can serve first.
+   */
+  takeForCaptions(fairnessKey: object, tried: readonly string[]): Pick<TakenEgress, 'egress' | 'release'> | null {
+    const nowMs = this.now();
+    const candidates = this.members
+      .filter((member) => isGateway(member) || !tried.includes(member.name))
+      .filter(({ pacer, coolingDownUntilMs }) => !pacer.isPaused('captions') && coolingDownUntilMs <= nowMs)
+      .map((member) => ({ member, waitMs: member.pacer.captionsWaitMs(fairnessKey) }))
+      .sort((one, other) => one.waitMs - other.waitMs);
+    const [first] = candidates;
+    return first ? this.open(first.member) : null;
+  }
+
+  /** Seconds until the first of the blocked egresses is probed; null while one is not blocked. */
+  blockedForSeconds(use: EgressUse): number | null {
+    const breakers = this.members.map((member) => member.breakers[use]);
+    if (breakers.some((breaker) => !breaker.open)) return null;
+    return Math.max(1, Math.ceil(Math.min(...breakers.map(({ pauseRemainingMs }) => pauseRemainingMs)) / 1000));
+  }
+
+  /** Skips an egress for a while. With a single egress there is nothing to switch to; a gateway changes its address. */
+  cooldown({ name }: Egress, retryAfterSeconds: number | null): void {
+    const member = this.members.find((candidate) => candidate.name === name);
+    if (!member || isGateway(member) || this.members.length === 1) return;
     const cooldownMs = Math.min(COOLDOWN_MAX_MS, retryAfterSeconds === null ? COOLDOWN_MS : retryAfterSeconds * 1000);
     const nowMs = this.now();
     // All requests in flight through it come back refused: one cooldown, reported once.
-    const coolingDown = managed.coolingDownUntilMs > nowMs;
-    managed.coolingDownUntilMs = Math.max(managed.coolingDownUntilMs, nowMs + cooldownMs);
-    if (!coolingDown) this.options.onCooldown?.(egress.name, cooldownMs);
+    const coolingDown = member.coolingDownUntilMs > nowMs;
+    member.coolingDownUntilMs = Math.max(member.coolingDownUntilMs, nowMs + cooldownMs);
+    if (!coolingDown) this.options.onCooldown?.(name, cooldownMs);
   }
 
   /** Counts the verdict of an attempt. */
-  recordVerdict(egress: Egress, use: EgressUse, verdict: AttemptVerdict): void {
-    this.verdicts.inc({ exit: egress.name, use, finding: verdict });
+  recordVerdict({ name }: Egress, use: EgressUse, verdict: AttemptVerdict): void {
+    this.metrics.verdict(name, use, verdict);
+  }
+
+  /** Shares what was not shared yet. To be called before Redis is closed. */
+  async storeState(): Promise<void> {
+    await this.store.close();
   }
 
   /** Closes every connection, in use or not. */
   async close(): Promise<void> {
-    await Promise.all(this.egresses.map((egress) => egress.dispatcher.destroy()));
+    await Promise.all(
+      this.members.map(({ connections }) =>
+        'egress' in connections ? connections.egress.dispatcher.destroy() : connections.sessions.closeAll(),
+      ),
+    );
   }
 
-  private registerMetrics(registry: Registry): Counter<'exit' | 'use' | 'finding'> {
-    const { egresses, now } = this;
-    const registers = [registry];
-    new Gauge({
-      name: 'ct_upstream_exit_resting',
-      help: '1 while an egress cools down and is skipped.',
-      labelNames: ['exit'],
-      registers,
-      collect() {
-        for (const { name, coolingDownUntilMs } of egresses)
-          this.set({ exit: name }, Number(coolingDownUntilMs > now()));
-      },
-    });
-    new Gauge({
-      name: 'ct_upstream_breaker_open',
-      help: '1 while the breaker of an egress is open because the platform refuses it.',
-      labelNames: ['exit', 'use'],
-      registers,
-      collect() {
-        for (const { name, breakers } of egresses)
-          for (const use of EGRESS_USES) this.set({ exit: name, use }, Number(breakers[use].open));
-      },
-    });
-    const verdicts = new Counter({
-      name: 'ct_upstream_exit_findings_total',
-      help: 'Verdicts of attempts (one per channel or video and egress) about their egress.',
-      labelNames: ['exit', 'use', 'finding'],
-      registers,
-    });
-    // A series that starts with its first increment hides that increment from rate().
-    for (const { name } of egresses)
-      for (const use of EGRESS_USES)
-        for (const finding of ATTEMPT_VERDICTS) verdicts.inc({ exit: name, use, finding }, 0);
-    return verdicts;
+  private open({ name, pacer, connections }: PoolMember): Pick<TakenEgress, 'egress' | 'release'> {
+    if ('egress' in connections) return { egress: connections.egress, release: () => undefined };
+    const { sessions } = connections;
+    const dispatcher = sessions.open();
+    const egress = { name, pacer, dispatcher, gateway: sessions };
+    return { egress, release: () => void sessions.close(dispatcher) };
   }
 
-  private manage(proxyUrl: string | null, index: number): ManagedEgress {
+  private manage(proxyUrl: string | null, index: number): PoolMember {
     const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
-    const { connectionsMax: connections, connectTimeoutMs: timeout } = this.options;
-    const shared = { connections, pipelining: 1, connect: { timeout } };
-    const breaker = (use: EgressUse) =>
-      new CircuitBreaker(this.now, (openForMs) => this.options.onBreaker?.(name, use, openForMs));
-    return {
-      name,
-      dispatcher:
-        proxyUrl === null
-          ? new Agent(shared)
-          : new ProxyAgent({ ...shared, uri: proxyUrl, requestTls: { timeout }, proxyTls: { timeout } }),
-      breakers: { channel: breaker('channel'), video: breaker('video') },
-      coolingDownUntilMs: 0,
+    const id = proxyUrl ?? 'direct';
+    const gateway = proxyUrl !== null && isGatewayUrl(proxyUrl);
+    const stored = (use: EgressUse) => {
+      const state = new StoredEgressState((event) => this.store.changed(event));
+      this.store.add(`${id} ${use}`, state);
+      return state;
     };
+    const breaker = (use: EgressUse, state: StoredEgressState) =>
+      new CircuitBreaker(
+        this.now,
+        (openForMs) => {
+          this.options.onBreaker?.(name, use, openForMs);
+          if (use === 'video') onVideoBreaker(openForMs !== null);
+        },
+        undefined,
+        gateway ? refusedShare() : refusedInARow(),
+        state,
+      );
+    const onVideoBreaker = (open: boolean) => {
+      if (open) pacer.releasePaused();
+      else this.options.onPace?.(name, { player: pacer.perMinute('player'), captions: pacer.perMinute('captions') });
+    };
+    const videoState = stored('video');
+    const breakers = { channel: breaker('channel', stored('channel')), video: breaker('video', videoState) };
+    const ceilings = this.options.ceilings ?? { player: undefined, captions: undefined };
+    const pacer = new RequestPacer(videoState, breakers.video, ceilings, gateway, this.now);
+    const connections = gateway
+      ? { sessions: new GatewaySessions(proxyUrl, this.options) }
+      : { egress: { name, pacer, dispatcher: openDispatcher(proxyUrl, this.options) } };
+    return { name, id, breakers, pacer, connections, coolingDownUntilMs: 0 };
   }
+}
+
+function isGateway({ connections }: PoolMember): boolean {
+  return 'sessions' in connections;
 }

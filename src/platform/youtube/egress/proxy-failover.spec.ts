@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { type AttemptVerdict, EgressPool } from './egress-pool.js';
+import type { AttemptVerdict } from './egress.js';
+import { EgressPool } from './egress-pool.js';
 import { withProxyFailover } from './proxy-failover.js';
 
 /** Runs attempts with these verdicts, by the number of the egress; returns the path and the result. */

@@ -1,24 +1,25 @@
 import type { ReadingContext } from '../../video-platform.js';
 import type { Admission } from './circuit-breaker.js';
-import type { AttemptVerdict, Egress, EgressPool, EgressUse } from './egress-pool.js';
-
-/** How many egresses one channel or video is attempted through. */
-const EGRESSES_PER_TASK_MAX = 3;
+import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
+import type { EgressPool } from './egress-pool.js';
 
 /** The result of one attempt through one egress. */
 export interface Attempt<T> {
   result: T;
   verdict: AttemptVerdict;
-  /** From the platform's `Retry-After`, if it sent one. */
+  /** From the platform's `Retry-After`, if it sent one; for `busy`, when the pace can serve. */
   retryAfterSeconds: number | null;
 }
 
+/** Of several attempts without a result, the one that is reported: what another attempt can cure soonest. */
+const REPORTED_FIRST: readonly AttemptVerdict[] = ['busy', 'refused', 'unreached'];
+
 /**
- * Runs an attempt through one egress, and from the start through another when the first is refused or unreachable:
+ * Runs an attempt through one egress, and from the start through another when the first is refused, unreachable or busy:
  * visitor data, player response and caption URL belong to the same egress.
  *
  * @param subject the channel or video; one subject refused repeatedly does not mean that the egress is blocked
- * @returns the last result, preferring `refused` to `unreached`; null when every egress is blocked
+ * @returns the last result, preferring `busy` to `refused` and that to `unreached`; null when every egress is blocked
  */
 export async function withProxyFailover<T>(
   egresses: EgressPool,
@@ -27,25 +28,39 @@ export async function withProxyFailover<T>(
   context: ReadingContext,
   attempt: (egress: Egress, admission: Admission) => Promise<Attempt<T>>,
 ): Promise<T | null> {
-  const tried = new Set<Egress>();
+  const tried: string[] = [];
   let best: Attempt<T> | null = null;
-  while (tried.size < EGRESSES_PER_TASK_MAX) {
+  await egresses.refresh();
+  while (tried.length < egresses.attemptsMax) {
     context.signal.throwIfAborted();
-    const taken = egresses.take(use, tried);
+    const taken = egresses.take(use, tried, context.fairnessKey);
     if (!taken) break;
-    tried.add(taken.egress);
+    const { egress, admission } = taken;
+    tried.push(egress.name);
     try {
-      const made = await attempt(taken.egress, taken.admission);
-      egresses.recordVerdict(taken.egress, use, made.verdict);
-      if (made.verdict === 'answered') taken.admission.succeeded();
-      if (made.verdict === 'refused' || made.verdict === 'withheld') taken.admission.blocked(subject);
-      if (made.verdict !== 'refused' && made.verdict !== 'unreached') return made.result;
-      egresses.cooldown(taken.egress, made.retryAfterSeconds);
-      if (best?.verdict !== 'refused') best = made;
+      if (admission.probe && !(await taken.claimProbe())) continue;
+      const made = await attempt(egress, admission);
+      egresses.recordVerdict(egress, use, made.verdict);
+      if (made.verdict === 'answered') admission.succeeded();
+      if (made.verdict === 'refused' || made.verdict === 'withheld') {
+        const { verdict, retryAfterSeconds } = made;
+        const by = use === 'video' && verdict === 'refused' ? 'player' : null;
+        admission.blocked(subject, { address: use === 'channel', retryAfterSeconds, by });
+      }
+      if (!REPORTED_FIRST.includes(made.verdict)) return made.result;
+      if (made.verdict !== 'busy') egresses.cooldown(egress, made.retryAfterSeconds);
+      if (best === null || rank(made) < rank(best)) best = made;
+      // The one whose pace can serve first was chosen; the others are busy for longer.
+      if (made.verdict === 'busy') break;
     } finally {
       // Also after an exception: an admission without a result would leave the breaker open forever.
-      taken.admission.abandoned();
+      admission.abandoned();
+      taken.release();
     }
   }
   return best?.result ?? null;
+}
+
+function rank({ verdict }: Attempt<unknown>): number {
+  return REPORTED_FIRST.indexOf(verdict);
 }

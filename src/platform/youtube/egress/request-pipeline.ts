@@ -1,7 +1,9 @@
 import type { ReadingContext } from '../../video-platform.js';
 import type { CompletedRequest } from '../upstream-metrics.js';
 import type { Admission } from './circuit-breaker.js';
-import type { Egress } from './egress-pool.js';
+import type { Egress } from './egress.js';
+import type { EgressPool } from './egress-pool.js';
+import { PACED_KINDS, type PacedKind } from './egress-state.js';
 import type { FairLimiter } from './fair-limiter.js';
 import { isTimeout, transfer, UnreadableBodyError, type OutgoingRequest, type RawResponse } from './http-transport.js';
 import { addressKind, redirectTarget } from './platform-url.js';
@@ -15,11 +17,13 @@ import {
 } from './upstream-response.js';
 
 const REDIRECTS_MAX = 3;
+/** Through how many egresses one caption text is requested. */
+const CAPTION_EGRESSES_MAX = 3;
 
 /** The call that requests belong to, the egress that they use, and the retries that they share. */
 export interface RequestScope {
   readonly egress: Egress;
-  readonly admission: Pick<Admission, 'probe' | 'isObsolete'>;
+  readonly admission: Pick<Admission, 'probe' | 'isObsolete'> & Partial<Pick<Admission, 'blocked'>>;
   readonly context: ReadingContext;
   readonly budget: RetryBudget;
 }
@@ -32,12 +36,14 @@ export interface PendingRequest {
   readonly client: string;
   readonly expects: 'json' | 'text';
   readonly outgoing: OutgoingRequest;
-  readonly scope: Pick<RequestScope, 'egress' | 'context' | 'budget'>;
+  readonly scope: Pick<RequestScope, 'egress' | 'context' | 'budget'> & Partial<Pick<RequestScope, 'admission'>>;
   /** Whether the egress was blocked while the request was queued. */
   readonly isObsolete: () => boolean;
 }
 
 export interface PipelineOptions {
+  /** Where caption requests find another egress; without it they use one only. */
+  readonly egresses?: Pick<EgressPool, 'takeForCaptions'>;
   readonly limiter: FairLimiter;
   /** Receives every request instead of the platform; null for the platform itself. */
   readonly baseUrl: URL | null;
@@ -63,7 +69,9 @@ type Step = (attempt: Attempt, next: Next) => Promise<Result>;
 /** The steps of every request, in order; its response passes them in reverse order. */
 const STEPS: readonly Step[] = [
   retryTransientFailures,
+  failOverCaptions,
   recordOutcome,
+  waitForPace,
   parseExpectedJson,
   classify,
   followRedirects,
@@ -113,6 +121,65 @@ function classified(result: Result): Exclude<Result, RawResponse> {
 function retryTransientFailures(attempt: Attempt, next: Next): Promise<Result> {
   const { budget, context } = attempt.scope;
   return withRetries(async () => classified(await next({ ...attempt, timing: {} })), budget, context);
+}
+
+/**
+ * Sends a caption request that was refused, or that the pace delays too long, through another egress: asking for the player
+ * again would cost a request more. The URL must not be signed for an address (all recorded ones have `ip=0.0.0.0`).
+ */
+async function failOverCaptions(attempt: Attempt, next: Next): Promise<Result> {
+  const { egresses } = attempt.options;
+  let result = classified(await next(attempt));
+  if (attempt.kind !== 'captions' || !egresses || !isAnyAddress(attempt.outgoing.url)) return result;
+  const { egress, context, budget } = attempt.scope;
+  const tried = [egress.name];
+  while (isEgressUnable(result) && tried.length < CAPTION_EGRESSES_MAX) {
+    const other = egresses.takeForCaptions(context.fairnessKey, tried);
+    if (!other) break;
+    tried.push(other.egress.name);
+    try {
+      const scope = { egress: other.egress, context, budget };
+      const second = classified(await next({ ...attempt, scope, timing: {}, isObsolete: () => false }));
+      if (!isEgressUnable(second) || result.kind !== 'busy') result = second;
+    } finally {
+      other.release();
+    }
+  }
+  return result;
+}
+
+function isAnyAddress(url: URL): boolean {
+  const address = url.searchParams.get('ip');
+  return address === null || address === '0.0.0.0';
+}
+
+function isEgressUnable(result: Exclude<Result, RawResponse>): boolean {
+  return result.kind === 'busy' || (result.kind === 'blocked' && result.reason !== 'empty-body');
+}
+
+/** Sends player and caption requests at the pace of their egress, and learns it from their responses. */
+async function waitForPace(attempt: Attempt, next: Next): Promise<Result> {
+  const { scope, kind } = attempt;
+  const { pacer } = scope.egress;
+  const paced = pacedKindOf(kind);
+  if (!pacer || !paced) return next(attempt);
+  const { admission } = scope;
+  const turn = await pacer.waitForTurn(paced, scope.context, admission?.probe ?? false);
+  if (!turn.send) return turn.response;
+  const { probe } = turn;
+  try {
+    const result = classified(await next({ ...attempt, ...(probe && { isObsolete: () => false }) }));
+    pacer.learn(paced, result, probe ?? (admission?.probe ? admission : null));
+    if (result.kind === 'ok' || result.kind === 'json') probe?.succeeded();
+    return result;
+  } finally {
+    probe?.abandoned();
+  }
+}
+
+/** The budget that a kind of request uses; exact dates come from the player, too. */
+function pacedKindOf(kind: string): PacedKind | null {
+  return kind === 'microformat' ? 'player' : (PACED_KINDS.find((paced) => paced === kind) ?? null);
 }
 
 /** Counts the completed request. Its duration excludes the time in the queue, which is not caused by the platform. */
@@ -171,7 +238,10 @@ function waitInQueue(attempt: Attempt, next: Next): Promise<Result> {
 
 /** More requests through a blocked egress make the block last longer. */
 function dropObsolete(attempt: Attempt, next: Next): Promise<Result> {
-  if (!attempt.isObsolete()) return next(attempt);
+  const { scope, kind } = attempt;
+  const probing = scope.admission?.probe ?? false;
+  const captionsPaused = kind === 'captions' && !probing && scope.egress.pacer?.isPaused('captions');
+  if (!attempt.isObsolete() && !captionsPaused) return next(attempt);
   return Promise.resolve({ kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: null });
 }
 

@@ -64,6 +64,7 @@ function waitBefore(response: UpstreamResponse | JsonResponse, jitterMs: number)
   switch (response.kind) {
     case 'ok':
     case 'json':
+    case 'busy':
       return null;
     case 'blocked':
       if (response.reason === 'empty-body') return jitterMs;

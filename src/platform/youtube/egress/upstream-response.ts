@@ -16,6 +16,8 @@ export type BlockReason =
 /** Why a request has no readable response. */
 export type FailedResponse =
   | { kind: 'blocked'; reason: BlockReason; retryAfterSeconds: number | null }
+  /** Not sent: the pace of the egress cannot serve it before the deadline of its call. */
+  | { kind: 'busy'; retryAfterSeconds: number }
   /** Another status than 2xx. */
   | { kind: 'http-error'; status: number; media: Media }
   | { kind: 'timeout' }
@@ -50,6 +52,7 @@ export function outcomeOf(response: UpstreamResponse | JsonResponse): string {
       return `blocked:${response.reason}`;
     case 'http-error':
       return `http-${response.status}`;
+    case 'busy':
     case 'timeout':
     case 'network':
     case 'unreadable':

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
-import type { Egress } from '../egress/egress-pool.js';
+import type { Egress } from '../egress/egress.js';
 import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
 import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, JsonResponse, UpstreamResponse } from '../egress/upstream-response.js';

@@ -1,5 +1,5 @@
 import type { YoutubeClient } from '../../../config/environment.js';
-import type { Egress } from '../egress/egress-pool.js';
+import type { Egress } from '../egress/egress.js';
 
 /** A day is well within the lifetime of issued visitor data (months, by the cookie of the same content). */
 const AGE_MAX_MS = 24 * 3_600_000;

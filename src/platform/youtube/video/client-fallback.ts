@@ -1,9 +1,9 @@
 import type { VideoFailureCode } from '../../../domain/transcript.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
-import type { AttemptVerdict, Egress } from '../egress/egress-pool.js';
+import type { AttemptVerdict, Egress } from '../egress/egress.js';
 import type { PlayerReading } from './player-response.js';
 import type { YoutubeClient } from '../../../config/environment.js';
-import { type Admission, CircuitBreaker } from '../egress/circuit-breaker.js';
+import { type Admission, CircuitBreaker, refusedInARow, refusedShare } from '../egress/circuit-breaker.js';
 
 /** Why one client returned no text although another may. */
 export type Evidence =
@@ -11,6 +11,8 @@ export type Evidence =
   | 'refused'
   /** The platform refuses this egress, whatever the client: 429, 403, a captcha or consent page. */
   | 'egress-refused'
+  /** Not sent: the pace of the egress cannot serve it before the deadline. */
+  | 'busy'
   /** The URL of the selected track requires a PO token; it was not requested. */
   | 'token-required'
   /** The text of the selected track was empty although its URL required no token: a PO token is enforced. */
@@ -107,8 +109,9 @@ export function evidenceOf(response: FailedResponse): Evidence {
     case 'blocked':
       // Refusal pages and 429 concern the address; an empty response concerns this request.
       return response.reason === 'empty-body' ? 'refused' : 'egress-refused';
+    case 'busy':
     case 'timeout':
-      return 'timeout';
+      return response.kind;
     case 'network':
       return 'unreached';
     case 'http-error':
@@ -131,6 +134,7 @@ const FAILURE_CODES = {
   enforced: 'upstream_blocked',
   'token-required': 'upstream_blocked',
   'token-refused': 'upstream_blocked',
+  busy: 'upstream_busy',
   timeout: 'upstream_timeout',
   failure: 'upstream_failure',
   unreached: 'upstream_failure',
@@ -150,6 +154,7 @@ export function concludeFailure(evidence: readonly Evidence[]): VideoFailureCode
 export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): AttemptVerdict {
   if (evidence.some((kind) => kind === 'refused' || kind === 'egress-refused')) return 'refused';
   if (evidence.includes('enforced')) return 'withheld';
+  if (evidence.includes('busy')) return 'busy';
   // The platform requires tokens for some videos from every client: no verdict about the egress.
   if (evidence.includes('token-required')) return 'nothing';
   if (succeeded) return 'answered';
@@ -168,7 +173,7 @@ export interface ClientCandidate {
  * again. It follows the rule of a circuit breaker, but blocks nothing: the last candidates are still tried.
  */
 export class ClientHealth {
-  private readonly breakers = new WeakMap<Egress, Map<YoutubeClient, CircuitBreaker>>();
+  private readonly breakers = new WeakMap<object, Map<YoutubeClient, CircuitBreaker>>();
 
   /** @param onCooldown called when a client moves to the end (with the pause in milliseconds) and back (with null) */
   constructor(
@@ -194,11 +199,19 @@ export class ClientHealth {
   }
 
   private breaker(egress: Egress, client: YoutubeClient): CircuitBreaker {
-    const byClient = this.breakers.get(egress) ?? new Map<YoutubeClient, CircuitBreaker>();
-    this.breakers.set(egress, byClient);
+    // The sessions of a gateway are short-lived, and refused one by one: only the share of refusals concerns the client.
+    const owner = egress.gateway ?? egress;
+    const rule = egress.gateway ? refusedShare() : refusedInARow();
+    const byClient = this.breakers.get(owner) ?? new Map<YoutubeClient, CircuitBreaker>();
+    this.breakers.set(owner, byClient);
     const known = byClient.get(client);
     if (known) return known;
-    const created = new CircuitBreaker(this.now, (cooldownMs) => this.onCooldown(egress, client, cooldownMs));
+    const created = new CircuitBreaker(
+      this.now,
+      (cooldownMs) => this.onCooldown(egress, client, cooldownMs),
+      undefined,
+      rule,
+    );
     byClient.set(client, created);
     return created;
   }

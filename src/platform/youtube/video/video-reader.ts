@@ -39,6 +39,9 @@ import { UpstreamMetrics } from '../upstream-metrics.js';
 const ALL_CLIENTS_RETIRED =
   'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
 
+/** Bot checks of different clients after which a session of a gateway is given up. */
+const SESSION_REFUSALS_MAX = 2;
+
 /** The state of one attempt over the clients. */
 interface Pass {
   readonly videoId: string;
@@ -81,7 +84,10 @@ export class VideoReader {
     for (const candidate of anyway ? [anyway] : this.clientHealth.candidates(scope.egress)) {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
-      if (pass.evidence.includes('egress-refused')) break;
+      if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
+      // Another session has another address, which is likelier to be served than the next client.
+      const refusals = pass.evidence.filter((kind) => kind === 'refused').length;
+      if (scope.egress.gateway && refusals >= SESSION_REFUSALS_MAX) break;
       // A probe sends as little as possible. The next probe tries another client, because this one cools down then.
       if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
     }
@@ -152,7 +158,7 @@ export class VideoReader {
     }
     if (response.kind === 'unparsable' || response.kind === 'unreadable')
       this.reportUnreadable(client, pass, response.expected);
-    if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
+    if (response.kind === 'blocked' || response.kind === 'busy') pass.retryAfterSeconds ??= response.retryAfterSeconds;
     this.addEvidence(client, response.kind === 'unparsable' ? 'failure' : evidenceOf(response), pass);
     return null;
   }
@@ -213,7 +219,7 @@ export class VideoReader {
       return;
     }
     if (text.kind === 'unreadable') this.reportUnreadable(client, pass, text.expected);
-    if (text.kind === 'blocked') pass.retryAfterSeconds ??= text.retryAfterSeconds;
+    if (text.kind === 'blocked' || text.kind === 'busy') pass.retryAfterSeconds ??= text.retryAfterSeconds;
     this.addEvidence(client, text.kind === 'withheld' ? 'enforced' : evidenceOf(text), pass);
   }
 
@@ -258,5 +264,8 @@ function trackKey({ track }: PlayerTrack): string {
 }
 
 function failure(pass: Pass, code: VideoFailureCode, message?: string): Extract<VideoOutcome, { ok: false }> {
-  return { ok: false, details: pass.details, failure: message === undefined ? { code } : { code, message } };
+  const { details, retryAfterSeconds } = pass;
+  const retryLater = (code === 'upstream_busy' || code === 'upstream_blocked') && retryAfterSeconds !== null;
+  const failure = { code, ...(message !== undefined && { message }), ...(retryLater && { retryAfterSeconds }) };
+  return { ok: false, details, failure };
 }

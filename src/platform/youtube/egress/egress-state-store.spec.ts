@@ -1,0 +1,133 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { anyText } from '../../../../test/any-text.js';
+import type { EgressEvent } from './egress-state.js';
+import { EgressStateStore, readEgressState } from './egress-state-store.js';
+import { StoredEgressState } from './stored-egress-state.js';
+
+/** Documents in memory, as several replicas share them. */
+function documents() {
+  const stored = new Map<string, Buffer>();
+  const server = {
+    available: true,
+    keys: () => [...stored.keys()],
+    configured: true,
+    keyOf: (kind: string, name: string) => `${kind} ${name.length}`,
+    update: (key: string, _ttlMs: number, change: (bytes: Buffer | undefined) => Buffer | undefined) => {
+      if (!server.available) return Promise.resolve(undefined);
+      const changed = change(stored.get(key));
+      if (changed) stored.set(key, changed);
+      return Promise.resolve(stored.get(key));
+    },
+    claim: (key: string) => {
+      if (stored.has(key)) return Promise.resolve(false);
+      stored.set(key, Buffer.alloc(1));
+      return Promise.resolve(true);
+    },
+  };
+  return server;
+}
+
+function replica(server: ReturnType<typeof documents>) {
+  const store = new EgressStateStore(server);
+  const state = new StoredEgressState();
+  store.add('direct video', state);
+  return { store, state };
+}
+
+const sent = (count: number, atMs: number): EgressEvent => ({ kind: 'sent', paced: 'captions', count, atMs });
+const opened = (atMs: number): EgressEvent => ({
+  ...{ kind: 'opened', atMs, pauseMs: 60_000, exactly: false, by: 'captions' },
+});
+const closed = (atMs: number): EgressEvent => ({ kind: 'closed', atMs });
+
+describe('EgressStateStore', () => {
+  it('adds the requests of all replicas', async () => {
+    const server = documents();
+    const [one, other] = [replica(server), replica(server)];
+    one.state.record(sent(30, 1_000));
+    await one.store.exchange();
+    await other.store.exchange();
+    other.state.record(sent(12, 2_000));
+    await other.store.exchange();
+    await one.store.exchange();
+    expect(one.state.current.paces.captions.sent).toBe(42);
+    expect(one.state.current).toEqual(other.state.current);
+  });
+
+  it('a refusal of one replica pauses all of them, and a restarted one', async () => {
+    const server = documents();
+    const [one, other] = [replica(server), replica(server)];
+    await Promise.all([one.store.exchange(), other.store.exchange()]);
+    one.state.record(sent(100, 1_000));
+    one.state.record(opened(2_000));
+    await one.store.exchange();
+    // Refused for the same reason before it knew of the first refusal.
+    other.state.record(opened(2_100));
+    await other.store.exchange();
+    expect(other.state.pause).toMatchObject({ openedAtMs: 2_000, untilMs: 62_000 });
+    other.state.record(closed(62_000));
+    await other.store.exchange();
+    const restarted = replica(server);
+    await restarted.store.refresh();
+    expect(restarted.state.pause.openedAtMs).toBeNull();
+    expect(restarted.state.current.paces.captions.ratePerSecond).toBeCloseTo((0.97 * 100) / 61);
+  });
+
+  it('continues with what it knows while Redis is unavailable, and shares that afterwards', async () => {
+    const server = documents();
+    const [one, other] = [replica(server), replica(server)];
+    await one.store.exchange();
+    server.available = false;
+    one.state.record(sent(5, 1_000));
+    await one.store.exchange();
+    one.state.record(opened(2_000));
+    await one.store.exchange();
+    expect(one.state.pause.openedAtMs).toBe(2_000);
+    server.available = true;
+    await one.store.exchange();
+    await other.store.exchange();
+    expect(other.state.pause.openedAtMs).toBe(2_000);
+    expect(other.state.current.paces.captions.sent).toBe(5);
+  });
+
+  it('one replica probes at a time', async () => {
+    const server = documents();
+    const [one, other] = [replica(server), replica(server)];
+    expect(await one.store.claimProbe('direct video')).toBe(true);
+    expect(await other.store.claimProbe('direct video')).toBe(false);
+  });
+
+  it('shares nothing without Redis', async () => {
+    const store = new EgressStateStore(undefined);
+    const state = new StoredEgressState();
+    store.add('direct video', state);
+    state.record(sent(1, 1));
+    await store.refresh();
+    await store.close();
+    expect(await store.claimProbe('direct video')).toBe(true);
+    expect(state.hasPending).toBe(true);
+  });
+});
+
+describe('readEgressState', () => {
+  it('reads what was written', () => {
+    const state = new StoredEgressState();
+    for (const event of [sent(7, 1_000), opened(2_000), closed(9_000), sent(2, 10_000)]) state.record(event);
+    expect(readEgressState(Buffer.from(JSON.stringify(state.current)))).toEqual(state.current);
+  });
+
+  it('refuses everything else', () => {
+    const complete = JSON.parse(JSON.stringify(new StoredEgressState().current)) as Record<string, unknown>;
+    const refused = (text: string) => expect(readEgressState(Buffer.from(text))).toBeUndefined();
+    fc.assert(fc.property(anyText(), refused));
+    fc.assert(fc.property(fc.json(), refused));
+    for (const field of Object.keys(complete))
+      fc.assert(
+        fc.property(fc.jsonValue(), (value) => {
+          const damaged = { ...complete, [field]: value };
+          refused(JSON.stringify(damaged));
+        }),
+      );
+  });
+});

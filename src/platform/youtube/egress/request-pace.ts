@@ -1,0 +1,137 @@
+/** Before the first refusal, sent requests are counted over about this long: reported budgets are per hour or shorter. */
+const COUNTED_MS = 3_600_000;
+/** The part of the observed burst that is used. The rest absorbs what the estimate gets wrong. */
+const BURST_SHARE = 0.8;
+/** The part of an estimated rate that is used, so that the platform's budget fills again. */
+const RATE_SHARE = 0.97;
+/** The smallest reported budgets: an address that is refused earlier was blocked before this process used it. */
+const FIRST_SENT_MIN = 10;
+/** Each refusal divides the speed of growth by this: the estimates become exact, and each further refusal costs a pause. */
+const GROWTH_SLOWDOWN = 3;
+/** Budgets change, so growth never stops: at full use the rate grows by a factor of e in at most this time. */
+const GROWTH_SECONDS_MAX = 24 * 3_600;
+/** Far above any reported budget (1,000 an hour): a rate that has grown to this is no limit any more. */
+const UNLIMITED_PER_SECOND = 20;
+
+/**
+ * What is known of the platform's budget for one kind of request through one egress: a token bucket that imitates the
+ * platform's. Times are milliseconds of the epoch. Plain data, because replicas share it as JSON.
+ */
+export interface PaceState {
+  /** The rate that the platform sustains; null before its first refusal, when nothing is limited. */
+  ratePerSecond: number | null;
+  /** How many requests may be sent at once after a pause. */
+  burst: number;
+  /** Requests that may be sent now; negative after replicas sent more than there was. */
+  available: number;
+  atMs: number;
+  /** Requests since `sinceMs`: since the last refusal; before the first, over about an hour. */
+  sent: number;
+  sinceMs: number;
+  /** When `available` was last equal to `burst`, and the requests since. */
+  fullAtMs: number;
+  sentSinceFull: number;
+  /** At full use the rate grows by a factor of e in this time. */
+  growthSeconds: number;
+}
+
+export const UNLIMITED_PACE: PaceState = {
+  ratePerSecond: null,
+  burst: 0,
+  available: 0,
+  atMs: 0,
+  sent: 0,
+  sinceMs: 0,
+  fullAtMs: 0,
+  sentSinceFull: 0,
+  growthSeconds: 0,
+};
+
+/** Counts requests as sent. */
+export function paceAfterSending(state: PaceState, count: number, nowMs: number): PaceState {
+  const next = refilled(state, nowMs);
+  next.sent += count;
+  next.sentSinceFull += count;
+  if (next.ratePerSecond !== null) {
+    next.available -= count;
+    return next;
+  }
+  if (next.sinceMs === 0) next.sinceMs = nowMs;
+  if (nowMs - next.sinceMs > COUNTED_MS) {
+    next.sent /= 2;
+    next.sinceMs = nowMs - (nowMs - next.sinceMs) / 2;
+  }
+  return next;
+}
+
+/**
+ * Raises the rate by the answered requests. Only while the budget is in use: what is not requested proves nothing about
+ * the rate.
+ */
+export function paceAfterAnswers(state: PaceState, count: number): PaceState {
+  const { ratePerSecond, available, burst, growthSeconds } = state;
+  if (ratePerSecond === null || available > burst / 2) return state;
+  const grown = ratePerSecond * (1 + count / (ratePerSecond * growthSeconds));
+  return { ...state, ratePerSecond: grown > UNLIMITED_PER_SECOND ? null : grown };
+}
+
+/**
+ * Lowers the rate after a refusal. The average since the last refusal is a lower bound of what the platform sustains,
+ * because each refusal leaves its bucket empty; and so is the current rate, less what growing may have added since it
+ * passed the sustained rate.
+ */
+export function paceAfterRefusal(state: PaceState, nowMs: number): PaceState {
+  const next = refilled(state, nowMs);
+  const empty = { ...next, available: 0, fullAtMs: 0, sentSinceFull: 0 };
+  // The pause that follows is needed for the first estimate, so `sent` and `sinceMs` stay until it ends.
+  if (next.ratePerSecond === null) return empty;
+  const seconds = Math.max(1, (nowMs - next.sinceMs) / 1000);
+  const refillSeconds = next.burst / next.ratePerSecond;
+  const counted = { ...empty, sent: 0, sinceMs: nowMs };
+  counted.growthSeconds = Math.min(GROWTH_SECONDS_MAX, next.growthSeconds * GROWTH_SLOWDOWN);
+  const inBurst = next.fullAtMs > next.sinceMs && nowMs - next.fullAtMs < (refillSeconds * 1000) / 2;
+  if (inBurst) {
+    const burst = Math.max(1, 0.9 * next.sentSinceFull, next.burst / 2);
+    return { ...counted, burst, ratePerSecond: 0.9 * next.ratePerSecond };
+  }
+  const growthInRefill = refillSeconds / next.growthSeconds;
+  const overshoot = 1 + Math.sqrt(2 * growthInRefill) + growthInRefill / 3;
+  const sustained = RATE_SHARE * Math.max(next.sent / seconds, next.ratePerSecond / overshoot);
+  return { ...counted, ratePerSecond: Math.min(sustained, 0.95 * next.ratePerSecond) };
+}
+
+/** Starts again when the platform has answered a probe. The first time, estimates rate and burst. */
+export function paceAfterRecovery(state: PaceState, refusedAtMs: number, nowMs: number): PaceState {
+  const pausedSeconds = Math.max(1, (nowMs - refusedAtMs) / 1000);
+  if (state.ratePerSecond !== null) {
+    const growthSeconds = Math.min(GROWTH_SECONDS_MAX, Math.max(state.growthSeconds, pausedSeconds));
+    return refilled({ ...state, growthSeconds }, nowMs);
+  }
+  const sendingSeconds = Math.max(0, (refusedAtMs - state.sinceMs) / 1000);
+  const cycleSeconds = sendingSeconds + pausedSeconds;
+  const sent = Math.max(FIRST_SENT_MIN, state.sent);
+  const learned = {
+    ...state,
+    ratePerSecond: (RATE_SHARE * sent) / cycleSeconds,
+    burst: Math.max(1, (BURST_SHARE * sent * pausedSeconds) / cycleSeconds),
+    ...{ available: 0, atMs: refusedAtMs, fullAtMs: 0, sentSinceFull: 0, sent: 0, sinceMs: refusedAtMs },
+    growthSeconds: pausedSeconds,
+  };
+  return refilled(learned, nowMs);
+}
+
+/** Milliseconds until `count` requests may be sent; 0 when they may be sent now. */
+export function paceWaitMs(state: PaceState, count: number, nowMs: number): number {
+  if (state.ratePerSecond === null) return 0;
+  const missing = count - refilled(state, nowMs).available;
+  return missing <= 0 ? 0 : (missing / state.ratePerSecond) * 1000;
+}
+
+function refilled(state: PaceState, nowMs: number): PaceState {
+  const { ratePerSecond, burst, available, atMs } = state;
+  const next = { ...state, atMs: Math.max(atMs, nowMs) };
+  if (ratePerSecond === null) return next;
+  next.available = Math.min(burst, available + (Math.max(0, nowMs - atMs) * ratePerSecond) / 1000);
+  if (next.available < burst) return next;
+  return { ...next, fullAtMs: next.atMs, sentSinceFull: 0 };
+}

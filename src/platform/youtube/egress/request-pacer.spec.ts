@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { ReadingContext } from '../../video-platform.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import { RequestPacer, type PaceCeilings, type PacedTurn } from './request-pacer.js';
+import { StoredEgressState } from './stored-egress-state.js';
+
+const now = () => performance.now();
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+function pacerWith(limits: Partial<PaceCeilings> = {}, rotating = false) {
+  const stored = new StoredEgressState();
+  const breaker = new CircuitBreaker(
+    now,
+    (openForMs) => {
+      if (openForMs !== null) pacer.releasePaused();
+    },
+    undefined,
+    undefined,
+    stored,
+  );
+  const pacer = new RequestPacer(stored, breaker, { player: undefined, captions: undefined, ...limits }, rotating, now);
+  return { pacer, breaker, stored };
+}
+
+/** A pacer whose captions are limited to one a second, with none available. */
+async function limitedPacer() {
+  const made = pacerWith();
+  for (let sent = 0; sent < 100; sent += 1) await made.pacer.waitForTurn('captions', call(), false);
+  await jest.advanceTimersByTimeAsync(1_000);
+  made.pacer.learn('captions', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 }, null);
+  await jest.advanceTimersByTimeAsync(96_000);
+  made.breaker.admit()?.succeeded();
+  while (made.pacer.captionsWaitMs({}) === 0) await made.pacer.waitForTurn('captions', call(), false);
+  return made;
+}
+
+function call(choices: Partial<ReadingContext> = {}): ReadingContext {
+  const signal = new AbortController().signal;
+  return { signal, deadlineAtMs: performance.now() + 45_000, fairnessKey: {}, ...choices };
+}
+
+const kindOf = (turn: PacedTurn) => (turn.send ? 'sent' : turn.response.kind);
+
+describe('RequestPacer', () => {
+  it('delays nothing before the first refusal', async () => {
+    const { pacer } = pacerWith();
+    const turns = Array.from({ length: 500 }, () => pacer.waitForTurn('player', call(), false));
+    expect((await Promise.all(turns)).every(({ send }) => send)).toBe(true);
+    expect(pacer.perMinute('player')).toBeNull();
+  });
+
+  it('after a refusal, sends what the platform served on average', async () => {
+    const { pacer } = await limitedPacer();
+    expect(pacer.perMinute('captions')).toBeCloseTo(60, 0);
+    const sent: number[] = [];
+    const startMs = performance.now();
+    for (let request = 0; request < 3; request += 1)
+      void pacer.waitForTurn('captions', call(), false).then(() => sent.push((performance.now() - startMs) / 1000));
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(sent.map(Math.round)).toEqual([1, 2, 3]);
+  });
+
+  it('ends requests at once that would have their turn after the deadline, and says when that is', async () => {
+    const { pacer } = await limitedPacer();
+    const turns = Array.from({ length: 60 }, () => pacer.waitForTurn('captions', call(), false));
+    const last = await turns[59];
+    if (!last || last.send) throw new Error('It was sent.');
+    expect(last.response.kind).toBe('busy');
+    expect(last.response.retryAfterSeconds).toBeGreaterThanOrEqual(44);
+    expect(last.response.retryAfterSeconds).toBeLessThanOrEqual(47);
+    expect(pacer.queued('captions')).toBeLessThanOrEqual(45);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect((await Promise.all(turns)).filter(({ send }) => send).length).toBeGreaterThanOrEqual(42);
+  });
+
+  it('ends a player request whose captions would come too late', async () => {
+    const { pacer } = await limitedPacer();
+    const shared = call();
+    for (let request = 0; request < 50; request += 1) void pacer.waitForTurn('captions', shared, false);
+    expect(kindOf(await pacer.waitForTurn('player', shared, false))).toBe('busy');
+    // Another call takes turns with it.
+    expect(kindOf(await pacer.waitForTurn('player', call(), false))).toBe('sent');
+  });
+
+  it('serves calls in turns', async () => {
+    const { pacer } = await limitedPacer();
+    const [large, small] = [call(), call()];
+    const served: string[] = [];
+    for (let request = 0; request < 20; request += 1)
+      void pacer.waitForTurn('captions', large, false).then(() => served.push('large'));
+    for (let request = 0; request < 2; request += 1)
+      void pacer.waitForTurn('captions', small, false).then(() => served.push('small'));
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(served.slice(0, 4)).toEqual(['large', 'small', 'large', 'small']);
+  });
+
+  it('a waiting request whose turn other calls delay past its deadline is busy before it', async () => {
+    const { pacer } = await limitedPacer();
+    const mine = call({ deadlineAtMs: performance.now() + 5_000 });
+    const turns = [1, 2, 3].map(() => pacer.waitForTurn('captions', mine, false));
+    for (let other = 0; other < 10; other += 1) void pacer.waitForTurn('captions', call(), false);
+    await jest.advanceTimersByTimeAsync(4_100);
+    expect((await Promise.all(turns)).map(kindOf)).toEqual(['sent', 'busy', 'busy']);
+  });
+
+  it('an abort removes a waiting request', async () => {
+    const { pacer } = await limitedPacer();
+    const leaving = new AbortController();
+    const waiting = pacer.waitForTurn('captions', call({ signal: leaving.signal }), false);
+    leaving.abort(new Error('left'));
+    await expect(waiting).rejects.toThrow('left');
+    expect(pacer.queued('captions')).toBe(0);
+  });
+
+  it('a refusal ends the waiting of the requests behind it, and those in flight count once', async () => {
+    const { pacer, breaker } = await limitedPacer();
+    const waiting = [1, 2, 3].map(() => pacer.waitForTurn('captions', call(), false));
+    const rate = pacer.perMinute('captions') ?? 0;
+    for (let inFlight = 0; inFlight < 5; inFlight += 1)
+      pacer.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
+    expect((await Promise.all(waiting)).map(kindOf)).toEqual(['blocked', 'blocked', 'blocked']);
+    expect(breaker.pauseRemainingMs).toBe(300_000);
+    expect(pacer.perMinute('captions')).toBeGreaterThan(rate / 3);
+  });
+
+  it('captions are requested while players are refused, and not the other way round', async () => {
+    const { pacer } = pacerWith();
+    pacer.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
+    expect(kindOf(await pacer.waitForTurn('captions', call(), false))).toBe('sent');
+    expect(kindOf(await pacer.waitForTurn('player', call(), false))).toBe('blocked');
+    const other = pacerWith().pacer;
+    other.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
+    expect(kindOf(await other.waitForTurn('player', call(), false))).toBe('blocked');
+  });
+
+  it('a ceiling applies from the start', async () => {
+    const { pacer } = pacerWith({ player: 60 });
+    const turns = Array.from({ length: 100 }, () => pacer.waitForTurn('player', call(), false));
+    await jest.advanceTimersByTimeAsync(60_000);
+    const sent = (await Promise.all(turns)).filter(({ send }) => send).length;
+    expect(sent).toBeGreaterThanOrEqual(45);
+    expect(sent).toBeLessThanOrEqual(52);
+    expect(pacer.perMinute('player')).toBe(60);
+  });
+
+  it('0 turns the pace off', async () => {
+    const { pacer, breaker } = pacerWith({ captions: 0 });
+    pacer.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 1 }, null);
+    await jest.advanceTimersByTimeAsync(1_000);
+    breaker.admit()?.succeeded();
+    const turns = Array.from({ length: 500 }, () => pacer.waitForTurn('captions', call(), false));
+    expect((await Promise.all(turns)).every(({ send }) => send)).toBe(true);
+    expect(pacer.perMinute('captions')).toBeNull();
+  });
+
+  it('an address of a gateway that is refused pauses nothing', () => {
+    const { pacer, breaker } = pacerWith({}, true);
+    pacer.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
+    expect(breaker.open).toBe(false);
+  });
+});

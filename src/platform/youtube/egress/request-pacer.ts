@@ -1,0 +1,199 @@
+import type { ReadingContext } from '../../video-platform.js';
+import type { Admission, CircuitBreaker } from './circuit-breaker.js';
+import { PACED_KINDS, type PacedKind } from './egress-state.js';
+import { DEADLINE_MARGIN_MS, PaceQueue, type Turn } from './pace-queue.js';
+import { paceWaitMs } from './request-pace.js';
+import type { StoredEgressState } from './stored-egress-state.js';
+import type { FailedResponse, JsonResponse, UpstreamResponse } from './upstream-response.js';
+
+/** A ceiling allows a burst of this long, so that no minute exceeds it by much. */
+const CEILING_BURST_SECONDS = 6;
+/** How long after its player request a video is expected to request its captions. */
+const CAPTIONS_EXPECTED_MS = 5_000;
+
+/** The requests a minute that each kind may have: unset, the pace is learned without a ceiling; 0 turns pacing off. */
+export type PaceCeilings = Readonly<Record<PacedKind, number | undefined>>;
+
+/** How the request reached the platform, or why it must not be sent. */
+export type PacedTurn =
+  | { send: true; probe: Admission | null }
+  | { send: false; response: Extract<FailedResponse, { kind: 'busy' | 'blocked' }> };
+
+/** Sends the player and caption requests of one egress at the pace that the platform sustains. */
+export class RequestPacer {
+  private readonly queues: Readonly<Record<PacedKind, PaceQueue>>;
+  private readonly ceilings: Readonly<Record<PacedKind, Ceiling | null>>;
+  /** When the captions of videos whose player was requested stop being expected. */
+  private expectedCaptions: number[] = [];
+
+  /**
+   * @param rotating its addresses change: a refusal concerns one of them, and only the breaker judges the egress
+   * @param now milliseconds of the clock of `stored`
+   */
+  constructor(
+    private readonly stored: StoredEgressState,
+    private readonly breaker: CircuitBreaker,
+    private readonly limits: PaceCeilings,
+    private readonly rotating: boolean,
+    private readonly now: () => number,
+  ) {
+    const ceiling = (kind: PacedKind) => {
+      const limit = limits[kind];
+      return limit ? new Ceiling(limit, now) : null;
+    };
+    this.ceilings = { player: ceiling('player'), captions: ceiling('captions') };
+    this.queues = { player: this.queue('player'), captions: this.queue('captions') };
+  }
+
+  /** Requests a minute to which a kind is limited now; null for no limit. */
+  perMinute(kind: PacedKind): number | null {
+    const limit = this.limits[kind];
+    const { ratePerSecond } = this.stored.current.paces[kind];
+    if (limit === 0 || ratePerSecond === null) return limit || null;
+    return Math.min(ratePerSecond * 60, limit ?? Infinity);
+  }
+
+  /** Requests that wait for the pace. */
+  queued(kind: PacedKind): number {
+    return this.queues[kind].length;
+  }
+
+  /** Milliseconds until a video of a call can be read: its player and then its captions. */
+  videoWaitMs(fairnessKey: object): number {
+    return Math.max(this.queues.player.estimateMs(fairnessKey), this.captionsWaitMs(fairnessKey));
+  }
+
+  captionsWaitMs(fairnessKey: object): number {
+    const nowMs = this.now();
+    this.expectedCaptions = this.expectedCaptions.filter((untilMs) => untilMs > nowMs);
+    return this.queues.captions.estimateMs(fairnessKey, this.expectedCaptions.length + this.queues.player.length);
+  }
+
+  /**
+   * Waits until a request may be sent. Rejects with the signal's reason when it is aborted first.
+   *
+   * @param probing the request belongs to an attempt that the breaker admitted as a probe
+   */
+  async waitForTurn(kind: PacedKind, context: ReadingContext, probing: boolean): Promise<PacedTurn> {
+    // Probes are not counted: the first estimate needs what was sent before the refusal.
+    if (probing) return { send: true, probe: null };
+    if (this.isPaused(kind)) return this.probeOrBlocked();
+    if (kind === 'player') {
+      const waitMs = this.captionsWaitMs(context.fairnessKey);
+      // Without its captions the player response would be requested in vain.
+      const leftMs = context.deadlineAtMs - 2 * DEADLINE_MARGIN_MS - performance.now();
+      if (waitMs > 0 && waitMs > leftMs) return busy(waitMs);
+      this.expectedCaptions.push(this.now() + CAPTIONS_EXPECTED_MS);
+    } else this.expectedCaptions.shift();
+    const turn: Turn = await this.queues[kind].wait(context);
+    if (turn.kind === 'busy') return busy(turn.waitMs);
+    return turn.kind === 'paused' ? this.blocked() : { send: true, probe: null };
+  }
+
+  /**
+   * Whether requests of a kind are paused. Captions are still requested while players are refused: their URLs were issued
+   * before, and the platform counts them separately.
+   */
+  isPaused(kind: PacedKind): boolean {
+    return this.breaker.open && (kind === 'player' || this.stored.pause.by === 'captions');
+  }
+
+  /** Learns from a response. @param probe the admission of `waitForTurn` */
+  learn(kind: PacedKind, response: UpstreamResponse | JsonResponse, probe: Partial<Admission> | null): void {
+    if (refusesAddress(response)) {
+      const refusal = { address: true, retryAfterSeconds: response.retryAfterSeconds, by: kind };
+      if (probe) probe.blocked?.('', refusal);
+      else if (!this.rotating) this.refuse(refusal);
+    } else if (response.kind === 'ok' || response.kind === 'json') {
+      if (this.limited(kind)) this.stored.record({ kind: 'answered', paced: kind, count: 1, atMs: this.now() });
+    }
+  }
+
+  /** Ends the waiting of all requests that a pause concerns. */
+  releasePaused(): void {
+    for (const kind of PACED_KINDS) if (this.isPaused(kind)) this.queues[kind].releaseAll();
+  }
+
+  private refuse(refusal: Parameters<CircuitBreaker['refuse']>[0]): void {
+    this.breaker.refuse(refusal);
+    this.releasePaused();
+  }
+
+  /** A request that was retried after the platform's `Retry-After` finds out whether the pause has ended. */
+  private probeOrBlocked(): PacedTurn {
+    const probe = this.breaker.admit();
+    return probe ? { send: true, probe } : this.blocked();
+  }
+
+  private blocked(): PacedTurn {
+    const retryAfterSeconds = Math.max(1, Math.ceil(this.breaker.pauseRemainingMs / 1000));
+    return { send: false, response: { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds } };
+  }
+
+  private limited(kind: PacedKind): boolean {
+    return this.stored.current.paces[kind].ratePerSecond !== null;
+  }
+
+  private spend(kind: PacedKind): void {
+    this.ceilings[kind]?.spend();
+    this.stored.record({ kind: 'sent', paced: kind, count: 1, atMs: this.now() });
+  }
+
+  private queue(kind: PacedKind): PaceQueue {
+    return new PaceQueue({
+      waitMs: (count) => this.waitMs(kind, count),
+      spend: () => this.spend(kind),
+    });
+  }
+
+  private waitMs(kind: PacedKind, count: number): number {
+    if (this.limits[kind] === 0) return 0;
+    const learnedMs = paceWaitMs(this.stored.current.paces[kind], count, this.now());
+    return Math.max(learnedMs, this.ceilings[kind]?.waitMs(count) ?? 0);
+  }
+}
+
+/** Whether the platform refuses the address, whatever is requested. */
+function refusesAddress(
+  response: UpstreamResponse | JsonResponse,
+): response is Extract<FailedResponse, { kind: 'blocked' }> {
+  return response.kind === 'blocked' && response.reason !== 'empty-body' && response.reason !== 'exit-shut';
+}
+
+function busy(waitMs: number): PacedTurn {
+  return { send: false, response: { kind: 'busy', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) } };
+}
+
+/** A token bucket of a fixed rate. */
+class Ceiling {
+  private readonly ratePerSecond: number;
+  private readonly burst: number;
+  private available: number;
+  private atMs: number;
+
+  constructor(
+    perMinute: number,
+    private readonly now: () => number,
+  ) {
+    this.ratePerSecond = perMinute / 60;
+    this.burst = Math.max(1, this.ratePerSecond * CEILING_BURST_SECONDS);
+    this.available = this.burst;
+    this.atMs = now();
+  }
+
+  spend(): void {
+    this.refill();
+    this.available -= 1;
+  }
+
+  waitMs(count: number): number {
+    this.refill();
+    return Math.max(0, ((count - this.available) / this.ratePerSecond) * 1000);
+  }
+
+  private refill(): void {
+    const nowMs = this.now();
+    this.available = Math.min(this.burst, this.available + ((nowMs - this.atMs) * this.ratePerSecond) / 1000);
+    this.atMs = nowMs;
+  }
+}
