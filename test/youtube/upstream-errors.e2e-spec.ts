@@ -152,8 +152,15 @@ describe('retired client versions', () => {
     fakeYoutube.requests.clear();
     const outcome = await read();
     expect(outcome.ok ? '' : outcome.failure.message).toContain('no longer serves the client versions');
-    expect(fakeYoutube.requests.total).toBe(0);
+    expect(fakeYoutube.requests.total).toBe(1);
+    expect(end(await readNamed('hl-deleted'))).toBe('upstream_failure');
     expect(retired()).toHaveLength(5);
+    // A block is not mistaken for it, and neither is a video that the one client asked reports as unavailable.
+    fakeYoutube.setFaults({ kind: 'bot-check' });
+    expect(end(await read())).toBe('upstream_blocked');
+    fakeYoutube.setFaults();
+    expect(end(await readNamed('hl-deleted'))).toBe('upstream_failure');
+    expect(end(await read())).toBe('ok');
   });
 
   it('an override of the version makes the client work again', async () => {
@@ -161,6 +168,29 @@ describe('retired client versions', () => {
     await reopen({ YOUTUBE_CLIENT_OVERRIDES: new Map([['VISIONOS', { clientVersion: '1.04' }] as const]) });
     expect(end(await read())).toBe('ok');
     expect(new Set(fakeYoutube.requests.list.map(({ client }) => client))).toEqual(new Set(['VISIONOS']));
+  });
+});
+
+describe('the signature timestamp of WEB', () => {
+  it('is read again when the platform refuses it, after five minutes at the earliest', async () => {
+    await reopen({ PO_TOKEN_URL: fakeYoutube.url, YOUTUBE_CLIENTS: ['WEB', 'VISIONOS'] });
+    const used = async (name: string) => {
+      fakeYoutube.requests.clear();
+      expect(end(await readNamed(name))).toBe('ok');
+      return [fakeYoutube.requests.list.at(-1)?.client, fakeYoutube.requests.count({ kind: 'page' })];
+    };
+    const clock = advancing();
+    try {
+      expect(await used('hl-dinghy')).toEqual(['WEB', 2]);
+      fakeYoutube.set({ signatureTimestamp: 20_400 });
+      expect(await used('hl-keeper')).toEqual(['VISIONOS', 0]);
+      expect(await used('hl-walk')).toEqual(['VISIONOS', 0]);
+      clock.advance(301);
+      expect(await used('hl-bowline')).toEqual(['VISIONOS', 0]);
+      expect(await used('hl-first')).toEqual(['WEB', 2]);
+    } finally {
+      clock.restore();
+    }
   });
 });
 

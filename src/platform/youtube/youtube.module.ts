@@ -116,10 +116,8 @@ function createPoTokenProvider({ PO_TOKEN_URL }: Environment): PoTokenProvider {
   });
 }
 
-function createRetiredClients({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry): RetiredClients {
-  // WEB is the last resort when it is not listed.
-  const clients = PO_TOKEN_URL === undefined ? YOUTUBE_CLIENTS : [...new Set([...YOUTUBE_CLIENTS, 'WEB' as const])];
-  return new RetiredClients(clients, registry, (client, probeAfterMs) =>
+function createRetiredClients({ YOUTUBE_CLIENTS }: Environment, registry: Registry): RetiredClients {
+  return new RetiredClients(YOUTUBE_CLIENTS, registry, (client, probeAfterMs) =>
     probeAfterMs === null
       ? report('log', 'youtube_client_reinstated', { client })
       : report('warn', 'youtube_client_retired', { client, probeAfterSeconds: probeAfterMs / 1000 }),

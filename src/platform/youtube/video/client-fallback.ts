@@ -76,6 +76,11 @@ export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
   return evidence.includes('token-required') || evidence.includes('enforced');
 }
 
+/** Whether the platform serves no client's version any more. */
+export function areAllRetired(evidence: readonly Evidence[]): boolean {
+  return evidence.length > 0 && evidence.every((kind) => kind === 'client-retired');
+}
+
 /**
  * Clients that report videos made for kids as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source).
  * What two of them report is one fact.

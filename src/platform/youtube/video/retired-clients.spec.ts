@@ -56,6 +56,29 @@ describe('RetiredClients', () => {
     );
   });
 
+  it('asks one client after the other when all are disabled, and those that are served are used again', async () => {
+    const { clients, ask, gauge } = retiredClients();
+    expect(clients.admitAnyway()).toBeNull();
+    for (const video of ['a', 'b', 'c']) ask(video, false);
+    expect(clients.admitAnyway()).toBeNull();
+    for (const video of ['a', 'b', 'c']) ask(video, false, 'ANDROID');
+    const asked = [1, 2, 3, 4].map(() => {
+      const anyway = clients.admitAnyway();
+      anyway?.version.blocked('odd');
+      return anyway?.client;
+    });
+    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'VISIONOS', 'ANDROID']);
+    clients.admitAnyway()?.version.succeeded();
+    expect(await gauge()).toEqual(
+      new Map([
+        ['VISIONOS', 0],
+        ['ANDROID', 1],
+      ]),
+    );
+    expect(clients.admitAnyway()).toBeNull();
+    expect(ask('d', true)).toBe(true);
+  });
+
   it('lets one video probe the client after 10 minutes, doubling to 6 hours, until it is served again', async () => {
     const { clients, clock, ask, gauge, events } = retiredClients();
     for (const video of ['a', 'b', 'c']) ask(video, false);

@@ -26,37 +26,63 @@ const LIMITS: BreakerLimits = { blocksToOpen: 3, openFirstMs: 10 * 60_000, openM
 /**
  * Disables clients whose version the platform no longer serves, for all videos and egresses of the process: a newer version
  * is a matter of configuration (`YOUTUBE_CLIENT_OVERRIDES`) or of a release, so asking again costs a request a video and
- * returns nothing. One video at a time probes a disabled client after 10 minutes, doubling to 6 hours.
+ * returns nothing. One video at a time probes a disabled client after 10 minutes, doubling to 6 hours. While all are disabled
+ * each video asks one of them in turn: videos that every client reports in the words of a retired one must not stop the others.
  */
 export class RetiredClients {
-  private readonly breakers: ReadonlyMap<YoutubeClient, CircuitBreaker>;
+  private readonly breakers = new Map<YoutubeClient, CircuitBreaker>();
+  private turn = 0;
 
-  /** @param onChange called when a client is disabled (with the time until its first probe) and when it is served again (with null) */
+  /**
+   * @param clients the fallback order
+   * @param onChange called when a client is disabled (with the time until its first probe) and when it is served again (with null)
+   */
   constructor(
-    clients: readonly YoutubeClient[],
+    private readonly clients: readonly YoutubeClient[],
     registry: Registry,
     private readonly onChange: (client: YoutubeClient, probeAfterMs: number | null) => void,
     private readonly now: () => number = () => performance.now(),
   ) {
-    this.breakers = new Map(clients.map((client) => [client, this.breaker(client)]));
-    const { breakers } = this;
+    const isRetired = (client: YoutubeClient) => this.breaker(client).open;
     new Gauge({
       name: 'ct_upstream_client_retired',
       help: '1 while an InnerTube client is disabled because the platform no longer serves its version.',
       labelNames: ['client'],
       registers: [registry],
       collect() {
-        for (const [client, breaker] of breakers) this.set({ client }, Number(breaker.open));
+        for (const client of clients) this.set({ client }, Number(isRetired(client)));
       },
     });
   }
 
   /** Permission to use a client, whose result the caller must report; null while the client is disabled. */
   admit(client: YoutubeClient): Admission | null {
-    return this.breakers.get(client)?.admit() ?? null;
+    return this.breaker(client).admit();
+  }
+
+  /** The client that a video asks although it is disabled; null unless all are. */
+  admitAnyway(): { client: YoutubeClient; admission: null; version: Admission } | null {
+    const client = this.clients[this.turn % this.clients.length];
+    if (client === undefined || !this.clients.every((each) => this.breaker(each).blocked)) return null;
+    this.turn += 1;
+    const ignored = () => undefined;
+    const result = { succeeded: () => this.reinstate(client), blocked: ignored, abandoned: ignored };
+    return { client, admission: null, version: { probe: false, isObsolete: () => false, ...result } };
+  }
+
+  private reinstate(client: YoutubeClient): void {
+    if (!this.breaker(client).open) return;
+    this.breakers.set(client, this.createBreaker(client));
+    this.onChange(client, null);
   }
 
   private breaker(client: YoutubeClient): CircuitBreaker {
+    const breaker = this.breakers.get(client) ?? this.createBreaker(client);
+    this.breakers.set(client, breaker);
+    return breaker;
+  }
+
+  private createBreaker(client: YoutubeClient): CircuitBreaker {
     let retired = false;
     const onChange = (probeAfterMs: number | null): void => {
       // A refused probe changes nothing.

@@ -12,6 +12,7 @@ import { type CaptionText, fetchCaption } from '../captions/caption-fetch.js';
 import {
   concludeFailure,
   type Evidence,
+  areAllRetired,
   evidenceAbout,
   evidenceOf,
   verdictOf,
@@ -80,7 +81,10 @@ export class VideoReader {
       ...{ proof: null, triedWeb: false, succeeded: false, retryAfterSeconds: null, busyForSeconds: null },
     };
     const answered = (result: VideoOutcome) => ({ result, verdict: 'answered', retryAfterSeconds: null }) as const;
-    for (const candidate of this.clientHealth.candidates(scope.egress)) {
+    const anyway = this.retiredClients.admitAnyway();
+    // The other clients are disabled, so that nothing confirms what this one reports.
+    if (anyway) pass.evidence.push('client-retired');
+    for (const candidate of anyway ? [anyway] : this.clientHealth.candidates(scope.egress)) {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
       if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
@@ -112,9 +116,9 @@ export class VideoReader {
     return checked && (checked.ok || lacksCaptions(checked)) ? checked : { ...outcome, confirmed: false };
   }
 
-  private async tryCandidate({ client, admission }: ClientCandidate, pass: Pass): Promise<VideoOutcome | null> {
+  private async tryCandidate(candidate: Candidate, pass: Pass): Promise<VideoOutcome | null> {
+    const { client, admission, version = this.retiredClients.admit(client) } = candidate;
     const before = pass.evidence.length;
-    const version = this.retiredClients.admit(client);
     try {
       if (!version) {
         pass.evidence.push('client-retired');
@@ -151,6 +155,10 @@ export class VideoReader {
     if (standing === 'served') version.succeeded();
     if (standing === 'retired') version.blocked(pass.videoId);
     if (response.kind === 'parsed') return this.follow(client, response.value, pass);
+    if (standing === 'retired') {
+      pass.evidence.push('client-retired');
+      return null;
+    }
     if (response.kind === 'unparsable' || response.kind === 'unreadable')
       this.reportUnreadable(client, pass, response.expected);
     if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
@@ -244,11 +252,12 @@ export class VideoReader {
   }
 }
 
-const WEB: ClientCandidate = { client: 'WEB', admission: null };
-
-function areAllRetired(evidence: readonly Evidence[]): boolean {
-  return evidence.length > 0 && evidence.every((kind) => kind === 'client-retired');
+/** A client to try, with the permission for its version unless that is still to be requested. */
+interface Candidate extends ClientCandidate {
+  version?: Admission;
 }
+
+const WEB: Candidate = { client: 'WEB', admission: null };
 
 function lacksCaptions(outcome: VideoOutcome): outcome is Extract<VideoOutcome, { ok: false }> {
   return !outcome.ok && ['transcript_unavailable', 'language_unavailable'].includes(outcome.failure.code);
