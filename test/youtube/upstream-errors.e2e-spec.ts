@@ -171,6 +171,29 @@ describe('retired client versions', () => {
   });
 });
 
+describe('the signature timestamp of WEB', () => {
+  it('is read again when the platform refuses it, after five minutes at the earliest', async () => {
+    await reopen({ PO_TOKEN_URL: fakeYoutube.url, YOUTUBE_CLIENTS: ['WEB', 'VISIONOS'] });
+    const used = async (name: string) => {
+      fakeYoutube.requests.clear();
+      expect(end(await readNamed(name))).toBe('ok');
+      return [fakeYoutube.requests.list.at(-1)?.client, fakeYoutube.requests.count({ kind: 'page' })];
+    };
+    const clock = advancing();
+    try {
+      expect(await used('hl-dinghy')).toEqual(['WEB', 2]);
+      fakeYoutube.set({ signatureTimestamp: 20_400 });
+      expect(await used('hl-keeper')).toEqual(['VISIONOS', 0]);
+      expect(await used('hl-walk')).toEqual(['VISIONOS', 0]);
+      clock.advance(301);
+      expect(await used('hl-bowline')).toEqual(['VISIONOS', 0]);
+      expect(await used('hl-first')).toEqual(['WEB', 2]);
+    } finally {
+      clock.restore();
+    }
+  });
+});
+
 describe('faults of caption responses', () => {
   it.each([
     ['429', 'upstream_blocked'],

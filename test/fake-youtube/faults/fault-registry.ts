@@ -1,6 +1,5 @@
 import { seededRandom } from '../catalogue/random.js';
 import type { Incoming, RequestKind } from '../incoming-request.js';
-import type { PoTokens } from '../calls/po-token.js';
 import type { Visitors } from '../visitors.js';
 import { matches, type RequestMatch } from './match.js';
 import { REFUSING_PLAYABILITIES } from './refusals.js';
@@ -70,7 +69,7 @@ export class FaultRegistry {
 
   constructor(
     private seed: number,
-    private readonly tokens: PoTokens,
+    private readonly tokens: { accepts(incoming: Incoming): boolean },
     private readonly visitors: Visitors,
   ) {
     this.random = seededRandom(seed);

@@ -1,7 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
-import { readPoToken } from './http-po-token-provider.js';
+import { HttpPoTokenProvider, readPoToken } from './http-po-token-provider.js';
 
 const VIDEO = 'aaaaaaaaaaa';
 const NOW = Date.UTC(2026, 8, 1, 12, 0, 0);
@@ -50,5 +53,57 @@ describe('readPoToken', () => {
         expect(Number.isSafeInteger(issued.validMs) && issued.validMs >= 0).toBe(true);
       }),
     );
+  });
+});
+
+describe('HttpPoTokenProvider', () => {
+  const NEVER = new AbortController().signal;
+  let server: Server;
+  let provider: HttpPoTokenProvider;
+  let paths: string[];
+  let changes: (number | null)[];
+  let respond: (response: ServerResponse) => void;
+
+  beforeEach(async () => {
+    [paths, changes] = [[], []];
+    server = createServer((request, response) => {
+      paths.push(request.url ?? '');
+      request.resume().on('end', () => respond(response));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/provider/`);
+    provider = new HttpPoTokenProvider({ url, timeoutMs: 50, onChange: (pauseMs) => changes.push(pauseMs) });
+  });
+
+  afterEach(async () => {
+    await provider.onApplicationShutdown();
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
+  it('keeps the path of its URL, and forgets a token that the platform refused', async () => {
+    respond = (response) => response.end(JSON.stringify({ poToken: 'Mlvx', expiresAt: Date.now() + 3_600_000 }));
+    for (let times = 0; times < 2; times += 1) expect(await provider.tokenFor(VIDEO, NEVER)).toBe('Mlvx');
+    provider.reject(VIDEO);
+    expect(await provider.tokenFor(VIDEO, NEVER)).toBe('Mlvx');
+    expect(paths).toEqual(['/provider/get_pot', '/provider/get_pot']);
+  });
+
+  it('is not asked again after it did not respond for three videos', async () => {
+    respond = () => undefined;
+    for (const video of ['a', 'b', 'c', 'd']) expect(await provider.tokenFor(video, NEVER)).toBeNull();
+    expect(paths).toHaveLength(3);
+    expect(changes).toEqual([30_000]);
+  });
+
+  it('is not blamed for a caller that disconnects', async () => {
+    const leaving = new AbortController();
+    respond = () => leaving.abort(new Error('left'));
+    await expect(provider.tokenFor(VIDEO, leaving.signal)).rejects.toThrow('left');
+    for (const video of ['a', 'b', 'c']) {
+      await expect(provider.tokenFor(video, AbortSignal.abort(new Error('left')))).rejects.toThrow('left');
+    }
+    expect(changes).toEqual([]);
   });
 });
