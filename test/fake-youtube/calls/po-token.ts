@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import { type FakeResponse, jsonResponse, textResponse } from '../fake-response.js';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
+import type { Settings } from '../settings.js';
 
 interface IssuedToken {
   contentBinding: string;
@@ -14,7 +15,7 @@ export class PoTokens {
   private readonly issued = new Map<string, IssuedToken>();
 
   constructor(
-    private readonly settings: { readonly poTokenSeconds: number },
+    private readonly settings: Settings,
     private readonly clock: Clock,
   ) {}
 

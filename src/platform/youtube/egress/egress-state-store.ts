@@ -146,9 +146,14 @@ function isEgressState(value: unknown): value is EgressState {
   return (
     PAUSE_NUMBERS.every((name) => isFinite(pause[name])) &&
     (pause['openedAtMs'] === null || isFinite(pause['openedAtMs'])) &&
-    (pause['by'] === null || PACED_KINDS.some((kind) => kind === pause['by'])) &&
+    isKindOrNull(pause['by']) &&
+    isKindOrNull(pause['measuredBy']) &&
     PACED_KINDS.every((kind) => isPaceState(paces[kind]))
   );
+}
+
+function isKindOrNull(value: unknown): boolean {
+  return value === null || PACED_KINDS.some((kind) => kind === value);
 }
 
 function isPaceState(value: unknown): boolean {

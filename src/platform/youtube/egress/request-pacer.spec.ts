@@ -121,7 +121,7 @@ describe('RequestPacer', () => {
     for (let inFlight = 0; inFlight < 5; inFlight += 1)
       pacer.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
     expect((await Promise.all(waiting)).map(kindOf)).toEqual(['blocked', 'blocked', 'blocked']);
-    expect(breaker.pauseRemainingMs).toBe(300_000);
+    expect(breaker.pauseRemainingMs).toBe(330_000);
     expect(pacer.perMinute('captions')).toBeGreaterThan(rate / 3);
   });
 

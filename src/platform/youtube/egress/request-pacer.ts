@@ -53,6 +53,11 @@ export class RequestPacer {
     return Math.min(ratePerSecond * 60, limit ?? Infinity);
   }
 
+  /** Whether the platform refused the rate of player requests before. */
+  get learned(): boolean {
+    return this.limited('player');
+  }
+
   /** Requests that wait for the pace. */
   queued(kind: PacedKind): number {
     return this.queues[kind].length;
@@ -104,9 +109,12 @@ export class RequestPacer {
       const refusal = { address: true, retryAfterSeconds: response.retryAfterSeconds, by: kind };
       if (probe) probe.blocked?.('', refusal);
       else if (!this.rotating) this.refuse(refusal);
-    } else if (response.kind === 'ok' || response.kind === 'json') {
-      if (this.limited(kind)) this.stored.record({ kind: 'answered', paced: kind, count: 1, atMs: this.now() });
-    }
+    } else if (kind === 'captions' && response.kind === 'ok' && response.media !== 'empty') this.recordAnswered(kind);
+  }
+
+  /** A request was served. Of a player request only its content shows that, because a bot check is a complete response. */
+  recordAnswered(kind: PacedKind): void {
+    if (this.limited(kind)) this.stored.record({ kind: 'answered', paced: kind, count: 1, atMs: this.now() });
   }
 
   /** Ends the waiting of all requests that a pause concerns. */

@@ -81,7 +81,9 @@ export async function requestPlayer(
     // A probe sends as little as possible; the next one sends the new data.
     if (!scope.admission.probe) {
       onRefused(reading.kind);
-      return readingOf(await send(innertube, request));
+      const second = await send(innertube, request);
+      // Held back by the pace: the refusal is what is known.
+      return readingOf(second.kind === 'busy' ? first : second);
     }
   }
   return readingOf(first);
