@@ -3,8 +3,11 @@ import type { PacedKind } from './egress-state.js';
 
 /** This many different videos (or channels) refused in a row, with no success in between, mean that the egress is blocked. */
 export const BLOCKS_TO_OPEN = 5;
-/** Addresses of a gateway are refused one by one: it is blocked when nearly all of this many attempts were. */
-const SHARE_ATTEMPTS = 40;
+/**
+ * Addresses of a gateway are refused one by one: it is blocked when nearly all of this many attempts were. The videos of a
+ * call are read in step, so that the served and the refused ones of a hundred end in two groups.
+ */
+const SHARE_ATTEMPTS = 200;
 const SHARE_TO_OPEN = 0.9;
 
 /** The first pause after 429, a captcha or another page that refuses the address. */

@@ -128,7 +128,7 @@ export function readEgressState(bytes: Buffer): EgressState | undefined {
   return isEgressState(value) ? value : undefined;
 }
 
-const PAUSE_NUMBERS = ['untilMs', 'pauseMs', 'probesRefused', 'measuredMs', 'measuredAtMs'] as const;
+const PAUSE_NUMBERS = ['untilMs', 'pauseMs', 'probesRefused'] as const;
 const PACE_NUMBERS: readonly (keyof PaceState)[] = [
   'burst',
   'available',
@@ -145,6 +145,10 @@ function isEgressState(value: unknown): value is EgressState {
   const { pause, paces } = value;
   return (
     PAUSE_NUMBERS.every((name) => isFinite(pause[name])) &&
+    isRecord(pause['measured']) &&
+    Object.values(pause['measured']).every(
+      (each) => isRecord(each) && isFinite(each['ms']) && isFinite(each['atMs']),
+    ) &&
     (pause['openedAtMs'] === null || isFinite(pause['openedAtMs'])) &&
     (pause['by'] === null || PACED_KINDS.some((kind) => kind === pause['by'])) &&
     PACED_KINDS.every((kind) => isPaceState(paces[kind]))

@@ -24,9 +24,8 @@ export interface PauseState {
   /** The requests that were refused; null when the refusal concerned no paced kind. */
   by: PacedKind | null;
   probesRefused: number;
-  /** How long the last block took that outlasted its first pause, and when it ended. */
-  measuredMs: number;
-  measuredAtMs: number;
+  /** By what was refused: how long the last block took that outlasted its first pause, and when it ended. */
+  measured: Readonly<Partial<Record<PacedKind | 'other', { ms: number; atMs: number }>>>;
 }
 
 /** The state of one use of an egress, as plain data: replicas share it, and a restarted process reads it. */
@@ -36,7 +35,7 @@ export interface EgressState {
 }
 
 export const INITIAL_EGRESS_STATE: EgressState = {
-  pause: { openedAtMs: null, untilMs: 0, pauseMs: 0, by: null, probesRefused: 0, measuredMs: 0, measuredAtMs: 0 },
+  pause: { openedAtMs: null, untilMs: 0, pauseMs: 0, by: null, probesRefused: 0, measured: {} },
   paces: { player: UNLIMITED_PACE, captions: UNLIMITED_PACE },
 };
 
@@ -70,7 +69,8 @@ function opened(state: EgressState, event: Extract<EgressEvent, { kind: 'opened'
   const { atMs, by } = event;
   // Another replica was refused for the same reason.
   if (pause.openedAtMs !== null) return state;
-  const measuredMs = atMs - pause.measuredAtMs < MEASURED_FOR_MS ? pause.measuredMs : 0;
+  const measured = pause.measured[by ?? 'other'];
+  const measuredMs = measured && atMs - measured.atMs < MEASURED_FOR_MS ? measured.ms : 0;
   const pauseMs = Math.min(PAUSE_MAX_MS, event.exactly ? event.pauseMs : Math.max(event.pauseMs, measuredMs));
   const paused = { ...pause, openedAtMs: atMs, untilMs: atMs + pauseMs, pauseMs, by, probesRefused: 0 };
   const next = { ...state, pause: paused };
@@ -86,8 +86,9 @@ function closed(state: EgressState, atMs: number): EgressState {
   const { pause } = state;
   const { openedAtMs, by } = pause;
   if (openedAtMs === null) return state;
-  const measured = pause.probesRefused > 0 ? { measuredMs: atMs - openedAtMs, measuredAtMs: atMs } : {};
-  const next = { ...state, pause: { ...pause, ...measured, openedAtMs: null, untilMs: 0, by: null } };
+  const measured =
+    pause.probesRefused > 0 ? { ...pause.measured, [by ?? 'other']: { ms: atMs - openedAtMs, atMs } } : pause.measured;
+  const next = { ...state, pause: { ...pause, measured, openedAtMs: null, untilMs: 0, by: null } };
   return by === null ? next : withPace(next, by, (pace) => paceAfterRecovery(pace, openedAtMs, atMs));
 }
 

@@ -81,7 +81,9 @@ export async function requestPlayer(
     // A probe sends as little as possible; the next one sends the new data.
     if (!scope.admission.probe) {
       onRefused(reading.kind);
-      return readingOf(await send(innertube, request));
+      const second = await send(innertube, request);
+      // A second request that the pace did not send, or that failed, does not take the refusal back.
+      return readingOf(second.kind === 'parsed' || second.kind === 'blocked' ? second : first);
     }
   }
   return readingOf(first);
