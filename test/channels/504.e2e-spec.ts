@@ -34,3 +34,29 @@ describe('at the deadline of a call', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 2, reserved: 0 });
   });
 });
+
+describe('a call that the pace cannot serve before its deadline', () => {
+  let paced: TestService;
+
+  beforeAll(async () => {
+    paced = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 3, UPSTREAM_TIMEDTEXT_PER_MINUTE: 10 } });
+  });
+  afterAll(() => paced.close());
+
+  it('fails the videos behind at once as upstream_busy, free and with the time, and the next call continues', async () => {
+    const { key } = await paced.organization();
+    const path = '/channels/@bench-4x5/transcripts';
+    const first = await paced.get(path, key);
+    expect(first.status).toBe(200);
+    expect(first.body.summary).toEqual({ total: 4, succeeded: 1, failed: 3, cached: 0, fetched: 1 });
+    const failed = first.body.results.filter((entry: { ok: boolean }) => !entry.ok);
+    for (const { error } of failed) {
+      expect(error).toMatchObject({ code: 'upstream_busy', retryable: true, retryAfterSeconds: expect.any(Number) });
+      expect(error.retryAfterSeconds).toBeGreaterThanOrEqual(2);
+    }
+    expect(paced.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(1);
+    expect((await paced.get('/usage', key)).body).toMatchObject({ used: 1, reserved: 0 });
+    const second = await paced.get(path, key);
+    expect(second.body.summary).toMatchObject({ total: 4, cached: 1 });
+  });
+});

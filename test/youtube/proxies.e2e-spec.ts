@@ -150,7 +150,7 @@ describe('a caption request that is refused through one egress', () => {
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
     expect(fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(2);
     expect(adapter.logged).toContainEqual(
-      expect.objectContaining({ event: 'youtube_block_opened', exit: 'proxy-1', openForSeconds: 300 }),
+      expect.objectContaining({ event: 'youtube_block_opened', exit: 'proxy-1', openForSeconds: 330 }),
     );
     // The refused egress is not used until its pause ends.
     for (const name of ['hl-walk', 'hl-dinghy', 'hl-first']) expect(end(await read(name))).toBe('ok');
@@ -226,7 +226,7 @@ describe('a rotating gateway', () => {
   it('stops when all of its addresses are refused', async () => {
     await openGateway({ addressOf: () => BAD });
     fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
-    for (const name of NAMES) expect(end(await read(name))).toBe('upstream_blocked');
+    for (const name of [...NAMES, ...NAMES]) expect(end(await read(name))).toBe('upstream_blocked');
     const requested = fakeYoutube.requests.total;
     const outcome = await read('hl-island');
     expect(end(outcome)).toBe('upstream_blocked');

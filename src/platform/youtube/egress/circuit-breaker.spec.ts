@@ -94,14 +94,14 @@ describe('CircuitBreaker', () => {
     expect(breaker.open).toBe(true);
   });
 
-  it('pauses for five minutes after a refused address, and for as long as Retry-After says', () => {
+  it('pauses for five and a half minutes after a refused address, and for as long as Retry-After says', () => {
     const address = breakerAt();
     address.breaker.refuse({ address: true, retryAfterSeconds: null, by: 'player' });
     const stated = breakerAt();
     stated.breaker.refuse({ address: true, retryAfterSeconds: 7, by: 'player' });
     stated.clock.nowMs = 7_000;
     stated.breaker.admit()?.blocked('a', { address: true, retryAfterSeconds: 9, by: 'player' });
-    expect([address.changes, stated.changes]).toEqual([[300_000], [7_000, 9_000]]);
+    expect([address.changes, stated.changes]).toEqual([[330_000], [7_000, 9_000]]);
   });
 
   it('pauses at first as long as the last block took that outlasted its first pause', () => {
@@ -129,7 +129,7 @@ describe('CircuitBreaker', () => {
       else admission?.blocked(`video ${video}`);
     }
     expect(opened).toEqual([]);
-    for (let video = 0; video < 199; video += 1) breaker.admit()?.blocked(`video ${video}`);
+    for (let video = 0; video < 59; video += 1) breaker.admit()?.blocked(`video ${video}`);
     expect(opened).toEqual([30_000]);
   });
 

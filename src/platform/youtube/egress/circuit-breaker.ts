@@ -3,15 +3,17 @@ import type { PacedKind } from './egress-state.js';
 
 /** This many different videos (or channels) refused in a row, with no success in between, mean that the egress is blocked. */
 export const BLOCKS_TO_OPEN = 5;
-/**
- * Addresses of a gateway are refused one by one: it is blocked when nearly all of this many attempts were. The videos of a
- * call are read in step, so that the served and the refused ones of a hundred end in two groups.
- */
-const SHARE_ATTEMPTS = 200;
-const SHARE_TO_OPEN = 0.9;
+/** The same for an egress that was blocked before, whose refusals are likelier to be another block. */
+export const BLOCKS_TO_OPEN_AGAIN = 2;
+/** Addresses of a gateway are refused one by one: it is blocked when nearly all of this many attempts were. */
+const SHARE_ATTEMPTS = 60;
+const SHARE_TO_OPEN = 0.95;
 
-/** The first pause after 429, a captcha or another page that refuses the address. */
-const ADDRESS_PAUSE_MS = 300_000;
+/**
+ * The first pause after 429, a captcha or another page that refuses the address: the five minutes that are reported, and
+ * what the requests in flight may add to them.
+ */
+const ADDRESS_PAUSE_MS = 330_000;
 
 /** When a breaker opens and for how long. */
 export interface BreakerLimits {
@@ -59,10 +61,11 @@ export interface RefusalRule {
 }
 
 /** Blocked when several different subjects were refused in a row. */
-export function refusedInARow(blocksToOpen = BLOCKS_TO_OPEN): RefusalRule {
+export function refusedInARow(blocksToOpen: number | (() => number) = BLOCKS_TO_OPEN): RefusalRule {
   const subjects = new Set<string>();
   return {
-    refused: (subject) => subjects.add(subject).size >= blocksToOpen,
+    refused: (subject) =>
+      subjects.add(subject).size >= (typeof blocksToOpen === 'number' ? blocksToOpen : blocksToOpen()),
     succeeded: () => subjects.clear(),
     reset: () => subjects.clear(),
   };

@@ -1,5 +1,12 @@
 import type { Registry } from 'prom-client';
-import { type Admission, CircuitBreaker, refusedInARow, refusedShare } from './circuit-breaker.js';
+import {
+  type Admission,
+  BLOCKS_TO_OPEN,
+  BLOCKS_TO_OPEN_AGAIN,
+  CircuitBreaker,
+  refusedInARow,
+  refusedShare,
+} from './circuit-breaker.js';
 import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
 import { EgressMetrics } from './egress-metrics.js';
 import type { PacedKind } from './egress-state.js';
@@ -184,7 +191,8 @@ export class EgressPool {
       this.store.add(`${id} ${use}`, state);
       return state;
     };
-    const breaker = (use: EgressUse, state: StoredEgressState) =>
+    const blocksToOpen = (): number => (pacer.learned ? BLOCKS_TO_OPEN_AGAIN : BLOCKS_TO_OPEN);
+    const breaker = (use: EgressUse, state: StoredEgressState): CircuitBreaker =>
       new CircuitBreaker(
         this.now,
         (openForMs) => {
@@ -192,7 +200,7 @@ export class EgressPool {
           if (use === 'video') onVideoBreaker(openForMs !== null);
         },
         undefined,
-        gateway ? refusedShare() : refusedInARow(),
+        gateway ? refusedShare() : refusedInARow(blocksToOpen),
         state,
       );
     const onVideoBreaker = (open: boolean) => {
@@ -202,7 +210,7 @@ export class EgressPool {
     const videoState = stored('video');
     const breakers = { channel: breaker('channel', stored('channel')), video: breaker('video', videoState) };
     const ceilings = this.options.ceilings ?? { player: undefined, captions: undefined };
-    const pacer = new RequestPacer(videoState, breakers.video, ceilings, gateway, this.now);
+    const pacer: RequestPacer = new RequestPacer(videoState, breakers.video, ceilings, gateway, this.now);
     const connections = gateway
       ? { sessions: new GatewaySessions(proxyUrl, this.options) }
       : { egress: { name, pacer, dispatcher: openDispatcher(proxyUrl, this.options) } };

@@ -128,7 +128,7 @@ export function readEgressState(bytes: Buffer): EgressState | undefined {
   return isEgressState(value) ? value : undefined;
 }
 
-const PAUSE_NUMBERS = ['untilMs', 'pauseMs', 'probesRefused'] as const;
+const PAUSE_NUMBERS = ['untilMs', 'pauseMs', 'probesRefused', 'measuredMs', 'measuredAtMs'] as const;
 const PACE_NUMBERS: readonly (keyof PaceState)[] = [
   'burst',
   'available',
@@ -145,14 +145,15 @@ function isEgressState(value: unknown): value is EgressState {
   const { pause, paces } = value;
   return (
     PAUSE_NUMBERS.every((name) => isFinite(pause[name])) &&
-    isRecord(pause['measured']) &&
-    Object.values(pause['measured']).every(
-      (each) => isRecord(each) && isFinite(each['ms']) && isFinite(each['atMs']),
-    ) &&
     (pause['openedAtMs'] === null || isFinite(pause['openedAtMs'])) &&
-    (pause['by'] === null || PACED_KINDS.some((kind) => kind === pause['by'])) &&
+    isKindOrNull(pause['by']) &&
+    isKindOrNull(pause['measuredBy']) &&
     PACED_KINDS.every((kind) => isPaceState(paces[kind]))
   );
+}
+
+function isKindOrNull(value: unknown): boolean {
+  return value === null || PACED_KINDS.some((kind) => kind === value);
 }
 
 function isPaceState(value: unknown): boolean {

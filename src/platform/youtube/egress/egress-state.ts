@@ -24,8 +24,10 @@ export interface PauseState {
   /** The requests that were refused; null when the refusal concerned no paced kind. */
   by: PacedKind | null;
   probesRefused: number;
-  /** By what was refused: how long the last block took that outlasted its first pause, and when it ended. */
-  measured: Readonly<Partial<Record<PacedKind | 'other', { ms: number; atMs: number }>>>;
+  /** How long the last block by `measuredBy` took that outlasted its first pause, and when it ended. */
+  measuredMs: number;
+  measuredAtMs: number;
+  measuredBy: PacedKind | null;
 }
 
 /** The state of one use of an egress, as plain data: replicas share it, and a restarted process reads it. */
@@ -35,7 +37,16 @@ export interface EgressState {
 }
 
 export const INITIAL_EGRESS_STATE: EgressState = {
-  pause: { openedAtMs: null, untilMs: 0, pauseMs: 0, by: null, probesRefused: 0, measured: {} },
+  pause: {
+    openedAtMs: null,
+    untilMs: 0,
+    pauseMs: 0,
+    by: null,
+    probesRefused: 0,
+    measuredMs: 0,
+    measuredAtMs: 0,
+    measuredBy: null,
+  },
   paces: { player: UNLIMITED_PACE, captions: UNLIMITED_PACE },
 };
 
@@ -69,8 +80,8 @@ function opened(state: EgressState, event: Extract<EgressEvent, { kind: 'opened'
   const { atMs, by } = event;
   // Another replica was refused for the same reason.
   if (pause.openedAtMs !== null) return state;
-  const measured = pause.measured[by ?? 'other'];
-  const measuredMs = measured && atMs - measured.atMs < MEASURED_FOR_MS ? measured.ms : 0;
+  const isMeasured = pause.measuredBy === by && atMs - pause.measuredAtMs < MEASURED_FOR_MS;
+  const measuredMs = isMeasured ? pause.measuredMs : 0;
   const pauseMs = Math.min(PAUSE_MAX_MS, event.exactly ? event.pauseMs : Math.max(event.pauseMs, measuredMs));
   const paused = { ...pause, openedAtMs: atMs, untilMs: atMs + pauseMs, pauseMs, by, probesRefused: 0 };
   const next = { ...state, pause: paused };
@@ -86,9 +97,8 @@ function closed(state: EgressState, atMs: number): EgressState {
   const { pause } = state;
   const { openedAtMs, by } = pause;
   if (openedAtMs === null) return state;
-  const measured =
-    pause.probesRefused > 0 ? { ...pause.measured, [by ?? 'other']: { ms: atMs - openedAtMs, atMs } } : pause.measured;
-  const next = { ...state, pause: { ...pause, measured, openedAtMs: null, untilMs: 0, by: null } };
+  const measured = pause.probesRefused > 0 ? { measuredMs: atMs - openedAtMs, measuredAtMs: atMs, measuredBy: by } : {};
+  const next = { ...state, pause: { ...pause, ...measured, openedAtMs: null, untilMs: 0, by: null } };
   return by === null ? next : withPace(next, by, (pace) => paceAfterRecovery(pace, openedAtMs, atMs));
 }
 

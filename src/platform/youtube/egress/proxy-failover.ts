@@ -41,10 +41,14 @@ export async function withProxyFailover<T>(
       if (admission.probe && !(await taken.claimProbe())) continue;
       const made = await attempt(egress, admission);
       egresses.recordVerdict(egress, use, made.verdict);
-      if (made.verdict === 'answered') admission.succeeded();
+      if (made.verdict === 'answered') {
+        admission.succeeded();
+        if (use === 'video') egress.pacer?.recordAnswered('player');
+      }
       if (made.verdict === 'refused' || made.verdict === 'withheld') {
         const { verdict, retryAfterSeconds } = made;
-        const by = use === 'video' && verdict === 'refused' ? 'player' : null;
+        // The addresses of a gateway change, so its refusals say nothing about a rate.
+        const by = use === 'video' && verdict === 'refused' && !egress.gateway ? 'player' : null;
         admission.blocked(subject, { address: use === 'channel', retryAfterSeconds, by });
       }
       if (!REPORTED_FIRST.includes(made.verdict)) return made.result;

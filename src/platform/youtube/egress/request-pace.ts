@@ -91,7 +91,7 @@ export function paceAfterRefusal(state: PaceState, nowMs: number): PaceState {
   counted.growthSeconds = Math.min(GROWTH_SECONDS_MAX, next.growthSeconds * GROWTH_SLOWDOWN);
   const inBurst = next.fullAtMs > next.sinceMs && nowMs - next.fullAtMs < (refillSeconds * 1000) / 2;
   if (inBurst) {
-    const burst = Math.max(1, 0.9 * next.sentSinceFull, next.burst / 2);
+    const burst = Math.max(1, 0.9 * Math.min(next.sentSinceFull, next.burst), next.burst / 2);
     return { ...counted, burst, ratePerSecond: 0.9 * next.ratePerSecond };
   }
   const growthInRefill = refillSeconds / next.growthSeconds;

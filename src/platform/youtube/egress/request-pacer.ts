@@ -30,9 +30,6 @@ export class RequestPacer {
    * @param rotating its addresses change: a refusal concerns one of them, and only the breaker judges the egress
    * @param now milliseconds of the clock of `stored`
    */
-  /** Attempts that have sent one player request. */
-  private readonly started = new WeakSet<object>();
-
   constructor(
     private readonly stored: StoredEgressState,
     private readonly breaker: CircuitBreaker,
@@ -56,6 +53,11 @@ export class RequestPacer {
     return Math.min(ratePerSecond * 60, limit ?? Infinity);
   }
 
+  /** Whether the platform refused the rate of player requests before. */
+  get learned(): boolean {
+    return this.limited('player');
+  }
+
   /** Requests that wait for the pace. */
   queued(kind: PacedKind): number {
     return this.queues[kind].length;
@@ -76,22 +78,11 @@ export class RequestPacer {
    * Waits until a request may be sent. Rejects with the signal's reason when it is aborted first.
    *
    * @param probing the request belongs to an attempt that the breaker admitted as a probe
-   * @param attempt identifies the attempt at a video: its second player request is sent at once and delays others, because
-   *   without it the first one was sent in vain: two clients must agree that a video is unavailable
    */
-  async waitForTurn(
-    kind: PacedKind,
-    context: ReadingContext,
-    probing: boolean,
-    attempt: object = {},
-  ): Promise<PacedTurn> {
+  async waitForTurn(kind: PacedKind, context: ReadingContext, probing: boolean): Promise<PacedTurn> {
     // Probes are not counted: the first estimate needs what was sent before the refusal.
     if (probing) return { send: true, probe: null };
     if (this.isPaused(kind)) return this.probeOrBlocked();
-    if (kind === 'player' && this.started.delete(attempt)) {
-      this.spend(kind);
-      return { send: true, probe: null };
-    }
     if (kind === 'player') {
       const waitMs = this.captionsWaitMs(context.fairnessKey);
       // Without its captions the player response would be requested in vain.
@@ -101,9 +92,7 @@ export class RequestPacer {
     } else this.expectedCaptions.shift();
     const turn: Turn = await this.queues[kind].wait(context);
     if (turn.kind === 'busy') return busy(turn.waitMs);
-    if (turn.kind === 'paused') return this.blocked();
-    if (kind === 'player') this.started.add(attempt);
-    return { send: true, probe: null };
+    return turn.kind === 'paused' ? this.blocked() : { send: true, probe: null };
   }
 
   /**
@@ -120,9 +109,12 @@ export class RequestPacer {
       const refusal = { address: true, retryAfterSeconds: response.retryAfterSeconds, by: kind };
       if (probe) probe.blocked?.('', refusal);
       else if (!this.rotating) this.refuse(refusal);
-    } else if (response.kind === 'ok' || response.kind === 'json') {
-      if (this.limited(kind)) this.stored.record({ kind: 'answered', paced: kind, count: 1, atMs: this.now() });
-    }
+    } else if (kind === 'captions' && response.kind === 'ok' && response.media !== 'empty') this.recordAnswered(kind);
+  }
+
+  /** A request was served. Of a player request only its content shows that, because a bot check is a complete response. */
+  recordAnswered(kind: PacedKind): void {
+    if (this.limited(kind)) this.stored.record({ kind: 'answered', paced: kind, count: 1, atMs: this.now() });
   }
 
   /** Ends the waiting of all requests that a pause concerns. */

@@ -82,8 +82,8 @@ export async function requestPlayer(
     if (!scope.admission.probe) {
       onRefused(reading.kind);
       const second = await send(innertube, request);
-      // A second request that the pace did not send, or that failed, does not take the refusal back.
-      return readingOf(second.kind === 'parsed' || second.kind === 'blocked' ? second : first);
+      // Held back by the pace: the refusal is what is known.
+      return readingOf(second.kind === 'busy' ? first : second);
     }
   }
   return readingOf(first);

@@ -57,7 +57,10 @@ interface Pass {
   proof: WebProof | null;
   triedWeb: boolean;
   succeeded: boolean;
+  /** The platform's. */
   retryAfterSeconds: number | null;
+  /** When the pace of the egress can serve. */
+  busyForSeconds: number | null;
 }
 
 /** Reads one video through one egress: client after client, until one returns the text or a final reason for having none. */
@@ -75,7 +78,7 @@ export class VideoReader {
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const pass: Pass = {
       ...{ videoId, languages, scope, evidence: [], unavailableOn: [], texts: new Map(), details: NO_DETAILS },
-      ...{ proof: null, triedWeb: false, succeeded: false, retryAfterSeconds: null },
+      ...{ proof: null, triedWeb: false, succeeded: false, retryAfterSeconds: null, busyForSeconds: null },
     };
     const answered = (result: VideoOutcome) => ({ result, verdict: 'answered', retryAfterSeconds: null }) as const;
     const anyway = this.retiredClients.admitAnyway();
@@ -158,7 +161,8 @@ export class VideoReader {
     }
     if (response.kind === 'unparsable' || response.kind === 'unreadable')
       this.reportUnreadable(client, pass, response.expected);
-    if (response.kind === 'blocked' || response.kind === 'busy') pass.retryAfterSeconds ??= response.retryAfterSeconds;
+    if (response.kind === 'blocked') pass.retryAfterSeconds ??= response.retryAfterSeconds;
+    if (response.kind === 'busy') pass.busyForSeconds = response.retryAfterSeconds;
     this.addEvidence(client, response.kind === 'unparsable' ? 'failure' : evidenceOf(response), pass);
     return null;
   }
@@ -219,7 +223,8 @@ export class VideoReader {
       return;
     }
     if (text.kind === 'unreadable') this.reportUnreadable(client, pass, text.expected);
-    if (text.kind === 'blocked' || text.kind === 'busy') pass.retryAfterSeconds ??= text.retryAfterSeconds;
+    if (text.kind === 'blocked') pass.retryAfterSeconds ??= text.retryAfterSeconds;
+    if (text.kind === 'busy') pass.busyForSeconds = text.retryAfterSeconds;
     this.addEvidence(client, text.kind === 'withheld' ? 'enforced' : evidenceOf(text), pass);
   }
 
@@ -264,8 +269,11 @@ function trackKey({ track }: PlayerTrack): string {
 }
 
 function failure(pass: Pass, code: VideoFailureCode, message?: string): Extract<VideoOutcome, { ok: false }> {
-  const { details, retryAfterSeconds } = pass;
-  const retryLater = (code === 'upstream_busy' || code === 'upstream_blocked') && retryAfterSeconds !== null;
-  const failure = { code, ...(message !== undefined && { message }), ...(retryLater && { retryAfterSeconds }) };
-  return { ok: false, details, failure };
+  const waitSeconds = { upstream_busy: pass.busyForSeconds, upstream_blocked: pass.retryAfterSeconds };
+  const retryAfterSeconds = code === 'upstream_busy' || code === 'upstream_blocked' ? waitSeconds[code] : null;
+  const optional = {
+    ...(message !== undefined && { message }),
+    ...(retryAfterSeconds !== null && { retryAfterSeconds }),
+  };
+  return { ok: false, details: pass.details, failure: { code, ...optional } };
 }
