@@ -129,7 +129,7 @@ describe('CircuitBreaker', () => {
       else admission?.blocked(`video ${video}`);
     }
     expect(opened).toEqual([]);
-    for (let video = 0; video < 59; video += 1) breaker.admit()?.blocked(`video ${video}`);
+    for (let video = 0; video < 199; video += 1) breaker.admit()?.blocked(`video ${video}`);
     expect(opened).toEqual([30_000]);
   });
 

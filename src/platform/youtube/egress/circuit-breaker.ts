@@ -6,7 +6,7 @@ export const BLOCKS_TO_OPEN = 5;
 /** The same for an egress that was blocked before, whose refusals are likelier to be another block. */
 export const BLOCKS_TO_OPEN_AGAIN = 2;
 /** Addresses of a gateway are refused one by one: it is blocked when nearly all of this many attempts were. */
-const SHARE_ATTEMPTS = 60;
+const SHARE_ATTEMPTS = 200;
 const SHARE_TO_OPEN = 0.95;
 
 /**

@@ -1,5 +1,11 @@
 import { pick, seededRandom } from '../../../fake-youtube/catalogue/random.js';
-import { ALL_FAULT_KINDS, type Fault, FAULT_KINDS, type FaultKind, isPossible } from '../../../fake-youtube/faults/fault-registry.js';
+import {
+  ALL_FAULT_KINDS,
+  type Fault,
+  FAULT_KINDS,
+  type FaultKind,
+  isPossible,
+} from '../../../fake-youtube/faults/fault-registry.js';
 import type { MatchableKind } from '../../../fake-youtube/faults/match.js';
 
 /** The kinds of requests to the platform, by their name in the tables. */
