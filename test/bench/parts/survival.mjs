@@ -4,9 +4,12 @@ import { BENCH, PROJECT } from '../processes.mjs';
 import { goal } from '../figures.mjs';
 import { allowedVideos, perHourOf } from '../survival/day.mjs';
 
-const HOURS = 24;
-/** The loop has no state that grows with time, and sends hundreds of requests for a video: a quarter of a day shows it. */
-const LOOP_HOURS = 6;
+/** Sixteen exits and the loop, which sends dozens of requests for a video, are simulated for a shorter time. */
+const HOURS = { service: 24, unpaced: 24, loop: 3 };
+const HOURS_OF_MANY = 8;
+const MANY_EXITS = 16;
+const UNPACED = { UPSTREAM_PLAYER_PER_MINUTE: 0, UPSTREAM_TIMEDTEXT_PER_MINUTE: 0 };
+const READERS = { service: 'the service', unpaced: 'the service without its pace', loop: 'a retry loop' };
 const EXITS = [1, 4, 16];
 const DEMANDS = [0.5, 1, 2];
 const BAD_SHARES = [0, 0.3, 0.6];
@@ -40,9 +43,16 @@ function scenariosOf(quick, budgets) {
   ];
   return networks.flatMap((network) =>
     demands.flatMap((demand) =>
-      ['service', 'loop'].map((reader) => {
-        const hours = quick ? 2 : reader === 'loop' ? LOOP_HOURS : HOURS;
-        return { ...network, demand, reader, hours, perHour: perHourOf({ ...network, demand, budgets }) };
+      (network.exits === 1 && !network.gateway ? ['service', 'unpaced', 'loop'] : ['service', 'loop']).map((reader) => {
+        const hours = quick ? 2 : Math.min(HOURS[reader], network.exits === MANY_EXITS ? HOURS_OF_MANY : HOURS.service);
+        return {
+          ...network,
+          ...(reader === 'unpaced' && { environment: UNPACED }),
+          demand,
+          reader,
+          hours,
+          perHour: perHourOf({ ...network, demand, budgets }),
+        };
       }),
     ),
   );
@@ -66,8 +76,7 @@ function networkOf({ exits, gateway, badShare }) {
 }
 
 function nameOf(scenario) {
-  const who = scenario.reader === 'service' ? 'the service' : 'a retry loop';
-  return `${who}, ${networkOf(scenario)}, ${DEMAND_NAMES[scenario.demand]}`;
+  return `${READERS[scenario.reader]}, ${networkOf(scenario)}, ${DEMAND_NAMES[scenario.demand]}`;
 }
 
 /** Videos that were served within the day, of those that demand and budgets allow. */
@@ -81,7 +90,7 @@ function refusedOf({ refused, player, timedtext }) {
 
 function row(day) {
   return [
-    ...[networkOf(day), DEMAND_NAMES[day.demand], day.reader === 'service' ? 'the service' : 'retry loop'],
+    ...[networkOf(day), DEMAND_NAMES[day.demand], READERS[day.reader], day.hours],
     ...[day.asked, Math.round(day.allowed), day.served, `${(100 * shareOf(day)).toFixed(1)} %`],
     ...[`${((100 * day.servedAtFirst) / day.asked).toFixed(1)} %`, day.player + day.timedtext],
     ...[`${(100 * refusedOf(day)).toFixed(1)} %`, day.wrong],
@@ -122,13 +131,24 @@ function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
       `to single clients, at half, once and twice the rate that the budgets allow (through the gateway: that of one exit). ` +
       `They call with a deadline of 45 s, and again for what failed for a passing reason: when the failure says so, else ` +
       `after 5 minutes. What is allowed counts the player requests that a safe answer needs, two for a deleted video. The ` +
-      `retry loop, ${LOOP_HOURS} hours, reads with one client, retries a refusal 3 times a second apart or 10 times through the ` +
+      `retry loop reads with one client, retries a refusal 3 times a second apart or 10 times through the ` +
       `gateway, and calls again likewise.`,
     tables: [
       {
         title: 'Videos and requests',
         columns: [
-          ...['egresses', 'demand', '', 'wanted', 'allowed', 'served', 'of allowed', 'at the first call', 'requests'],
+          ...[
+            'egresses',
+            'demand',
+            '',
+            'hours',
+            'wanted',
+            'allowed',
+            'served',
+            'of allowed',
+            'at the first call',
+            'requests',
+          ],
           ...['refused', 'wrong codes'],
         ],
         rows: days.map(row),

@@ -1,5 +1,5 @@
 /*
- * One simulated day in this process, described by JSON as the argument: { reader: "service" | "loop", exits, gateway,
+ * One simulated day in this process, described by JSON as the argument: { reader: "service" | "unpaced" | "loop", exits, gateway,
  * badShare, perHour, hours, environment }. Prints the figures as JSON.
  */
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ platform.replaceAgents();
 // The service is loaded in real time: importing youtubei.js reads files.
 const { seededRandom } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/catalogue/random.js'));
 const opening =
-  reader === 'service' ? await openService(proxyUrls, environment) : openLoop(platform, proxyUrls, Boolean(gateway));
+  reader !== 'loop' ? await openService(proxyUrls, environment) : openLoop(platform, proxyUrls, Boolean(gateway));
 const startedAt = process.hrtime.bigint();
 Math.random = seededRandom(1);
 time.install();

@@ -53,6 +53,14 @@ export class VirtualTime {
         const timer = set(() => (signal?.removeEventListener('abort', fail), resolve(value)), ms, []);
         signal?.addEventListener('abort', () => (timer.cancel(), fail()), { once: true });
       });
+    const crypto = require('node:crypto');
+    const bytes = (count) => Buffer.from(Array.from({ length: count }, () => Math.floor(Math.random() * 256)));
+    crypto.randomBytes = bytes;
+    crypto.randomInt = (low, high) => low + Math.floor(Math.random() * (high - low));
+    crypto.randomUUID = () => {
+      const hex = bytes(16).toString('hex');
+      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+    };
     syncBuiltinESMExports();
   }
 

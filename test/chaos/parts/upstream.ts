@@ -1,4 +1,4 @@
-import { FAULT_KINDS } from '../../fake-youtube/faults/fault-registry.js';
+import { ALL_FAULT_KINDS } from '../../fake-youtube/faults/fault-registry.js';
 import { atOnce } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { startCanary } from './upstream/canary.js';
@@ -60,7 +60,7 @@ function report(
   const reported = sum(({ entries }) => entries) + sum(({ refused }) => refused);
   const unstruck = ends.filter(({ cell, struck }) => struck === 0 && cell.some(({ rate }) => rate === 1));
   const singles = ends.flatMap(({ cell: [one, other], struck }) => (one && !other ? [{ ...one, struck }] : []));
-  const spared = FAULT_KINDS.flatMap((kind) =>
+  const spared = ALL_FAULT_KINDS.flatMap((kind) =>
     [0.5, 1].flatMap((rate) => {
       if (!singles.some((one) => one.rate === rate)) return [];
       const of = singles.filter((one) => one.kind === kind && one.rate === rate);
@@ -70,12 +70,12 @@ function report(
   return {
     title: 'Faults of the platform',
     text:
-      `${cells.length} times a few concurrent calls: each of ${FAULT_KINDS.length} faults on 5 %, 50 % and all of each kind of ` +
+      `${cells.length} times a few concurrent calls: each of ${ALL_FAULT_KINDS.length} faults on 5 %, 50 % and all of each kind of ` +
       'request, and any two of them together. In between, the clock of the service is advanced by more than a day, so that ' +
       `all caches expire and all pauses end. ${sum(({ calls }) => calls)} calls with ${sum(({ entries }) => entries)} entries, ` +
       `${sums(({ requested }) => requested)} requests to the platform, ${sum(({ struck }) => struck)} of them hit.`,
     columns: ['fault', 'times', 'requests hit', 'calls refused', 'entries', 'with a transcript', 'slowest call, s'],
-    rows: FAULT_KINDS.map((kind) => {
+    rows: ALL_FAULT_KINDS.map((kind) => {
       const of = ends.filter(({ cell }) => cell.some((fault) => fault.kind === kind));
       const count = (measurement: (end: CellEnd) => number): number =>
         of.reduce((total, end) => total + measurement(end), 0);

@@ -26,6 +26,9 @@ export class RequestPacer {
   /** When the captions of videos whose player was requested stop being expected. */
   private expectedCaptions: number[] = [];
 
+  /** Attempts that have sent one player request. */
+  private readonly started = new WeakSet<object>();
+
   /**
    * @param rotating its addresses change: a refusal concerns one of them, and only the breaker judges the egress
    * @param now milliseconds of the clock of `stored`
@@ -78,11 +81,22 @@ export class RequestPacer {
    * Waits until a request may be sent. Rejects with the signal's reason when it is aborted first.
    *
    * @param probing the request belongs to an attempt that the breaker admitted as a probe
+   * @param attempt identifies the attempt at a video: its second player request is sent at once and delays others, because
+   *   without it the first one was sent in vain: two clients must agree that a video is unavailable
    */
-  async waitForTurn(kind: PacedKind, context: ReadingContext, probing: boolean): Promise<PacedTurn> {
+  async waitForTurn(
+    kind: PacedKind,
+    context: ReadingContext,
+    probing: boolean,
+    attempt: object = {},
+  ): Promise<PacedTurn> {
     // Probes are not counted: the first estimate needs what was sent before the refusal.
     if (probing) return { send: true, probe: null };
     if (this.isPaused(kind)) return this.probeOrBlocked();
+    if (kind === 'player' && this.started.delete(attempt)) {
+      this.spend(kind);
+      return { send: true, probe: null };
+    }
     if (kind === 'player') {
       const waitMs = this.captionsWaitMs(context.fairnessKey);
       // Without its captions the player response would be requested in vain.
@@ -92,7 +106,9 @@ export class RequestPacer {
     } else this.expectedCaptions.shift();
     const turn: Turn = await this.queues[kind].wait(context);
     if (turn.kind === 'busy') return busy(turn.waitMs);
-    return turn.kind === 'paused' ? this.blocked() : { send: true, probe: null };
+    if (turn.kind === 'paused') return this.blocked();
+    if (kind === 'player') this.started.add(attempt);
+    return { send: true, probe: null };
   }
 
   /**

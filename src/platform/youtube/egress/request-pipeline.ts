@@ -174,7 +174,7 @@ async function waitForPace(attempt: Attempt, next: Next): Promise<Result> {
   const paced = pacedKindOf(kind);
   if (!pacer || !paced) return next(attempt);
   const { admission } = scope;
-  const turn = await pacer.waitForTurn(paced, scope.context, admission?.probe ?? false);
+  const turn = await pacer.waitForTurn(paced, scope.context, admission?.probe ?? false, scope.budget);
   if (!turn.send) return turn.response;
   const { probe } = turn;
   try {

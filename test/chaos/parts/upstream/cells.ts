@@ -1,5 +1,11 @@
 import { pick, seededRandom } from '../../../fake-youtube/catalogue/random.js';
-import { type Fault, FAULT_KINDS, type FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
+import {
+  ALL_FAULT_KINDS,
+  type Fault,
+  FAULT_KINDS,
+  type FaultKind,
+  isPossible,
+} from '../../../fake-youtube/faults/fault-registry.js';
 import type { MatchableKind } from '../../../fake-youtube/faults/match.js';
 
 /** The kinds of requests to the platform, by their name in the tables. */
@@ -26,12 +32,12 @@ export interface CellFault {
 /** The faults that are active during a few calls. */
 export type Cell = readonly CellFault[];
 
-/** Every fault on every kind of request at every rate, and every two faults together on any two. */
+/** Every fault on every kind of request at every rate, and every two faults together on any two; refusals alone. */
 export function allCells(seed: number): Cell[] {
   const random = seededRandom(seed);
-  const singles = FAULT_KINDS.flatMap((kind) =>
+  const singles = ALL_FAULT_KINDS.flatMap((kind) =>
     Object.keys(REQUESTS).flatMap((request) =>
-      RATES.map((rate): Cell => (isPossible(kind, request) ? [{ kind, request, rate }] : [])),
+      RATES.map((rate): Cell => (isTried(kind, request) ? [{ kind, request, rate }] : [])),
     ),
   );
   const pairs = FAULT_KINDS.flatMap((one, index) =>
@@ -44,10 +50,10 @@ export function allCells(seed: number): Cell[] {
 export function fewCells(seed: number): Cell[] {
   const cells = allCells(seed);
   const requests = Object.keys(REQUESTS);
-  const singles = FAULT_KINDS.map((kind, index) => {
+  const singles = ALL_FAULT_KINDS.map((kind, index) => {
     const request = requests[(index + seed) % requests.length] ?? 'player';
-    const possible = requests.find((one) => isPossible(kind, one)) ?? request;
-    return [{ kind, request: isPossible(kind, request) ? request : possible, rate: 1 }];
+    const possible = requests.find((one) => isTried(kind, one)) ?? request;
+    return [{ kind, request: isTried(kind, request) ? request : possible, rate: 1 }];
   });
   return [...singles, ...cells.filter(({ length }) => length === 2).slice(0, 4)];
 }
@@ -67,11 +73,12 @@ export function nameOf(cell: Cell): string {
 }
 
 function any(kind: FaultKind, random: () => number): CellFault {
-  const possible = Object.keys(REQUESTS).filter((request) => isPossible(kind, request));
+  const possible = Object.keys(REQUESTS).filter((request) => isTried(kind, request));
   return { kind, request: pick(random, possible), rate: PAIR_RATE };
 }
 
-function isPossible(kind: FaultKind, request: string): boolean {
-  if (kind === 'hostile-captions') return request === 'captions';
-  return kind !== 'bot-check' || request === 'player';
+function isTried(kind: FaultKind, request: string): boolean {
+  // A bare 403 is a block for requests of videos only.
+  if (kind === 'forbidden' && request !== 'player' && request !== 'captions') return false;
+  return (REQUESTS[request] ?? []).some((one) => one !== 'browse' && one !== 'api' && isPossible(kind, one));
 }

@@ -67,6 +67,9 @@ export class Worker {
       YOUTUBE_BASE_URL: fakeYoutube.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
       UPSTREAM_TIMEOUT_SECONDS: String(upstreamTimeoutSeconds),
+      // A pace learned from the faults of one cell would delay the calls of the next.
+      UPSTREAM_PLAYER_PER_MINUTE: '0',
+      UPSTREAM_TIMEDTEXT_PER_MINUTE: '0',
     });
     const customer = await service.customer();
     const name = `worker ${seed - chaosRun.seed + 1}`;

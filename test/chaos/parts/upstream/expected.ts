@@ -65,7 +65,7 @@ function codesOf(cell: Cell, requests: ReadonlySet<string>): ReadonlySet<string>
   return new Set(cell.flatMap(({ kind, request }) => (requests.has(request) ? [REPORTED_AS[kind]] : [])));
 }
 
-/** Whether all requests of one of these kinds fail. */
+/** Whether all requests of one of these kinds fail. A bot check whose visitor data is adopted does not. */
 function mustFail(cell: Cell, requests: ReadonlySet<string>): boolean {
-  return cell.some(({ request, rate }) => rate === 1 && requests.has(request));
+  return cell.some(({ kind, request, rate }) => kind !== 'bot-check-renewed' && rate === 1 && requests.has(request));
 }
