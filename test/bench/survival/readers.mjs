@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PROJECT } from '../processes.mjs';
 
 const require = createRequire(join(PROJECT, 'package.json'));
-const load = (file) => import(join(PROJECT, 'dist', file));
+const load = (file) => import(join(PROJECT, 'dist/modules', file));
 
 /** What users of the open libraries do when they are refused: through a gateway ten tries at once, else three a second apart. */
 const LOOP = { gatewayTries: 10, tries: 3, pauseMs: 1_000, atOnce: 16, clientName: 'ANDROID' };
