@@ -57,6 +57,8 @@ const { metafile } = await build({
   sourcesContent: false,
   legalComments: 'linked',
   logLevel: 'warning',
+  // Decorators need it; in a bundle, the first import of a program is not always the first that is executed.
+  inject: ['reflect-metadata'],
   plugins: [packages],
   // CommonJS packages in an ES module.
   banner: {
