@@ -51,6 +51,23 @@ describe('RequestPacer', () => {
     expect(pacer.perMinute('player')).toBeNull();
   });
 
+  it('sends the second player request of an attempt at once, and makes others wait for it', async () => {
+    const made = pacerWith();
+    const attempt = {};
+    for (let sent = 0; sent < 100; sent += 1) await made.pacer.waitForTurn('player', call(), false);
+    await jest.advanceTimersByTimeAsync(1_000);
+    made.pacer.learn('player', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 }, null);
+    await jest.advanceTimersByTimeAsync(96_000);
+    made.breaker.admit()?.succeeded();
+    await made.pacer.waitForTurn('player', call(), false, attempt);
+    while (made.pacer.videoWaitMs({}) === 0) await made.pacer.waitForTurn('player', call(), false);
+    const waitMs = made.pacer.videoWaitMs({});
+    expect(kindOf(await made.pacer.waitForTurn('player', call(), false, attempt))).toBe('sent');
+    expect(made.pacer.videoWaitMs({})).toBeGreaterThan(waitMs);
+    const third = made.pacer.waitForTurn('player', call({ deadlineAtMs: performance.now() + 1_500 }), false, attempt);
+    expect(kindOf(await third)).toBe('busy');
+  });
+
   it('after a refusal, sends what the platform served on average', async () => {
     const { pacer } = await limitedPacer();
     expect(pacer.perMinute('captions')).toBeCloseTo(60, 0);
