@@ -92,6 +92,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     expect(Object.fromEntries([...ttls].map(([kind, seconds]) => [kind, [...seconds].sort((a, b) => a - b)]))).toEqual({
       id: [86_400],
       channel: [86_400],
+      egress: [172_800],
       uploads: [120],
       // The reason for a missing transcript is cached for less time than a transcript, and the entry about a text expires
       // before the text does.
