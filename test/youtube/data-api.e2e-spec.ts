@@ -53,7 +53,7 @@ async function metric(name: string, labels: Record<string, string> = {}): Promis
 }
 
 describe('the Data API as the first source', () => {
-  it('gives a channel and a hundred uploads for six units, without a request to InnerTube', async () => {
+  it('gives a channel, and a hundred uploads with the list of Shorts for five units, without a request to InnerTube', async () => {
     const id = await resolve('handle', 'fogsignalradio');
     await expect(read(id)).resolves.toEqual({ id, name: others.FOG_SIGNAL.name, handle: '@fogsignalradio' });
     const unitsBefore = fakeYoutube.dataApi.units;
