@@ -115,6 +115,17 @@ describe('CircuitBreaker', () => {
     expect(changes).toEqual([30_000, 60_000, null, 90_000]);
   });
 
+  it('does not count the time in which nobody used the egress as part of the block', () => {
+    const { breaker, clock, block, changes } = breakerAt();
+    block('a', 'b', 'c', 'd', 'e');
+    clock.nowMs += 30_000;
+    block('a');
+    clock.nowMs += 10 * 3_600_000;
+    breaker.admit()?.succeeded();
+    block('a', 'b', 'c', 'd', 'e');
+    expect(changes).toEqual([30_000, 60_000, null, 90_000]);
+  });
+
   it('judges a gateway by the share of refused attempts', () => {
     const opened: (number | null)[] = [];
     const breaker = new CircuitBreaker(

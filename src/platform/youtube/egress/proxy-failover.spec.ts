@@ -17,9 +17,15 @@ async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdic
 
 const context = () => ({ signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} });
 
-function pool(count: number): EgressPool {
+function pool(count: number, now?: () => number): EgressPool {
   const proxyUrls = Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}`);
-  return new EgressPool({ proxyUrls, connectionsMax: 1, connectTimeoutMs: 1_000, registry: new Registry() });
+  return new EgressPool({
+    proxyUrls,
+    connectionsMax: 1,
+    connectTimeoutMs: 1_000,
+    registry: new Registry(),
+    ...(now && { now }),
+  });
 }
 
 describe('withProxyFailover', () => {
@@ -74,5 +80,23 @@ describe('withProxyFailover', () => {
     const failing = withProxyFailover(egresses, 'video', 'v', context(), () => Promise.reject(new Error('bug')));
     await expect(failing).rejects.toThrow('bug');
     expect((await scope(['answered'], egresses)).path).toEqual(['proxy-1']);
+  });
+
+  it.each([
+    [20, null],
+    [100, expect.any(Number)],
+  ])('bot checks after %i requests teach the rate %p', async (sent, rate) => {
+    const clock = { nowMs: 1_000 };
+    const egresses = pool(1, () => clock.nowMs);
+    const pacer = egresses.take('video')?.egress.pacer;
+    for (let request = 0; request < sent; request += 1) await pacer?.waitForTurn('player', context(), false);
+    for (const video of ['a', 'b', 'c', 'd', 'e'])
+      await withProxyFailover(egresses, 'video', video, context(), () =>
+        Promise.resolve({ result: null, verdict: 'refused', retryAfterSeconds: null } as const),
+      );
+    expect(egresses.take('video')).toBeNull();
+    clock.nowMs += 30_000;
+    egresses.take('video')?.admission.succeeded();
+    expect(egresses.take('video')?.egress.pacer?.perMinute('player')).toEqual(rate);
   });
 });

@@ -47,8 +47,10 @@ export async function withProxyFailover<T>(
       }
       if (made.verdict === 'refused' || made.verdict === 'withheld') {
         const { verdict, retryAfterSeconds } = made;
-        // The addresses of a gateway change, so its refusals say nothing about a rate.
-        const by = use === 'video' && verdict === 'refused' && !egress.gateway ? 'player' : null;
+        // The addresses of a gateway change, so its refusals say nothing about a rate. Data-centre addresses get bot checks
+        // from the first request.
+        const tooFast = use === 'video' && verdict === 'refused' && !egress.gateway && egress.pacer?.sentMany('player');
+        const by = tooFast ? 'player' : null;
         admission.blocked(subject, { address: use === 'channel', retryAfterSeconds, by });
       }
       if (!REPORTED_FIRST.includes(made.verdict)) return made.result;

@@ -10,6 +10,8 @@ import type { FailedResponse, JsonResponse, UpstreamResponse } from './upstream-
 const CEILING_BURST_SECONDS = 6;
 /** How long after its player request a video is expected to request its captions. */
 const CAPTIONS_EXPECTED_MS = 5_000;
+/** Bot checks after fewer requests are about the address or the client: the reported budgets of players are far larger. */
+const SENT_MANY = 50;
 
 /** The requests a minute that each kind may have: unset, the pace is learned without a ceiling; 0 turns pacing off. */
 export type PaceCeilings = Readonly<Record<PacedKind, number | undefined>>;
@@ -59,6 +61,11 @@ export class RequestPacer {
   /** Whether the platform refused the rate of player requests before. */
   get learned(): boolean {
     return this.limited('player');
+  }
+
+  /** Whether so much was sent since the last refusal that a bot check may be about the rate. */
+  sentMany(kind: PacedKind): boolean {
+    return this.stored.current.paces[kind].sent >= SENT_MANY;
   }
 
   /** Requests that wait for the pace. */
