@@ -40,8 +40,14 @@ const UNKNOWN_REFUSAL: Refusal = { address: false, retryAfterSeconds: null, by: 
 
 /** Permission to use the egress, and the result of using it. Only the first reported result counts. */
 export interface Admission {
-  /** Admitted to find out whether the block has ended: send as little as possible. */
+  /** Its result, which is not reported yet, decides whether the block has ended: send as little as possible. */
   readonly probe: boolean;
+  /**
+   * Turns it into a probe, when the breaker opened since and its pause has ended.
+   *
+   * @returns whether it is a probe now
+   */
+  becomeProbe?(): boolean;
   /** Whether the breaker opened since: requests that were not sent yet should not be sent. */
   isObsolete(): boolean;
   /** The platform responded, whatever the response was. */
@@ -142,8 +148,9 @@ export class CircuitBreaker {
     this.onChange(this.stored.pause.pauseMs);
   }
 
-  private admission(probe: boolean): Admission {
-    const sincePause = this.stored.pause.openedAtMs;
+  private admission(admittedAsProbe: boolean): Admission {
+    let probe = admittedAsProbe;
+    let sincePause = this.stored.pause.openedAtMs;
     let ended = false;
     const end = (then: () => void) => {
       if (ended) return;
@@ -151,9 +158,19 @@ export class CircuitBreaker {
       if (probe) this.probing = false;
       then();
     };
+    const becomeProbe = () => {
+      if (probe || ended || !this.open || this.blocked) return probe && !ended;
+      probe = true;
+      sincePause = this.stored.pause.openedAtMs;
+      this.probing = true;
+      return true;
+    };
     return {
-      probe,
-      isObsolete: () => !probe && this.open,
+      get probe() {
+        return probe && !ended;
+      },
+      becomeProbe,
+      isObsolete: () => (!probe || ended) && this.open,
       succeeded: () => end(() => this.succeeded(probe && sincePause === this.stored.pause.openedAtMs)),
       blocked: (subject, refusal = UNKNOWN_REFUSAL) => end(() => this.blockedBy(subject, probe, refusal)),
       abandoned: () => end(() => undefined),

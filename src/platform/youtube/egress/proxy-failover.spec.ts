@@ -89,7 +89,7 @@ describe('withProxyFailover', () => {
     const clock = { nowMs: 1_000 };
     const egresses = pool(1, () => clock.nowMs);
     const pacer = egresses.take('video')?.egress.pacer;
-    for (let request = 0; request < sent; request += 1) await pacer?.waitForTurn('player', context(), false);
+    for (let request = 0; request < sent; request += 1) await pacer?.waitForTurn('player', context());
     for (const video of ['a', 'b', 'c', 'd', 'e'])
       await withProxyFailover(egresses, 'video', video, context(), () =>
         Promise.resolve({ result: null, verdict: 'refused', retryAfterSeconds: null } as const),
