@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CircuitBreaker, refusedShare } from './circuit-breaker.js';
+import { CircuitBreaker, EGRESS_LIMITS, refusedShare, type BreakerLimits } from './circuit-breaker.js';
 
-function breakerAt() {
+function breakerAt(limits?: BreakerLimits) {
   const clock = { nowMs: 0 };
   const changes: (number | null)[] = [];
   const breaker = new CircuitBreaker(
     () => clock.nowMs,
     (openForMs) => changes.push(openForMs),
+    limits,
   );
   const block = (...subjects: string[]) => subjects.forEach((subject) => breaker.admit()?.blocked(subject));
   return { breaker, clock, changes, block };
@@ -105,7 +106,7 @@ describe('CircuitBreaker', () => {
   });
 
   it('pauses at first as long as the last block took that outlasted its first pause', () => {
-    const { breaker, clock, block, changes } = breakerAt();
+    const { breaker, clock, block, changes } = breakerAt(EGRESS_LIMITS);
     block('a', 'b', 'c', 'd', 'e');
     clock.nowMs += 30_000;
     block('a');
@@ -116,7 +117,7 @@ describe('CircuitBreaker', () => {
   });
 
   it('does not count the time in which nobody used the egress as part of the block', () => {
-    const { breaker, clock, block, changes } = breakerAt();
+    const { breaker, clock, block, changes } = breakerAt(EGRESS_LIMITS);
     block('a', 'b', 'c', 'd', 'e');
     clock.nowMs += 30_000;
     block('a');
@@ -124,6 +125,17 @@ describe('CircuitBreaker', () => {
     breaker.admit()?.succeeded();
     block('a', 'b', 'c', 'd', 'e');
     expect(changes).toEqual([30_000, 60_000, null, 90_000]);
+  });
+
+  it('a breaker of anything else than an egress always starts with its first pause', () => {
+    const { breaker, clock, block, changes } = breakerAt({ blocksToOpen: 1, openFirstMs: 30_000, openMaxMs: 40_000 });
+    block('a');
+    clock.nowMs += 30_000;
+    block('a');
+    clock.nowMs += 40_000;
+    breaker.admit()?.succeeded();
+    block('a');
+    expect(changes).toEqual([30_000, 40_000, null, 30_000]);
   });
 
   it('judges a gateway by the share of refused attempts', () => {

@@ -21,10 +21,14 @@ export interface BreakerLimits {
   readonly blocksToOpen: number;
   readonly openFirstMs: number;
   readonly openMaxMs: number;
+  /** Whether the first pause is as long as the last block was; default: no. */
+  readonly remembersBlocks?: boolean;
 }
 
-/** The first pause is that after bot checks and withheld texts. */
-const EGRESS_LIMITS: BreakerLimits = { blocksToOpen: BLOCKS_TO_OPEN, openFirstMs: 30_000, openMaxMs: 3_600_000 };
+const DEFAULT_LIMITS: BreakerLimits = { blocksToOpen: BLOCKS_TO_OPEN, openFirstMs: 30_000, openMaxMs: 3_600_000 };
+
+/** Those of an egress. The first pause is that after bot checks and withheld texts. */
+export const EGRESS_LIMITS: BreakerLimits = { ...DEFAULT_LIMITS, remembersBlocks: true };
 
 /** Why the platform refused, as far as it decides about the pause. */
 export interface Refusal {
@@ -111,7 +115,7 @@ export class CircuitBreaker {
   constructor(
     private readonly now: () => number,
     private readonly onChange: (openForMs: number | null) => void = () => undefined,
-    private readonly limits: BreakerLimits = EGRESS_LIMITS,
+    private readonly limits: BreakerLimits = DEFAULT_LIMITS,
     private readonly rule: RefusalRule = refusedInARow(limits.blocksToOpen),
     private readonly stored = new StoredEgressState(),
   ) {}
@@ -141,10 +145,12 @@ export class CircuitBreaker {
   /** Opens at once. Refusals of requests that were sent before it opened belong to the same block. */
   refuse({ address, retryAfterSeconds, by }: Refusal): void {
     if (this.open) return;
-    const pauseMs =
-      retryAfterSeconds === null ? (address ? ADDRESS_PAUSE_MS : this.limits.openFirstMs) : retryAfterSeconds * 1000;
+    const { openFirstMs, openMaxMs, remembersBlocks = false } = this.limits;
+    const firstMs = retryAfterSeconds === null ? (address ? ADDRESS_PAUSE_MS : openFirstMs) : retryAfterSeconds * 1000;
+    const pauseMs = Math.min(openMaxMs, firstMs);
     this.rule.reset();
-    this.stored.record({ kind: 'opened', atMs: this.now(), pauseMs, exactly: retryAfterSeconds !== null, by });
+    const exactly = retryAfterSeconds !== null || !remembersBlocks;
+    this.stored.record({ kind: 'opened', atMs: this.now(), pauseMs, exactly, by });
     this.onChange(this.stored.pause.pauseMs);
   }
 

@@ -4,6 +4,7 @@ import {
   BLOCKS_TO_OPEN,
   BLOCKS_TO_OPEN_AGAIN,
   CircuitBreaker,
+  EGRESS_LIMITS,
   refusedInARow,
   refusedShare,
 } from './circuit-breaker.js';
@@ -201,7 +202,9 @@ export class EgressPool {
       this.store.add(`${id} ${use}`, state);
       return state;
     };
-    const blocksToOpen = (): number => (pacer.learned ? BLOCKS_TO_OPEN_AGAIN : BLOCKS_TO_OPEN);
+    // The pace is that of players, which says nothing about channels.
+    const blocksToOpen = (use: EgressUse) => (): number =>
+      use === 'video' && pacer.learned ? BLOCKS_TO_OPEN_AGAIN : BLOCKS_TO_OPEN;
     const breaker = (use: EgressUse, state: StoredEgressState): CircuitBreaker =>
       new CircuitBreaker(
         this.now,
@@ -209,8 +212,8 @@ export class EgressPool {
           this.options.onBreaker?.(name, use, openForMs);
           if (use === 'video') onVideoBreaker(openForMs !== null);
         },
-        undefined,
-        gateway ? refusedShare() : refusedInARow(blocksToOpen),
+        EGRESS_LIMITS,
+        gateway ? refusedShare() : refusedInARow(blocksToOpen(use)),
         state,
       );
     const onVideoBreaker = (open: boolean) => {

@@ -53,7 +53,7 @@ export const INITIAL_EGRESS_STATE: EgressState = {
 /** What changes the state. Events of several replicas are applied one after the other, in the order in which they are shared. */
 export type EgressEvent =
   | { kind: 'sent' | 'answered'; paced: PacedKind; count: number; atMs: number }
-  /** `exactly`: the pause is the platform's `Retry-After`. */
+  /** `exactly`: the duration of the last block does not prolong the pause, which is the platform's `Retry-After`, for one. */
   | { kind: 'opened'; atMs: number; pauseMs: number; exactly: boolean; by: PacedKind | null }
   /** A probe was refused. */
   | { kind: 'reopened'; atMs: number; pauseMs: number }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CircuitBreaker } from './circuit-breaker.js';
+import { CircuitBreaker, EGRESS_LIMITS } from './circuit-breaker.js';
 import {
   paceAfterAnswers,
   paceAfterRecovery,
@@ -60,7 +60,7 @@ function simulateDay(budget: PlatformBudget, demand: number) {
   let seconds = 0;
   const nowMs = () => seconds * 1000;
   const stored = new StoredEgressState();
-  const breaker = new CircuitBreaker(nowMs, undefined, undefined, undefined, stored);
+  const breaker = new CircuitBreaker(nowMs, undefined, EGRESS_LIMITS, undefined, stored);
   const waitMs = () => paceWaitMs(stored.current.paces.captions, 1, nowMs());
   const random = randomFrom(7);
   const inFlight: { endsAt: number; served: boolean; settle: (served: boolean) => void }[] = [];
@@ -199,6 +199,14 @@ describe('the state of a pace', () => {
       atOnce.growthSeconds,
     ]);
     expect(later.available).toBe(later.burst);
+  });
+
+  it('what replicas sent during an outage of Redis delays the next request by minutes, not hours', () => {
+    const pace = paceAfterBlock(300, 330_000);
+    const nowMs = pace.atMs + 3 * HOUR * 1_000;
+    const merged = paceAfterSending(pace, 700, nowMs);
+    expect(paceWaitMs(merged, 1, nowMs)).toBeLessThan(5 * MINUTE * 1_000);
+    expect(paceWaitMs(merged, 1, nowMs)).toBeGreaterThan(0);
   });
 
   it('learns nothing from a refusal after a few requests, and no less than the smallest budget after some more', () => {

@@ -56,7 +56,9 @@ export function paceAfterSending(state: PaceState, count: number, nowMs: number)
   next.sent += count;
   next.sentSinceFull += count;
   if (next.ratePerSecond !== null) {
-    next.available -= count;
+    // The platform's own bucket, of whose burst this is a share, cannot be emptier: what several replicas sent during an
+    // outage of Redis is counted at once.
+    next.available = Math.max(next.available - count, (1 - 1 / BURST_SHARE) * next.burst);
     return next;
   }
   if (next.sinceMs === 0) next.sinceMs = nowMs;
