@@ -138,13 +138,13 @@ describe('CircuitBreaker', () => {
     expect(changes).toEqual([30_000, 40_000, null, 30_000]);
   });
 
-  it('judges a gateway by the share of refused attempts', () => {
+  it.each([undefined, 200])('judges a gateway by the share of refused attempts: %p', (attempts) => {
     const opened: (number | null)[] = [];
     const breaker = new CircuitBreaker(
       () => 0,
       (openForMs) => opened.push(openForMs),
       undefined,
-      refusedShare(),
+      refusedShare(attempts),
     );
     for (let video = 0; video < 1_000; video += 1) {
       const admission = breaker.admit();
@@ -152,7 +152,7 @@ describe('CircuitBreaker', () => {
       else admission?.blocked(`video ${video}`);
     }
     expect(opened).toEqual([]);
-    for (let video = 0; video < 199; video += 1) breaker.admit()?.blocked(`video ${video}`);
+    for (let video = 0; video < (attempts ?? 50) - 1; video += 1) breaker.admit()?.blocked(`video ${video}`);
     expect(opened).toEqual([30_000]);
   });
 

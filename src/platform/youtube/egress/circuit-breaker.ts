@@ -5,8 +5,13 @@ import type { PacedKind } from './egress-state.js';
 export const BLOCKS_TO_OPEN = 5;
 /** The same for an egress that was blocked before, whose refusals are likelier to be another block. */
 export const BLOCKS_TO_OPEN_AGAIN = 2;
-/** Addresses of a gateway are refused one by one: it is blocked when nearly all of this many attempts were. */
-const SHARE_ATTEMPTS = 200;
+/** Addresses of a gateway are refused one by one: a client is refused through it when nearly all of this many attempts were. */
+const SHARE_ATTEMPTS = 50;
+/**
+ * The same for the gateway itself. Refused attempts end before served ones, which still request captions, so that the first
+ * results of a call for a hundred videos are refusals: fewer attempts would block a gateway with 60 % of bad addresses.
+ */
+export const GATEWAY_SHARE_ATTEMPTS = 200;
 const SHARE_TO_OPEN = 0.95;
 
 /**
@@ -17,7 +22,7 @@ const ADDRESS_PAUSE_MS = 330_000;
 
 /** When a breaker opens and for how long. */
 export interface BreakerLimits {
-  /** Different subjects refused in a row, with no success in between, that open it. */
+  /** Different subjects refused in a row that open it; a breaker with another `RefusalRule` ignores it. */
   readonly blocksToOpen: number;
   readonly openFirstMs: number;
   readonly openMaxMs: number;
@@ -82,15 +87,15 @@ export function refusedInARow(blocksToOpen: number | (() => number) = BLOCKS_TO_
 }
 
 /** Blocked when nearly all of the last attempts were refused. */
-export function refusedShare(): RefusalRule {
+export function refusedShare(attempts = SHARE_ATTEMPTS): RefusalRule {
   let refusals: boolean[] = [];
   const add = (refused: boolean) => {
-    refusals = [...refusals.slice(1 - SHARE_ATTEMPTS), refused];
+    refusals = [...refusals.slice(1 - attempts), refused];
   };
   return {
     refused: () => {
       add(true);
-      return refusals.length === SHARE_ATTEMPTS && refusals.filter(Boolean).length > SHARE_TO_OPEN * SHARE_ATTEMPTS;
+      return refusals.length === attempts && refusals.filter(Boolean).length > SHARE_TO_OPEN * attempts;
     },
     succeeded: () => add(false),
     reset: () => {

@@ -5,6 +5,7 @@ import {
   BLOCKS_TO_OPEN_AGAIN,
   CircuitBreaker,
   EGRESS_LIMITS,
+  GATEWAY_SHARE_ATTEMPTS,
   refusedInARow,
   refusedShare,
 } from './circuit-breaker.js';
@@ -213,7 +214,7 @@ export class EgressPool {
           if (use === 'video') onVideoBreaker(openForMs !== null);
         },
         EGRESS_LIMITS,
-        gateway ? refusedShare() : refusedInARow(blocksToOpen(use)),
+        gateway ? refusedShare(GATEWAY_SHARE_ATTEMPTS) : refusedInARow(blocksToOpen(use)),
         state,
       );
     const onVideoBreaker = (open: boolean) => {

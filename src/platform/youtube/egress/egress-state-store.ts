@@ -144,8 +144,8 @@ function isEgressState(value: unknown): value is EgressState {
   if (!isRecord(value) || !isRecord(value['pause']) || !isRecord(value['paces'])) return false;
   const { pause, paces } = value;
   return (
-    PAUSE_NUMBERS.every((name) => isFinite(pause[name])) &&
-    (pause['openedAtMs'] === null || isFinite(pause['openedAtMs'])) &&
+    PAUSE_NUMBERS.every((name) => isFiniteNumber(pause[name])) &&
+    (pause['openedAtMs'] === null || isFiniteNumber(pause['openedAtMs'])) &&
     isKindOrNull(pause['by']) &&
     isKindOrNull(pause['measuredBy']) &&
     PACED_KINDS.every((kind) => isPaceState(paces[kind]))
@@ -159,10 +159,12 @@ function isKindOrNull(value: unknown): boolean {
 function isPaceState(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const rate = value['ratePerSecond'];
-  return PACE_NUMBERS.every((name) => isFinite(value[name])) && (rate === null || (isFinite(rate) && rate > 0));
+  return (
+    PACE_NUMBERS.every((name) => isFiniteNumber(value[name])) && (rate === null || (isFiniteNumber(rate) && rate > 0))
+  );
 }
 
-function isFinite(value: unknown): value is number {
+function isFiniteNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 

@@ -7,7 +7,7 @@ import type { EgressPool } from './egress-pool.js';
 export interface Attempt<T> {
   result: T;
   verdict: AttemptVerdict;
-  /** From the platform's `Retry-After`, if it sent one; for `busy`, when the pace can serve. */
+  /** From the platform's `Retry-After`, if it sent one. */
   retryAfterSeconds: number | null;
 }
 
