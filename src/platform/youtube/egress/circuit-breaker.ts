@@ -123,7 +123,12 @@ export class CircuitBreaker {
     private readonly limits: BreakerLimits = DEFAULT_LIMITS,
     private readonly rule: RefusalRule = refusedInARow(limits.blocksToOpen),
     private readonly stored = new StoredEgressState(),
-  ) {}
+  ) {
+    stored.whenPauseAdopted(() => {
+      this.rule.reset();
+      this.onChange(this.open ? this.pauseRemainingMs : null);
+    });
+  }
 
   get open(): boolean {
     return this.stored.pause.openedAtMs !== null;

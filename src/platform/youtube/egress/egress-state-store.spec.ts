@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
+import { CircuitBreaker } from './circuit-breaker.js';
 import type { EgressEvent } from './egress-state.js';
 import { EgressStateStore, readEgressState } from './egress-state-store.js';
 import { StoredEgressState } from './stored-egress-state.js';
@@ -72,6 +73,35 @@ describe('EgressStateStore', () => {
     await restarted.store.refresh();
     expect(restarted.state.pause.openedAtMs).toBeNull();
     expect(restarted.state.current.paces.captions.ratePerSecond).toBeCloseTo((0.97 * 100) / 61);
+  });
+
+  it('a pause of another replica is reported once when it begins and when it ends', async () => {
+    const server = documents();
+    const clock = { nowMs: 0 };
+    const replicas = [replica(server), replica(server)].map(({ store, state }) => {
+      const changes: (number | null)[] = [];
+      const breaker = new CircuitBreaker(
+        () => clock.nowMs,
+        (openForMs) => changes.push(openForMs),
+        ...([undefined, undefined, state] as const),
+      );
+      return { store, breaker, changes };
+    });
+    const exchange = async () => {
+      for (const { store } of replicas) await store.exchange();
+    };
+    await exchange();
+    replicas[0]?.breaker.refuse({ address: true, retryAfterSeconds: 60, by: 'player' });
+    clock.nowMs += 1_000;
+    await exchange();
+    await exchange();
+    clock.nowMs += 59_000;
+    replicas[0]?.breaker.admit()?.succeeded();
+    await exchange();
+    expect(replicas.map(({ changes }) => changes)).toEqual([
+      [60_000, null],
+      [59_000, null],
+    ]);
   });
 
   it('continues with what it knows while Redis is unavailable, and shares that afterwards', async () => {
