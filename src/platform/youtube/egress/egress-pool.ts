@@ -43,8 +43,10 @@ export interface TakenEgress {
   readonly egress: Egress;
   /** Its result must be reported. */
   readonly admission: Admission;
-  /** Whether a probe may be sent: no other replica sends one at the moment. */
-  claimProbe(): Promise<boolean>;
+  /** Whether a probe may be sent: no other replica sends one at the moment. @param forMs until the deadline of the probe */
+  claimProbe(forMs: number): Promise<boolean>;
+  /** To be called when a claimed probe has ended. */
+  releaseProbe(): Promise<void>;
   /** Closes the session of a gateway. */
   release(): void;
 }
@@ -118,7 +120,9 @@ export class EgressPool {
       const admission = member.breakers[use].admit();
       if (!admission) continue;
       this.turn = (this.members.indexOf(member) + 1) % this.members.length;
-      return { admission, ...this.open(member), claimProbe: () => this.store.claimProbe(`${member.id} ${use}`) };
+      const name = `${member.id} ${use}`;
+      const claimProbe = (forMs: number) => this.store.claimProbe(name, forMs);
+      return { admission, ...this.open(member), claimProbe, releaseProbe: () => this.store.releaseProbe(name) };
     }
     return null;
   }

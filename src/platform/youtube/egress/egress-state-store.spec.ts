@@ -20,7 +20,10 @@ function documents() {
       if (changed) stored.set(key, changed);
       return Promise.resolve(stored.get(key));
     },
-    claim: (key: string) => {
+    claimedForMs: 0,
+    release: (key: string) => Promise.resolve(void stored.delete(key)),
+    claim: (key: string, ttlMs: number) => {
+      server.claimedForMs = ttlMs;
       if (stored.has(key)) return Promise.resolve(false);
       stored.set(key, Buffer.alloc(1));
       return Promise.resolve(true);
@@ -124,8 +127,11 @@ describe('EgressStateStore', () => {
   it('one replica probes at a time', async () => {
     const server = documents();
     const [one, other] = [replica(server), replica(server)];
-    expect(await one.store.claimProbe('direct video')).toBe(true);
-    expect(await other.store.claimProbe('direct video')).toBe(false);
+    expect(await one.store.claimProbe('direct video', 120_000)).toBe(true);
+    expect(await other.store.claimProbe('direct video', 120_000)).toBe(false);
+    expect(server.claimedForMs).toBeGreaterThanOrEqual(120_000);
+    await one.store.releaseProbe('direct video');
+    expect(await other.store.claimProbe('direct video', 120_000)).toBe(true);
   });
 
   it('shares nothing without Redis', async () => {
@@ -135,7 +141,7 @@ describe('EgressStateStore', () => {
     state.record(sent(1, 1));
     await store.refresh();
     await store.close();
-    expect(await store.claimProbe('direct video')).toBe(true);
+    expect(await store.claimProbe('direct video', 120_000)).toBe(true);
     expect(state.hasPending).toBe(true);
   });
 });

@@ -37,8 +37,12 @@ export async function withProxyFailover<T>(
     if (!taken) break;
     const { egress, admission } = taken;
     tried.push(egress.name);
+    let claimed = false;
     try {
-      if (admission.probe && !(await taken.claimProbe())) continue;
+      if (admission.probe) {
+        claimed = await taken.claimProbe(context.deadlineAtMs - performance.now());
+        if (!claimed) continue;
+      }
       const made = await attempt(egress, admission);
       egresses.recordVerdict(egress, use, made.verdict);
       if (made.verdict === 'answered') {
@@ -62,6 +66,7 @@ export async function withProxyFailover<T>(
       // Also after an exception: an admission without a result would leave the breaker open forever.
       admission.abandoned();
       taken.release();
+      if (claimed) void taken.releaseProbe();
     }
   }
   return best?.result ?? null;
