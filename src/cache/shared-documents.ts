@@ -79,4 +79,13 @@ export class SharedDocuments {
       return true;
     }
   }
+
+  /** Ends a claim of this process before its time. */
+  async release(key: string): Promise<void> {
+    try {
+      await this.parts?.connection.run((client) => client.del(key), TIMEOUT_MS);
+    } catch {
+      // It ends with its time.
+    }
+  }
 }

@@ -16,6 +16,7 @@ import type { Egress } from './egress/egress.js';
 import { EgressPool } from './egress/egress-pool.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { requestScope } from './egress/request-scope.js';
+import { RetryBudget } from './egress/retry.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { loadRequestTemplates } from './innertube/request-templates.js';
 import { requestMicroformat } from './video/player-requests.js';
@@ -88,8 +89,10 @@ export class YoutubePlatform
     context: ReadingContext,
     publishedAt: string | null = null,
   ): Promise<VideoOutcome> {
+    // Shared by the attempts through all egresses: a gateway has eight for each video.
+    const retries = new RetryBudget(this.environment.UPSTREAM_RETRIES);
     const read = (egress: Egress, admission: Admission) => {
-      const scope = requestScope(egress, admission, context, this.environment.UPSTREAM_RETRIES);
+      const scope = requestScope(egress, admission, context, retries);
       return this.readVideoThrough(scope, videoId, languages, publishedAt);
     };
     const outcome = this.withRetryAfter(await withProxyFailover(this.egresses, 'video', videoId, context, read));

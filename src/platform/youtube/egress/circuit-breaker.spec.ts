@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CircuitBreaker, refusedShare } from './circuit-breaker.js';
+import { CircuitBreaker, EGRESS_LIMITS, refusedShare, type BreakerLimits } from './circuit-breaker.js';
 
-function breakerAt() {
+function breakerAt(limits?: BreakerLimits) {
   const clock = { nowMs: 0 };
   const changes: (number | null)[] = [];
   const breaker = new CircuitBreaker(
     () => clock.nowMs,
     (openForMs) => changes.push(openForMs),
+    limits,
   );
   const block = (...subjects: string[]) => subjects.forEach((subject) => breaker.admit()?.blocked(subject));
   return { breaker, clock, changes, block };
@@ -105,7 +106,7 @@ describe('CircuitBreaker', () => {
   });
 
   it('pauses at first as long as the last block took that outlasted its first pause', () => {
-    const { breaker, clock, block, changes } = breakerAt();
+    const { breaker, clock, block, changes } = breakerAt(EGRESS_LIMITS);
     block('a', 'b', 'c', 'd', 'e');
     clock.nowMs += 30_000;
     block('a');
@@ -115,13 +116,35 @@ describe('CircuitBreaker', () => {
     expect(changes).toEqual([30_000, 60_000, null, 90_000]);
   });
 
-  it('judges a gateway by the share of refused attempts', () => {
+  it('does not count the time in which nobody used the egress as part of the block', () => {
+    const { breaker, clock, block, changes } = breakerAt(EGRESS_LIMITS);
+    block('a', 'b', 'c', 'd', 'e');
+    clock.nowMs += 30_000;
+    block('a');
+    clock.nowMs += 10 * 3_600_000;
+    breaker.admit()?.succeeded();
+    block('a', 'b', 'c', 'd', 'e');
+    expect(changes).toEqual([30_000, 60_000, null, 90_000]);
+  });
+
+  it('a breaker of anything else than an egress always starts with its first pause', () => {
+    const { breaker, clock, block, changes } = breakerAt({ blocksToOpen: 1, openFirstMs: 30_000, openMaxMs: 40_000 });
+    block('a');
+    clock.nowMs += 30_000;
+    block('a');
+    clock.nowMs += 40_000;
+    breaker.admit()?.succeeded();
+    block('a');
+    expect(changes).toEqual([30_000, 40_000, null, 30_000]);
+  });
+
+  it.each([undefined, 200])('judges a gateway by the share of refused attempts: %p', (attempts) => {
     const opened: (number | null)[] = [];
     const breaker = new CircuitBreaker(
       () => 0,
       (openForMs) => opened.push(openForMs),
       undefined,
-      refusedShare(),
+      refusedShare(attempts),
     );
     for (let video = 0; video < 1_000; video += 1) {
       const admission = breaker.admit();
@@ -129,7 +152,7 @@ describe('CircuitBreaker', () => {
       else admission?.blocked(`video ${video}`);
     }
     expect(opened).toEqual([]);
-    for (let video = 0; video < 199; video += 1) breaker.admit()?.blocked(`video ${video}`);
+    for (let video = 0; video < (attempts ?? 50) - 1; video += 1) breaker.admit()?.blocked(`video ${video}`);
     expect(opened).toEqual([30_000]);
   });
 

@@ -5,8 +5,13 @@ import type { PacedKind } from './egress-state.js';
 export const BLOCKS_TO_OPEN = 5;
 /** The same for an egress that was blocked before, whose refusals are likelier to be another block. */
 export const BLOCKS_TO_OPEN_AGAIN = 2;
-/** Addresses of a gateway are refused one by one: it is blocked when nearly all of this many attempts were. */
-const SHARE_ATTEMPTS = 200;
+/** Addresses of a gateway are refused one by one: a client is refused through it when nearly all of this many attempts were. */
+const SHARE_ATTEMPTS = 50;
+/**
+ * The same for the gateway itself. Refused attempts end before served ones, which still request captions, so that the first
+ * results of a call for a hundred videos are refusals: fewer attempts would block a gateway with 60 % of bad addresses.
+ */
+export const GATEWAY_SHARE_ATTEMPTS = 200;
 const SHARE_TO_OPEN = 0.95;
 
 /**
@@ -17,14 +22,18 @@ const ADDRESS_PAUSE_MS = 330_000;
 
 /** When a breaker opens and for how long. */
 export interface BreakerLimits {
-  /** Different subjects refused in a row, with no success in between, that open it. */
+  /** Different subjects refused in a row that open it; a breaker with another `RefusalRule` ignores it. */
   readonly blocksToOpen: number;
   readonly openFirstMs: number;
   readonly openMaxMs: number;
+  /** Whether the first pause is as long as the last block was; default: no. */
+  readonly remembersBlocks?: boolean;
 }
 
-/** The first pause is that after bot checks and withheld texts. */
-const EGRESS_LIMITS: BreakerLimits = { blocksToOpen: BLOCKS_TO_OPEN, openFirstMs: 30_000, openMaxMs: 3_600_000 };
+const DEFAULT_LIMITS: BreakerLimits = { blocksToOpen: BLOCKS_TO_OPEN, openFirstMs: 30_000, openMaxMs: 3_600_000 };
+
+/** Those of an egress. The first pause is that after bot checks and withheld texts. */
+export const EGRESS_LIMITS: BreakerLimits = { ...DEFAULT_LIMITS, remembersBlocks: true };
 
 /** Why the platform refused, as far as it decides about the pause. */
 export interface Refusal {
@@ -40,8 +49,14 @@ const UNKNOWN_REFUSAL: Refusal = { address: false, retryAfterSeconds: null, by: 
 
 /** Permission to use the egress, and the result of using it. Only the first reported result counts. */
 export interface Admission {
-  /** Admitted to find out whether the block has ended: send as little as possible. */
+  /** Its result, which is not reported yet, decides whether the block has ended: send as little as possible. */
   readonly probe: boolean;
+  /**
+   * Turns it into a probe, when the breaker opened since and its pause has ended.
+   *
+   * @returns whether it is a probe now
+   */
+  becomeProbe?(): boolean;
   /** Whether the breaker opened since: requests that were not sent yet should not be sent. */
   isObsolete(): boolean;
   /** The platform responded, whatever the response was. */
@@ -72,15 +87,15 @@ export function refusedInARow(blocksToOpen: number | (() => number) = BLOCKS_TO_
 }
 
 /** Blocked when nearly all of the last attempts were refused. */
-export function refusedShare(): RefusalRule {
+export function refusedShare(attempts = SHARE_ATTEMPTS): RefusalRule {
   let refusals: boolean[] = [];
   const add = (refused: boolean) => {
-    refusals = [...refusals.slice(1 - SHARE_ATTEMPTS), refused];
+    refusals = [...refusals.slice(1 - attempts), refused];
   };
   return {
     refused: () => {
       add(true);
-      return refusals.length === SHARE_ATTEMPTS && refusals.filter(Boolean).length > SHARE_TO_OPEN * SHARE_ATTEMPTS;
+      return refusals.length === attempts && refusals.filter(Boolean).length > SHARE_TO_OPEN * attempts;
     },
     succeeded: () => add(false),
     reset: () => {
@@ -105,10 +120,15 @@ export class CircuitBreaker {
   constructor(
     private readonly now: () => number,
     private readonly onChange: (openForMs: number | null) => void = () => undefined,
-    private readonly limits: BreakerLimits = EGRESS_LIMITS,
+    private readonly limits: BreakerLimits = DEFAULT_LIMITS,
     private readonly rule: RefusalRule = refusedInARow(limits.blocksToOpen),
     private readonly stored = new StoredEgressState(),
-  ) {}
+  ) {
+    stored.whenPauseAdopted(() => {
+      this.rule.reset();
+      this.onChange(this.open ? this.pauseRemainingMs : null);
+    });
+  }
 
   get open(): boolean {
     return this.stored.pause.openedAtMs !== null;
@@ -135,15 +155,18 @@ export class CircuitBreaker {
   /** Opens at once. Refusals of requests that were sent before it opened belong to the same block. */
   refuse({ address, retryAfterSeconds, by }: Refusal): void {
     if (this.open) return;
-    const pauseMs =
-      retryAfterSeconds === null ? (address ? ADDRESS_PAUSE_MS : this.limits.openFirstMs) : retryAfterSeconds * 1000;
+    const { openFirstMs, openMaxMs, remembersBlocks = false } = this.limits;
+    const firstMs = retryAfterSeconds === null ? (address ? ADDRESS_PAUSE_MS : openFirstMs) : retryAfterSeconds * 1000;
+    const pauseMs = Math.min(openMaxMs, firstMs);
     this.rule.reset();
-    this.stored.record({ kind: 'opened', atMs: this.now(), pauseMs, exactly: retryAfterSeconds !== null, by });
+    const exactly = retryAfterSeconds !== null || !remembersBlocks;
+    this.stored.record({ kind: 'opened', atMs: this.now(), pauseMs, exactly, by });
     this.onChange(this.stored.pause.pauseMs);
   }
 
-  private admission(probe: boolean): Admission {
-    const sincePause = this.stored.pause.openedAtMs;
+  private admission(admittedAsProbe: boolean): Admission {
+    let probe = admittedAsProbe;
+    let sincePause = this.stored.pause.openedAtMs;
     let ended = false;
     const end = (then: () => void) => {
       if (ended) return;
@@ -151,9 +174,19 @@ export class CircuitBreaker {
       if (probe) this.probing = false;
       then();
     };
+    const becomeProbe = () => {
+      if (probe || ended || !this.open || this.blocked) return probe && !ended;
+      probe = true;
+      sincePause = this.stored.pause.openedAtMs;
+      this.probing = true;
+      return true;
+    };
     return {
-      probe,
-      isObsolete: () => !probe && this.open,
+      get probe() {
+        return probe && !ended;
+      },
+      becomeProbe,
+      isObsolete: () => (!probe || ended) && this.open,
       succeeded: () => end(() => this.succeeded(probe && sincePause === this.stored.pause.openedAtMs)),
       blocked: (subject, refusal = UNKNOWN_REFUSAL) => end(() => this.blockedBy(subject, probe, refusal)),
       abandoned: () => end(() => undefined),

@@ -106,4 +106,19 @@ describe('the egress pool', () => {
     expect(take()).toBeUndefined();
     expect(take([], 'channel')?.name).toBe('proxy-1');
   });
+
+  it('the learned pace of players does not make the breaker of channels open earlier', async () => {
+    const { egresses, clock, take } = pool(1);
+    const pacer = take()?.pacer;
+    const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
+    for (let sent = 0; sent < 20; sent += 1) await pacer?.waitForTurn('player', context);
+    pacer?.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 60 });
+    clock.nowMs += 60_000;
+    egresses.take('video')?.admission.succeeded();
+    expect(pacer?.learned).toBe(true);
+    for (const channel of ['a', 'b', 'c', 'd']) egresses.take('channel')?.admission.blocked(channel);
+    expect(take([], 'channel')?.name).toBe('proxy-1');
+    for (const video of ['a', 'b']) egresses.take('video')?.admission.blocked(video);
+    expect(take()).toBeUndefined();
+  });
 });

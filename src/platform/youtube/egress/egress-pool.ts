@@ -4,6 +4,8 @@ import {
   BLOCKS_TO_OPEN,
   BLOCKS_TO_OPEN_AGAIN,
   CircuitBreaker,
+  EGRESS_LIMITS,
+  GATEWAY_SHARE_ATTEMPTS,
   refusedInARow,
   refusedShare,
 } from './circuit-breaker.js';
@@ -41,8 +43,10 @@ export interface TakenEgress {
   readonly egress: Egress;
   /** Its result must be reported. */
   readonly admission: Admission;
-  /** Whether a probe may be sent: no other replica sends one at the moment. */
-  claimProbe(): Promise<boolean>;
+  /** Whether a probe may be sent: no other replica sends one at the moment. @param forMs until the deadline of the probe */
+  claimProbe(forMs: number): Promise<boolean>;
+  /** To be called when a claimed probe has ended. */
+  releaseProbe(): Promise<void>;
   /** Closes the session of a gateway. */
   release(): void;
 }
@@ -116,7 +120,9 @@ export class EgressPool {
       const admission = member.breakers[use].admit();
       if (!admission) continue;
       this.turn = (this.members.indexOf(member) + 1) % this.members.length;
-      return { admission, ...this.open(member), claimProbe: () => this.store.claimProbe(`${member.id} ${use}`) };
+      const name = `${member.id} ${use}`;
+      const claimProbe = (forMs: number) => this.store.claimProbe(name, forMs);
+      return { admission, ...this.open(member), claimProbe, releaseProbe: () => this.store.releaseProbe(name) };
     }
     return null;
   }
@@ -201,7 +207,9 @@ export class EgressPool {
       this.store.add(`${id} ${use}`, state);
       return state;
     };
-    const blocksToOpen = (): number => (pacer.learned ? BLOCKS_TO_OPEN_AGAIN : BLOCKS_TO_OPEN);
+    // The pace is that of players, which says nothing about channels.
+    const blocksToOpen = (use: EgressUse) => (): number =>
+      use === 'video' && pacer.learned ? BLOCKS_TO_OPEN_AGAIN : BLOCKS_TO_OPEN;
     const breaker = (use: EgressUse, state: StoredEgressState): CircuitBreaker =>
       new CircuitBreaker(
         this.now,
@@ -209,8 +217,8 @@ export class EgressPool {
           this.options.onBreaker?.(name, use, openForMs);
           if (use === 'video') onVideoBreaker(openForMs !== null);
         },
-        undefined,
-        gateway ? refusedShare() : refusedInARow(blocksToOpen),
+        EGRESS_LIMITS,
+        gateway ? refusedShare(GATEWAY_SHARE_ATTEMPTS) : refusedInARow(blocksToOpen(use)),
         state,
       );
     const onVideoBreaker = (open: boolean) => {

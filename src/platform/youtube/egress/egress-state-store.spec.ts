@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
+import { CircuitBreaker } from './circuit-breaker.js';
 import type { EgressEvent } from './egress-state.js';
 import { EgressStateStore, readEgressState } from './egress-state-store.js';
 import { StoredEgressState } from './stored-egress-state.js';
@@ -19,7 +20,10 @@ function documents() {
       if (changed) stored.set(key, changed);
       return Promise.resolve(stored.get(key));
     },
-    claim: (key: string) => {
+    claimedForMs: 0,
+    release: (key: string) => Promise.resolve(void stored.delete(key)),
+    claim: (key: string, ttlMs: number) => {
+      server.claimedForMs = ttlMs;
       if (stored.has(key)) return Promise.resolve(false);
       stored.set(key, Buffer.alloc(1));
       return Promise.resolve(true);
@@ -74,6 +78,35 @@ describe('EgressStateStore', () => {
     expect(restarted.state.current.paces.captions.ratePerSecond).toBeCloseTo((0.97 * 100) / 61);
   });
 
+  it('a pause of another replica is reported once when it begins and when it ends', async () => {
+    const server = documents();
+    const clock = { nowMs: 0 };
+    const replicas = [replica(server), replica(server)].map(({ store, state }) => {
+      const changes: (number | null)[] = [];
+      const breaker = new CircuitBreaker(
+        () => clock.nowMs,
+        (openForMs) => changes.push(openForMs),
+        ...([undefined, undefined, state] as const),
+      );
+      return { store, breaker, changes };
+    });
+    const exchange = async () => {
+      for (const { store } of replicas) await store.exchange();
+    };
+    await exchange();
+    replicas[0]?.breaker.refuse({ address: true, retryAfterSeconds: 60, by: 'player' });
+    clock.nowMs += 1_000;
+    await exchange();
+    await exchange();
+    clock.nowMs += 59_000;
+    replicas[0]?.breaker.admit()?.succeeded();
+    await exchange();
+    expect(replicas.map(({ changes }) => changes)).toEqual([
+      [60_000, null],
+      [59_000, null],
+    ]);
+  });
+
   it('continues with what it knows while Redis is unavailable, and shares that afterwards', async () => {
     const server = documents();
     const [one, other] = [replica(server), replica(server)];
@@ -94,8 +127,11 @@ describe('EgressStateStore', () => {
   it('one replica probes at a time', async () => {
     const server = documents();
     const [one, other] = [replica(server), replica(server)];
-    expect(await one.store.claimProbe('direct video')).toBe(true);
-    expect(await other.store.claimProbe('direct video')).toBe(false);
+    expect(await one.store.claimProbe('direct video', 120_000)).toBe(true);
+    expect(await other.store.claimProbe('direct video', 120_000)).toBe(false);
+    expect(server.claimedForMs).toBeGreaterThanOrEqual(120_000);
+    await one.store.releaseProbe('direct video');
+    expect(await other.store.claimProbe('direct video', 120_000)).toBe(true);
   });
 
   it('shares nothing without Redis', async () => {
@@ -105,7 +141,7 @@ describe('EgressStateStore', () => {
     state.record(sent(1, 1));
     await store.refresh();
     await store.close();
-    expect(await store.claimProbe('direct video')).toBe(true);
+    expect(await store.claimProbe('direct video', 120_000)).toBe(true);
     expect(state.hasPending).toBe(true);
   });
 });

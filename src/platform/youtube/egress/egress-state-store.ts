@@ -7,10 +7,11 @@ import type { StoredEgressState } from './stored-egress-state.js';
 const EXCHANGE_INTERVAL_MS = 1_000;
 /** Longer than any pause and than the memory of the last one. */
 const TTL_MS = 48 * 3_600_000;
-/** A probe ends before, by `UPSTREAM_TIMEOUT_SECONDS`; that of a killed replica is forgotten after it. */
-const PROBE_CLAIM_MS = 30_000;
+/** How long a claim outlasts the deadline of its probe, which a later caller can extend. That of a killed replica ends then. */
+const PROBE_CLAIM_MARGIN_MS = 30_000;
+const PROBE_CLAIM_MAX_MS = 600_000;
 
-type Documents = Pick<SharedDocuments, 'configured' | 'keyOf' | 'update' | 'claim'>;
+type Documents = Pick<SharedDocuments, 'configured' | 'keyOf' | 'update' | 'claim' | 'release'>;
 
 interface Shared {
   readonly key: string;
@@ -59,10 +60,23 @@ export class EgressStateStore {
     if (!this.known) await exchanging;
   }
 
-  /** Whether no other replica probes the egress at the moment. */
-  async claimProbe(name: string): Promise<boolean> {
+  /**
+   * Claims the probe of an egress.
+   *
+   * @param forMs until the deadline of the probe
+   * @returns whether no other replica probes the egress at the moment
+   */
+  async claimProbe(name: string, forMs: number): Promise<boolean> {
     const { documents } = this;
-    return documents?.configured ? documents.claim(documents.keyOf('egress-probe', name), PROBE_CLAIM_MS) : true;
+    if (!documents?.configured) return true;
+    const ttlMs = Math.min(PROBE_CLAIM_MAX_MS, Math.max(0, forMs) + PROBE_CLAIM_MARGIN_MS);
+    return documents.claim(documents.keyOf('egress-probe', name), ttlMs);
+  }
+
+  /** Ends a claim when the probe has ended, so that one without a result is soon followed by another. */
+  async releaseProbe(name: string): Promise<void> {
+    const { documents } = this;
+    if (documents?.configured) await documents.release(documents.keyOf('egress-probe', name));
   }
 
   /** Reads and writes all states that changed. */
@@ -144,8 +158,8 @@ function isEgressState(value: unknown): value is EgressState {
   if (!isRecord(value) || !isRecord(value['pause']) || !isRecord(value['paces'])) return false;
   const { pause, paces } = value;
   return (
-    PAUSE_NUMBERS.every((name) => isFinite(pause[name])) &&
-    (pause['openedAtMs'] === null || isFinite(pause['openedAtMs'])) &&
+    PAUSE_NUMBERS.every((name) => isFiniteNumber(pause[name])) &&
+    (pause['openedAtMs'] === null || isFiniteNumber(pause['openedAtMs'])) &&
     isKindOrNull(pause['by']) &&
     isKindOrNull(pause['measuredBy']) &&
     PACED_KINDS.every((kind) => isPaceState(paces[kind]))
@@ -159,10 +173,12 @@ function isKindOrNull(value: unknown): boolean {
 function isPaceState(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const rate = value['ratePerSecond'];
-  return PACE_NUMBERS.every((name) => isFinite(value[name])) && (rate === null || (isFinite(rate) && rate > 0));
+  return (
+    PACE_NUMBERS.every((name) => isFiniteNumber(value[name])) && (rate === null || (isFiniteNumber(rate) && rate > 0))
+  );
 }
 
-function isFinite(value: unknown): value is number {
+function isFiniteNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 

@@ -53,7 +53,7 @@ export const INITIAL_EGRESS_STATE: EgressState = {
 /** What changes the state. Events of several replicas are applied one after the other, in the order in which they are shared. */
 export type EgressEvent =
   | { kind: 'sent' | 'answered'; paced: PacedKind; count: number; atMs: number }
-  /** `exactly`: the pause is the platform's `Retry-After`. */
+  /** `exactly`: the duration of the last block does not prolong the pause, which is the platform's `Retry-After`, for one. */
   | { kind: 'opened'; atMs: number; pauseMs: number; exactly: boolean; by: PacedKind | null }
   /** A probe was refused. */
   | { kind: 'reopened'; atMs: number; pauseMs: number }
@@ -97,9 +97,14 @@ function closed(state: EgressState, atMs: number): EgressState {
   const { pause } = state;
   const { openedAtMs, by } = pause;
   if (openedAtMs === null) return state;
-  const measured = pause.probesRefused > 0 ? { measuredMs: atMs - openedAtMs, measuredAtMs: atMs, measuredBy: by } : {};
+  // An egress that nobody used after the pause was not blocked for all that time.
+  const endedAtMs = Math.max(openedAtMs, Math.min(atMs, pause.untilMs));
+  const measured =
+    pause.probesRefused > 0 ? { measuredMs: endedAtMs - openedAtMs, measuredAtMs: endedAtMs, measuredBy: by } : {};
   const next = { ...state, pause: { ...pause, ...measured, openedAtMs: null, untilMs: 0, by: null } };
-  return by === null ? next : withPace(next, by, (pace) => paceAfterRecovery(pace, openedAtMs, atMs));
+  return by === null
+    ? next
+    : withPace(next, by, (pace) => paceAfterRecovery(pace, { refusedAtMs: openedAtMs, endedAtMs, nowMs: atMs }));
 }
 
 function withPace(state: EgressState, paced: PacedKind, change: (pace: PaceState) => PaceState): EgressState {

@@ -6,7 +6,7 @@ export const DEADLINE_MARGIN_MS = 1_000;
 /** The result of waiting: the request may be sent, cannot be sent before its deadline, or the egress was paused. */
 export type Turn = { kind: 'go' } | { kind: 'busy'; waitMs: number } | { kind: 'paused' };
 
-interface Waiting {
+interface WaitingRequest {
   end: (turn: Turn) => void;
 }
 
@@ -24,7 +24,7 @@ export interface Budget {
  */
 export class PaceQueue {
   // In order of insertion: the first key is the next to be served, and moves to the end afterwards.
-  private readonly waitingByKey = new Map<object, Waiting[]>();
+  private readonly waitingByKey = new Map<object, WaitingRequest[]>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly budget: Budget) {}
@@ -80,7 +80,7 @@ export class PaceQueue {
         leave();
         reject(signal.reason as Error);
       };
-      const waiting: Waiting = {
+      const waiting: WaitingRequest = {
         end: (turn) => {
           leave();
           resolve(turn);
@@ -122,7 +122,7 @@ export class PaceQueue {
     this.schedule();
   }
 
-  private remove(fairnessKey: object, waiting: Waiting): void {
+  private remove(fairnessKey: object, waiting: WaitingRequest): void {
     const remaining = this.waitingByKey.get(fairnessKey)?.filter((other) => other !== waiting) ?? [];
     if (remaining.length === 0) this.waitingByKey.delete(fairnessKey);
     else this.waitingByKey.set(fairnessKey, remaining);

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { AttemptVerdict } from './egress.js';
 import { EgressPool } from './egress-pool.js';
+import { EgressStateStore } from './egress-state-store.js';
 import { withProxyFailover } from './proxy-failover.js';
 
 /** Runs attempts with these verdicts, by the number of the egress; returns the path and the result. */
@@ -17,9 +18,16 @@ async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdic
 
 const context = () => ({ signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} });
 
-function pool(count: number): EgressPool {
+function pool(count: number, now?: () => number, store?: EgressStateStore): EgressPool {
   const proxyUrls = Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}`);
-  return new EgressPool({ proxyUrls, connectionsMax: 1, connectTimeoutMs: 1_000, registry: new Registry() });
+  return new EgressPool({
+    proxyUrls,
+    connectionsMax: 1,
+    connectTimeoutMs: 1_000,
+    registry: new Registry(),
+    ...(now && { now }),
+    ...(store && { store }),
+  });
 }
 
 describe('withProxyFailover', () => {
@@ -74,5 +82,45 @@ describe('withProxyFailover', () => {
     const failing = withProxyFailover(egresses, 'video', 'v', context(), () => Promise.reject(new Error('bug')));
     await expect(failing).rejects.toThrow('bug');
     expect((await scope(['answered'], egresses)).path).toEqual(['proxy-1']);
+  });
+
+  it.each([
+    [20, null],
+    [100, expect.any(Number)],
+  ])('bot checks after %i requests teach the rate %p', async (sent, rate) => {
+    const clock = { nowMs: 1_000 };
+    const egresses = pool(1, () => clock.nowMs);
+    const pacer = egresses.take('video')?.egress.pacer;
+    for (let request = 0; request < sent; request += 1) await pacer?.waitForTurn('player', context());
+    for (const video of ['a', 'b', 'c', 'd', 'e'])
+      await withProxyFailover(egresses, 'video', video, context(), () =>
+        Promise.resolve({ result: null, verdict: 'refused', retryAfterSeconds: null } as const),
+      );
+    expect(egresses.take('video')).toBeNull();
+    clock.nowMs += 30_000;
+    egresses.take('video')?.admission.succeeded();
+    expect(egresses.take('video')?.egress.pacer?.perMinute('player')).toEqual(rate);
+  });
+
+  it('releases the claim of a probe that ended without a result', async () => {
+    const clock = { nowMs: 0 };
+    const claims = new Set<string>();
+    const documents = {
+      configured: true,
+      keyOf: (kind: string) => kind,
+      update: () => Promise.resolve(undefined),
+      claim: (key: string) => Promise.resolve(!claims.has(key) && claims.add(key).size > 0),
+      release: (key: string) => Promise.resolve(void claims.delete(key)),
+    };
+    const egresses = pool(1, () => clock.nowMs, new EgressStateStore(documents));
+    for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);
+    clock.nowMs += 30_000;
+    const seen: number[] = [];
+    await withProxyFailover(egresses, 'video', 'f', context(), () => {
+      seen.push(claims.size);
+      return Promise.resolve({ result: null, verdict: 'nothing', retryAfterSeconds: null } as const);
+    });
+    expect([...seen, claims.size]).toEqual([1, 0]);
+    await egresses.storeState();
   });
 });

@@ -7,7 +7,7 @@ import type { EgressPool } from './egress-pool.js';
 export interface Attempt<T> {
   result: T;
   verdict: AttemptVerdict;
-  /** From the platform's `Retry-After`, if it sent one; for `busy`, when the pace can serve. */
+  /** From the platform's `Retry-After`, if it sent one. */
   retryAfterSeconds: number | null;
 }
 
@@ -37,8 +37,12 @@ export async function withProxyFailover<T>(
     if (!taken) break;
     const { egress, admission } = taken;
     tried.push(egress.name);
+    let claimed = false;
     try {
-      if (admission.probe && !(await taken.claimProbe())) continue;
+      if (admission.probe) {
+        claimed = await taken.claimProbe(context.deadlineAtMs - performance.now());
+        if (!claimed) continue;
+      }
       const made = await attempt(egress, admission);
       egresses.recordVerdict(egress, use, made.verdict);
       if (made.verdict === 'answered') {
@@ -47,8 +51,10 @@ export async function withProxyFailover<T>(
       }
       if (made.verdict === 'refused' || made.verdict === 'withheld') {
         const { verdict, retryAfterSeconds } = made;
-        // The addresses of a gateway change, so its refusals say nothing about a rate.
-        const by = use === 'video' && verdict === 'refused' && !egress.gateway ? 'player' : null;
+        // The addresses of a gateway change, so its refusals say nothing about a rate. Data-centre addresses get bot checks
+        // from the first request.
+        const tooFast = use === 'video' && verdict === 'refused' && !egress.gateway && egress.pacer?.sentMany('player');
+        const by = tooFast ? 'player' : null;
         admission.blocked(subject, { address: use === 'channel', retryAfterSeconds, by });
       }
       if (!REPORTED_FIRST.includes(made.verdict)) return made.result;
@@ -60,6 +66,7 @@ export async function withProxyFailover<T>(
       // Also after an exception: an admission without a result would leave the breaker open forever.
       admission.abandoned();
       taken.release();
+      if (claimed) void taken.releaseProbe();
     }
   }
   return best?.result ?? null;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CircuitBreaker } from './circuit-breaker.js';
+import { CircuitBreaker, EGRESS_LIMITS } from './circuit-breaker.js';
 import {
   paceAfterAnswers,
   paceAfterRecovery,
@@ -60,7 +60,7 @@ function simulateDay(budget: PlatformBudget, demand: number) {
   let seconds = 0;
   const nowMs = () => seconds * 1000;
   const stored = new StoredEgressState();
-  const breaker = new CircuitBreaker(nowMs, undefined, undefined, undefined, stored);
+  const breaker = new CircuitBreaker(nowMs, undefined, EGRESS_LIMITS, undefined, stored);
   const waitMs = () => paceWaitMs(stored.current.paces.captions, 1, nowMs());
   const random = randomFrom(7);
   const inFlight: { endsAt: number; served: boolean; settle: (served: boolean) => void }[] = [];
@@ -171,7 +171,51 @@ describe('a day at half the demand that the budget allows', () => {
   });
 });
 
+const recovered = (state: PaceState, refusedAtMs: number, nowMs: number) =>
+  paceAfterRecovery(state, { refusedAtMs, endedAtMs: nowMs, nowMs });
+
+/** The pace of players after `count` requests in an hour, a refused address, and a first probe some time later. */
+function paceAfterBlock(count: number, probedAfterMs: number) {
+  const stored = new StoredEgressState();
+  let nowMs = 1_000;
+  const breaker = new CircuitBreaker(() => nowMs, undefined, undefined, undefined, stored);
+  for (let sent = 0; sent < count; sent += 1) {
+    stored.record({ kind: 'sent', paced: 'player', count: 1, atMs: nowMs });
+    nowMs += (HOUR * 1_000) / count;
+  }
+  breaker.refuse({ address: true, retryAfterSeconds: null, by: 'player' });
+  nowMs += probedAfterMs;
+  breaker.admit()?.succeeded();
+  return stored.current.paces.player;
+}
+
 describe('the state of a pace', () => {
+  it('learns the same whether the egress is used after the pause at once or only the next morning', () => {
+    const [atOnce, later] = [paceAfterBlock(300, 330_000), paceAfterBlock(300, 15 * HOUR * 1_000)];
+    expect((later.ratePerSecond ?? 0) * HOUR).toBeGreaterThan(250);
+    expect([later.ratePerSecond, later.burst, later.growthSeconds]).toEqual([
+      atOnce.ratePerSecond,
+      atOnce.burst,
+      atOnce.growthSeconds,
+    ]);
+    expect(later.available).toBe(later.burst);
+  });
+
+  it('what replicas sent during an outage of Redis delays the next request by minutes, not hours', () => {
+    const pace = paceAfterBlock(300, 330_000);
+    const nowMs = pace.atMs + 3 * HOUR * 1_000;
+    const merged = paceAfterSending(pace, 700, nowMs);
+    expect(paceWaitMs(merged, 1, nowMs)).toBeLessThan(5 * MINUTE * 1_000);
+    expect(paceWaitMs(merged, 1, nowMs)).toBeGreaterThan(0);
+  });
+
+  it('learns nothing from a refusal after a few requests, and no less than the smallest budget after some more', () => {
+    expect(paceAfterBlock(5, 330_000)).toMatchObject({ ratePerSecond: null, sent: 0 });
+    const { ratePerSecond, burst } = paceAfterBlock(12, 330_000);
+    expect((ratePerSecond ?? 0) * HOUR).toBeCloseTo(60);
+    expect(burst).toBeGreaterThanOrEqual(10);
+  });
+
   it('limits nothing before the first refusal', () => {
     const sent = paceAfterSending(UNLIMITED_PACE, 10_000, 1_000);
     expect(paceWaitMs(paceAfterAnswers(sent, 10_000), 10_000, 1_000)).toBe(0);
@@ -179,7 +223,7 @@ describe('the state of a pace', () => {
 
   it('after the first refusal, allows what the platform allowed on average, pause included', () => {
     const sent = paceAfterSending(paceAfterSending(UNLIMITED_PACE, 1, 1_000), 599, 11_000);
-    const state = paceAfterRecovery(paceAfterRefusal(sent, 11_000), 11_000, 301_000);
+    const state = recovered(paceAfterRefusal(sent, 11_000), 11_000, 301_000);
     expect(state.ratePerSecond).toBeCloseTo((0.97 * 600) / 300);
     expect(paceWaitMs(state, 1, 301_000)).toBe(0);
     expect(paceWaitMs(state, 1_000, 301_000)).toBeGreaterThan(0);
@@ -200,7 +244,7 @@ describe('the state of a pace', () => {
           if (kind === 'sent') state = paceAfterSending(state, count, nowMs);
           else if (kind === 'answered') state = paceAfterAnswers(state, count);
           else if (refusedAtMs === 0) [state, refusedAtMs] = [paceAfterRefusal(state, nowMs), nowMs];
-          else [state, refusedAtMs] = [paceAfterRecovery(state, refusedAtMs, nowMs), 0];
+          else [state, refusedAtMs] = [recovered(state, refusedAtMs, nowMs), 0];
           if (state.ratePerSecond !== null) expect(state.ratePerSecond).toBeGreaterThan(0);
           expect(Object.values(state).every((value) => value === null || Number.isFinite(value))).toBe(true);
           expect(paceWaitMs(state, 1, nowMs)).toBeGreaterThanOrEqual(0);

@@ -6,6 +6,9 @@ const BURST_SHARE = 0.8;
 const RATE_SHARE = 0.97;
 /** The smallest reported budgets: an address that is refused earlier was blocked before this process used it. */
 const FIRST_SENT_MIN = 10;
+/** The first estimate is not below the smallest reported budgets: on an egress in light use it is the use, not the budget. */
+const FIRST_RATE_MIN = 1 / 60;
+const FIRST_BURST_MIN = 10;
 /** Each refusal divides the speed of growth by this: the estimates become exact, and each further refusal costs a pause. */
 const GROWTH_SLOWDOWN = 3;
 /** Budgets change, so growth never stops: at full use the rate grows by a factor of e in at most this time. */
@@ -53,7 +56,9 @@ export function paceAfterSending(state: PaceState, count: number, nowMs: number)
   next.sent += count;
   next.sentSinceFull += count;
   if (next.ratePerSecond !== null) {
-    next.available -= count;
+    // The platform's own bucket, of whose burst this is a share, cannot be emptier: what several replicas sent during an
+    // outage of Redis is counted at once.
+    next.available = Math.max(next.available - count, (1 - 1 / BURST_SHARE) * next.burst);
     return next;
   }
   if (next.sinceMs === 0) next.sinceMs = nowMs;
@@ -100,20 +105,28 @@ export function paceAfterRefusal(state: PaceState, nowMs: number): PaceState {
   return { ...counted, ratePerSecond: Math.min(sustained, 0.95 * next.ratePerSecond) };
 }
 
-/** Starts again when the platform has answered a probe. The first time, estimates rate and burst. */
-export function paceAfterRecovery(state: PaceState, refusedAtMs: number, nowMs: number): PaceState {
-  const pausedSeconds = Math.max(1, (nowMs - refusedAtMs) / 1000);
+/**
+ * Starts again when the platform has answered a probe. The first time, estimates rate and burst, unless too little was sent
+ * to say anything about a budget.
+ *
+ * @param times of the refusal, of the end of the pause, and now
+ */
+export function paceAfterRecovery(
+  state: PaceState,
+  { refusedAtMs, endedAtMs, nowMs }: { refusedAtMs: number; endedAtMs: number; nowMs: number },
+): PaceState {
+  const pausedSeconds = Math.max(1, (endedAtMs - refusedAtMs) / 1000);
   if (state.ratePerSecond !== null) {
     const growthSeconds = Math.min(GROWTH_SECONDS_MAX, Math.max(state.growthSeconds, pausedSeconds));
     return refilled({ ...state, growthSeconds }, nowMs);
   }
+  if (state.sent < FIRST_SENT_MIN) return { ...state, sent: 0, sinceMs: 0 };
   const sendingSeconds = Math.max(0, (refusedAtMs - state.sinceMs) / 1000);
   const cycleSeconds = sendingSeconds + pausedSeconds;
-  const sent = Math.max(FIRST_SENT_MIN, state.sent);
   const learned = {
     ...state,
-    ratePerSecond: (RATE_SHARE * sent) / cycleSeconds,
-    burst: Math.max(1, (BURST_SHARE * sent * pausedSeconds) / cycleSeconds),
+    ratePerSecond: Math.max(FIRST_RATE_MIN, (RATE_SHARE * state.sent) / cycleSeconds),
+    burst: Math.max(FIRST_BURST_MIN, (BURST_SHARE * state.sent * pausedSeconds) / cycleSeconds),
     ...{ available: 0, atMs: refusedAtMs, fullAtMs: 0, sentSinceFull: 0, sent: 0, sinceMs: refusedAtMs },
     growthSeconds: pausedSeconds,
   };

@@ -27,12 +27,12 @@ function pacerWith(limits: Partial<PaceCeilings> = {}, rotating = false) {
 /** A pacer whose captions are limited to one a second, with none available. */
 async function limitedPacer() {
   const made = pacerWith();
-  for (let sent = 0; sent < 100; sent += 1) await made.pacer.waitForTurn('captions', call(), false);
+  for (let sent = 0; sent < 100; sent += 1) await made.pacer.waitForTurn('captions', call());
   await jest.advanceTimersByTimeAsync(1_000);
-  made.pacer.learn('captions', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 }, null);
+  made.pacer.learn('captions', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 });
   await jest.advanceTimersByTimeAsync(96_000);
   made.breaker.admit()?.succeeded();
-  while (made.pacer.captionsWaitMs({}) === 0) await made.pacer.waitForTurn('captions', call(), false);
+  while (made.pacer.captionsWaitMs({}) === 0) await made.pacer.waitForTurn('captions', call());
   return made;
 }
 
@@ -41,12 +41,14 @@ function call(choices: Partial<ReadingContext> = {}): ReadingContext {
   return { signal, deadlineAtMs: performance.now() + 45_000, fairnessKey: {}, ...choices };
 }
 
+const attempt = () => ({ probe: false });
+
 const kindOf = (turn: PacedTurn) => (turn.send ? 'sent' : turn.response.kind);
 
 describe('RequestPacer', () => {
   it('delays nothing before the first refusal', async () => {
     const { pacer } = pacerWith();
-    const turns = Array.from({ length: 500 }, () => pacer.waitForTurn('player', call(), false));
+    const turns = Array.from({ length: 500 }, () => pacer.waitForTurn('player', call()));
     expect((await Promise.all(turns)).every(({ send }) => send)).toBe(true);
     expect(pacer.perMinute('player')).toBeNull();
   });
@@ -74,14 +76,14 @@ describe('RequestPacer', () => {
     const sent: number[] = [];
     const startMs = performance.now();
     for (let request = 0; request < 3; request += 1)
-      void pacer.waitForTurn('captions', call(), false).then(() => sent.push((performance.now() - startMs) / 1000));
+      void pacer.waitForTurn('captions', call()).then(() => sent.push((performance.now() - startMs) / 1000));
     await jest.advanceTimersByTimeAsync(4_000);
     expect(sent.map(Math.round)).toEqual([1, 2, 3]);
   });
 
   it('ends requests at once that would have their turn after the deadline, and says when that is', async () => {
     const { pacer } = await limitedPacer();
-    const turns = Array.from({ length: 60 }, () => pacer.waitForTurn('captions', call(), false));
+    const turns = Array.from({ length: 60 }, () => pacer.waitForTurn('captions', call()));
     const last = await turns[59];
     if (!last || last.send) throw new Error('It was sent.');
     expect(last.response.kind).toBe('busy');
@@ -95,10 +97,31 @@ describe('RequestPacer', () => {
   it('ends a player request whose captions would come too late', async () => {
     const { pacer } = await limitedPacer();
     const shared = call();
-    for (let request = 0; request < 50; request += 1) void pacer.waitForTurn('captions', shared, false);
-    expect(kindOf(await pacer.waitForTurn('player', shared, false))).toBe('busy');
+    for (let request = 0; request < 50; request += 1) void pacer.waitForTurn('captions', shared, attempt());
+    expect(kindOf(await pacer.waitForTurn('player', shared, attempt()))).toBe('busy');
     // Another call takes turns with it.
-    expect(kindOf(await pacer.waitForTurn('player', call(), false))).toBe('sent');
+    expect(kindOf(await pacer.waitForTurn('player', call(), attempt()))).toBe('sent');
+  });
+
+  it('expects the captions of a video once, however many clients are asked, and none for an exact date', async () => {
+    const { pacer } = await limitedPacer();
+    await jest.advanceTimersByTimeAsync(1_000);
+    const waitsMs = [pacer.captionsWaitMs({})];
+    const video = attempt();
+    for (let client = 0; client < 3; client += 1) await pacer.waitForTurn('player', call(), video);
+    waitsMs.push(pacer.captionsWaitMs({}));
+    await pacer.waitForTurn('player', call());
+    waitsMs.push(pacer.captionsWaitMs({}));
+    expect(waitsMs.map((ms) => Math.round(ms / 1_000))).toEqual([0, 1, 1]);
+    await pacer.waitForTurn('captions', call(), video);
+    expect(Math.round(pacer.captionsWaitMs({}) / 1_000)).toBe(1);
+  });
+
+  it('403 pauses nothing at once', () => {
+    const { pacer, breaker } = pacerWith();
+    for (const kind of ['player', 'captions'] as const)
+      pacer.learn(kind, { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: null }, attempt());
+    expect(breaker.open).toBe(false);
   });
 
   it('serves calls in turns', async () => {
@@ -106,9 +129,9 @@ describe('RequestPacer', () => {
     const [large, small] = [call(), call()];
     const served: string[] = [];
     for (let request = 0; request < 20; request += 1)
-      void pacer.waitForTurn('captions', large, false).then(() => served.push('large'));
+      void pacer.waitForTurn('captions', large).then(() => served.push('large'));
     for (let request = 0; request < 2; request += 1)
-      void pacer.waitForTurn('captions', small, false).then(() => served.push('small'));
+      void pacer.waitForTurn('captions', small).then(() => served.push('small'));
     await jest.advanceTimersByTimeAsync(5_000);
     expect(served.slice(0, 4)).toEqual(['large', 'small', 'large', 'small']);
   });
@@ -116,8 +139,8 @@ describe('RequestPacer', () => {
   it('a waiting request whose turn other calls delay past its deadline is busy before it', async () => {
     const { pacer } = await limitedPacer();
     const mine = call({ deadlineAtMs: performance.now() + 5_000 });
-    const turns = [1, 2, 3].map(() => pacer.waitForTurn('captions', mine, false));
-    for (let other = 0; other < 10; other += 1) void pacer.waitForTurn('captions', call(), false);
+    const turns = [1, 2, 3].map(() => pacer.waitForTurn('captions', mine));
+    for (let other = 0; other < 10; other += 1) void pacer.waitForTurn('captions', call());
     await jest.advanceTimersByTimeAsync(4_100);
     expect((await Promise.all(turns)).map(kindOf)).toEqual(['sent', 'busy', 'busy']);
   });
@@ -125,7 +148,7 @@ describe('RequestPacer', () => {
   it('an abort removes a waiting request', async () => {
     const { pacer } = await limitedPacer();
     const leaving = new AbortController();
-    const waiting = pacer.waitForTurn('captions', call({ signal: leaving.signal }), false);
+    const waiting = pacer.waitForTurn('captions', call({ signal: leaving.signal }));
     leaving.abort(new Error('left'));
     await expect(waiting).rejects.toThrow('left');
     expect(pacer.queued('captions')).toBe(0);
@@ -133,10 +156,10 @@ describe('RequestPacer', () => {
 
   it('a refusal ends the waiting of the requests behind it, and those in flight count once', async () => {
     const { pacer, breaker } = await limitedPacer();
-    const waiting = [1, 2, 3].map(() => pacer.waitForTurn('captions', call(), false));
+    const waiting = [1, 2, 3].map(() => pacer.waitForTurn('captions', call()));
     const rate = pacer.perMinute('captions') ?? 0;
     for (let inFlight = 0; inFlight < 5; inFlight += 1)
-      pacer.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
+      pacer.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null });
     expect((await Promise.all(waiting)).map(kindOf)).toEqual(['blocked', 'blocked', 'blocked']);
     expect(breaker.pauseRemainingMs).toBe(330_000);
     expect(pacer.perMinute('captions')).toBeGreaterThan(rate / 3);
@@ -144,17 +167,17 @@ describe('RequestPacer', () => {
 
   it('captions are requested while players are refused, and not the other way round', async () => {
     const { pacer } = pacerWith();
-    pacer.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
-    expect(kindOf(await pacer.waitForTurn('captions', call(), false))).toBe('sent');
-    expect(kindOf(await pacer.waitForTurn('player', call(), false))).toBe('blocked');
+    pacer.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null });
+    expect(kindOf(await pacer.waitForTurn('captions', call()))).toBe('sent');
+    expect(kindOf(await pacer.waitForTurn('player', call()))).toBe('blocked');
     const other = pacerWith().pacer;
-    other.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
-    expect(kindOf(await other.waitForTurn('player', call(), false))).toBe('blocked');
+    other.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null });
+    expect(kindOf(await other.waitForTurn('player', call()))).toBe('blocked');
   });
 
   it('a ceiling applies from the start', async () => {
     const { pacer } = pacerWith({ player: 60 });
-    const turns = Array.from({ length: 100 }, () => pacer.waitForTurn('player', call(), false));
+    const turns = Array.from({ length: 100 }, () => pacer.waitForTurn('player', call()));
     await jest.advanceTimersByTimeAsync(60_000);
     const sent = (await Promise.all(turns)).filter(({ send }) => send).length;
     expect(sent).toBeGreaterThanOrEqual(45);
@@ -164,17 +187,17 @@ describe('RequestPacer', () => {
 
   it('0 turns the pace off', async () => {
     const { pacer, breaker } = pacerWith({ captions: 0 });
-    pacer.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 1 }, null);
+    pacer.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 1 });
     await jest.advanceTimersByTimeAsync(1_000);
     breaker.admit()?.succeeded();
-    const turns = Array.from({ length: 500 }, () => pacer.waitForTurn('captions', call(), false));
+    const turns = Array.from({ length: 500 }, () => pacer.waitForTurn('captions', call()));
     expect((await Promise.all(turns)).every(({ send }) => send)).toBe(true);
     expect(pacer.perMinute('captions')).toBeNull();
   });
 
   it('an address of a gateway that is refused pauses nothing', () => {
     const { pacer, breaker } = pacerWith({}, true);
-    pacer.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, null);
+    pacer.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null });
     expect(breaker.open).toBe(false);
   });
 });

@@ -10,21 +10,25 @@ import type { FailedResponse, JsonResponse, UpstreamResponse } from './upstream-
 const CEILING_BURST_SECONDS = 6;
 /** How long after its player request a video is expected to request its captions. */
 const CAPTIONS_EXPECTED_MS = 5_000;
+/** Bot checks after fewer requests are about the address or the client: the reported budgets of players are far larger. */
+const SENT_MANY = 50;
 
 /** The requests a minute that each kind may have: unset, the pace is learned without a ceiling; 0 turns pacing off. */
 export type PaceCeilings = Readonly<Record<PacedKind, number | undefined>>;
 
-/** How the request reached the platform, or why it must not be sent. */
+/** Whether a request is sent now, or the response it has instead. */
 export type PacedTurn =
-  | { send: true; probe: Admission | null }
-  | { send: false; response: Extract<FailedResponse, { kind: 'busy' | 'blocked' }> };
+  { send: true } | { send: false; response: Extract<FailedResponse, { kind: 'busy' | 'blocked' }> };
+
+/** What the pacer uses of the admission of an attempt at a video. */
+export type PacedAdmission = Pick<Admission, 'probe'> & Partial<Pick<Admission, 'becomeProbe' | 'blocked'>>;
 
 /** Sends the player and caption requests of one egress at the pace that the platform sustains. */
 export class RequestPacer {
   private readonly queues: Readonly<Record<PacedKind, PaceQueue>>;
   private readonly ceilings: Readonly<Record<PacedKind, Ceiling | null>>;
-  /** When the captions of videos whose player was requested stop being expected. */
-  private expectedCaptions: number[] = [];
+  /** The attempts whose player was requested, and when their captions stop being expected. */
+  private readonly expectedCaptions = new Map<object, number>();
 
   /** Attempts that have sent one player request. */
   private readonly started = new WeakSet<object>();
@@ -61,6 +65,11 @@ export class RequestPacer {
     return this.limited('player');
   }
 
+  /** Whether so much was sent since the last refusal that a bot check may be about the rate. */
+  sentMany(kind: PacedKind): boolean {
+    return this.stored.current.paces[kind].sent >= SENT_MANY;
+  }
+
   /** Requests that wait for the pace. */
   queued(kind: PacedKind): number {
     return this.queues[kind].length;
@@ -73,42 +82,40 @@ export class RequestPacer {
 
   captionsWaitMs(fairnessKey: object): number {
     const nowMs = this.now();
-    this.expectedCaptions = this.expectedCaptions.filter((untilMs) => untilMs > nowMs);
-    return this.queues.captions.estimateMs(fairnessKey, this.expectedCaptions.length + this.queues.player.length);
+    for (const [attempt, untilMs] of this.expectedCaptions) if (untilMs <= nowMs) this.expectedCaptions.delete(attempt);
+    return this.queues.captions.estimateMs(fairnessKey, this.expectedCaptions.size + this.queues.player.length);
   }
 
   /**
    * Waits until a request may be sent. Rejects with the signal's reason when it is aborted first.
    *
-   * @param probing the request belongs to an attempt that the breaker admitted as a probe
-   * @param attempt identifies the attempt at a video: its second player request is sent at once and delays others, because
-   *   without it the first one was sent in vain: two clients must agree that a video is unavailable
+   * @param attempt the admission of the attempt at a video, which becomes a probe when the pause has ended: its second player
+   *   request is sent at once and delays others, because without it the first one was sent in vain (two clients must agree
+   *   that a video is unavailable). Undefined for a request that belongs to no attempt at a video through this egress.
    */
-  async waitForTurn(
-    kind: PacedKind,
-    context: ReadingContext,
-    probing: boolean,
-    attempt: object = {},
-  ): Promise<PacedTurn> {
-    // Probes are not counted: the first estimate needs what was sent before the refusal.
-    if (probing) return { send: true, probe: null };
-    if (this.isPaused(kind)) return this.probeOrBlocked();
-    if (kind === 'player' && this.started.delete(attempt)) {
+  async waitForTurn(kind: PacedKind, context: ReadingContext, attempt?: PacedAdmission): Promise<PacedTurn> {
+    // A request that was retried after the platform's `Retry-After` finds out whether the pause has ended. Probes are not
+    // counted: the first estimate needs what was sent before the refusal.
+    if (attempt?.probe) return { send: true };
+    if (this.isPaused(kind)) return attempt?.becomeProbe?.() ? { send: true } : this.blocked();
+    if (attempt && kind === 'player' && this.started.delete(attempt)) {
       this.spend(kind);
-      return { send: true, probe: null };
+      return { send: true };
     }
-    if (kind === 'player') {
+    if (attempt && kind === 'player') {
+      this.expectedCaptions.delete(attempt);
       const waitMs = this.captionsWaitMs(context.fairnessKey);
       // Without its captions the player response would be requested in vain.
       const leftMs = context.deadlineAtMs - 2 * DEADLINE_MARGIN_MS - performance.now();
       if (waitMs > 0 && waitMs > leftMs) return busy(waitMs);
-      this.expectedCaptions.push(this.now() + CAPTIONS_EXPECTED_MS);
-    } else this.expectedCaptions.shift();
+      this.expectedCaptions.set(attempt, this.now() + CAPTIONS_EXPECTED_MS);
+    } else if (attempt) this.expectedCaptions.delete(attempt);
     const turn: Turn = await this.queues[kind].wait(context);
+    if (turn.kind !== 'go' && attempt) this.expectedCaptions.delete(attempt);
     if (turn.kind === 'busy') return busy(turn.waitMs);
     if (turn.kind === 'paused') return this.blocked();
-    if (kind === 'player') this.started.add(attempt);
-    return { send: true, probe: null };
+    if (attempt && kind === 'player') this.started.add(attempt);
+    return { send: true };
   }
 
   /**
@@ -119,12 +126,13 @@ export class RequestPacer {
     return this.breaker.open && (kind === 'player' || this.stored.pause.by === 'captions');
   }
 
-  /** Learns from a response. @param probe the admission of `waitForTurn` */
-  learn(kind: PacedKind, response: UpstreamResponse | JsonResponse, probe: Partial<Admission> | null): void {
+  /** Learns from a response. @param attempt as in `waitForTurn`; of a probe, a refusal is reported */
+  learn(kind: PacedKind, response: UpstreamResponse | JsonResponse, attempt?: PacedAdmission): void {
     if (refusesAddress(response)) {
       const refusal = { address: true, retryAfterSeconds: response.retryAfterSeconds, by: kind };
-      if (probe) probe.blocked?.('', refusal);
-      else if (!this.rotating) this.refuse(refusal);
+      if (attempt?.probe) attempt.blocked?.('', refusal);
+      // That 403 concerns the address is a guess: the attempts at several videos decide.
+      else if (!this.rotating && response.reason !== 'forbidden') this.refuse(refusal);
     } else if (kind === 'captions' && response.kind === 'ok' && response.media !== 'empty') this.recordAnswered(kind);
   }
 
@@ -141,12 +149,6 @@ export class RequestPacer {
   private refuse(refusal: Parameters<CircuitBreaker['refuse']>[0]): void {
     this.breaker.refuse(refusal);
     this.releasePaused();
-  }
-
-  /** A request that was retried after the platform's `Retry-After` finds out whether the pause has ended. */
-  private probeOrBlocked(): PacedTurn {
-    const probe = this.breaker.admit();
-    return probe ? { send: true, probe } : this.blocked();
   }
 
   private blocked(): PacedTurn {

@@ -4,9 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Agent } from 'undici';
+import { CircuitBreaker } from './circuit-breaker.js';
 import { FairLimiter } from './fair-limiter.js';
+import { RequestPacer } from './request-pacer.js';
 import { RequestPipeline, type PipelineOptions } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
+import { StoredEgressState } from './stored-egress-state.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -233,5 +236,53 @@ describe('RequestPipeline', () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => send('/x', { signal })));
     expect(answers.every(({ kind }) => kind === 'ok')).toBe(true);
     expect(most).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a request of an attempt that began before the pause of its egress', () => {
+  function pausedEgress(by: 'player' | 'captions') {
+    const clock = { nowMs: 1_000 };
+    const stored = new StoredEgressState();
+    const breaker = new CircuitBreaker(() => clock.nowMs, undefined, undefined, undefined, stored);
+    const admission = breaker.admit();
+    if (!admission) throw new Error('The egress is blocked.');
+    const ceilings = { player: undefined, captions: undefined };
+    const pacer = new RequestPacer(stored, breaker, ceilings, false, () => clock.nowMs);
+    breaker.refuse({ address: true, retryAfterSeconds: 1, by });
+    const context = { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
+    const egress = { name: 'direct', dispatcher: agent, pacer };
+    const scope = { egress, context, admission, budget: new RetryBudget(0) };
+    const outgoing = { url: new URL('/x', PLATFORM), headers: {} };
+    const metrics = { request: () => undefined };
+    const options = { limiter, baseUrl: new URL(origin), timeoutMs: 5_000, bodyBytesMax: 1_000_000, metrics };
+    const isObsolete = () => admission.isObsolete();
+    const send = () => new RequestPipeline(options).text({ kind: by, client: 'WEB', scope, outgoing, isObsolete });
+    return { send, breaker, admission, clock };
+  }
+
+  it.each(['player', 'captions'] as const)('is the probe after the pause: %s', async (by) => {
+    const { send, breaker, admission, clock } = pausedEgress(by);
+    handler = response(200, JSON_TYPE, '{}');
+    await expect(send()).resolves.toMatchObject({ kind: 'blocked', reason: 'exit-shut' });
+    expect(seen).toEqual([]);
+    clock.nowMs += 1_000;
+    await expect(send()).resolves.toMatchObject({ kind: 'ok' });
+    expect(breaker.blocked).toBe(true);
+    // The response may be a bot check: what was read decides.
+    expect(breaker.open).toBe(true);
+    admission.succeeded();
+    expect(breaker.open).toBe(false);
+  });
+
+  it('renews the pause when it is refused, and is followed by none', async () => {
+    const { send, breaker, clock } = pausedEgress('captions');
+    handler = response(429, { 'retry-after': '60' });
+    clock.nowMs += 1_000;
+    await expect(send()).resolves.toMatchObject({ kind: 'blocked', reason: 'too-many-requests' });
+    expect(breaker.pauseRemainingMs).toBe(60_000);
+    clock.nowMs += 60_000;
+    await expect(send()).resolves.toMatchObject({ kind: 'blocked', reason: 'exit-shut' });
+    expect(seen).toHaveLength(1);
+    expect(breaker.blocked).toBe(false);
   });
 });

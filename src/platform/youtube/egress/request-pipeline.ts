@@ -24,7 +24,7 @@ const CAPTION_EGRESSES_MAX = 3;
 /** The call that requests belong to, the egress that they use, and the retries that they share. */
 export interface RequestScope {
   readonly egress: Egress;
-  readonly admission: Pick<Admission, 'probe' | 'isObsolete'> & Partial<Pick<Admission, 'blocked'>>;
+  readonly admission: Pick<Admission, 'probe' | 'isObsolete'> & Partial<Pick<Admission, 'blocked' | 'becomeProbe'>>;
   readonly context: ReadingContext;
   readonly budget: RetryBudget;
 }
@@ -64,7 +64,7 @@ export interface PipelineOptions {
 }
 
 /** A request inside the pipeline. */
-interface Attempt extends PendingRequest {
+interface RequestInFlight extends PendingRequest {
   readonly options: PipelineOptions;
   /** Ends the exchange: aborted when the caller disconnects and at the timeout. */
   readonly signal: AbortSignal;
@@ -73,8 +73,8 @@ interface Attempt extends PendingRequest {
 }
 
 type Result = RawResponse | UpstreamResponse | JsonResponse;
-type Next = (attempt: Attempt) => Promise<Result>;
-type Step = (attempt: Attempt, next: Next) => Promise<Result>;
+type Next = (attempt: RequestInFlight) => Promise<Result>;
+type Step = (attempt: RequestInFlight, next: Next) => Promise<Result>;
 
 /** The steps of every request, in order; its response passes them in reverse order. */
 const STEPS: readonly Step[] = [
@@ -116,7 +116,7 @@ export class RequestPipeline {
   }
 }
 
-function runFrom(index: number, attempt: Attempt): Promise<Result> {
+function runFrom(index: number, attempt: RequestInFlight): Promise<Result> {
   const step = STEPS[index];
   if (!step) throw new Error('The last step of the pipeline does not call the next one.');
   return step(attempt, (passedOn) => runFrom(index + 1, passedOn));
@@ -128,7 +128,7 @@ function classified(result: Result): Exclude<Result, RawResponse> {
   return result;
 }
 
-function retryTransientFailures(attempt: Attempt, next: Next): Promise<Result> {
+function retryTransientFailures(attempt: RequestInFlight, next: Next): Promise<Result> {
   const { budget, context } = attempt.scope;
   return withRetries(async () => classified(await next({ ...attempt, timing: {} })), budget, context);
 }
@@ -137,7 +137,7 @@ function retryTransientFailures(attempt: Attempt, next: Next): Promise<Result> {
  * Sends a caption request that was refused, or that the pace delays too long, through another egress: asking for the player
  * again would cost a request more. The URL must not be signed for an address (all recorded ones have `ip=0.0.0.0`).
  */
-async function failOverCaptions(attempt: Attempt, next: Next): Promise<Result> {
+async function failOverCaptions(attempt: RequestInFlight, next: Next): Promise<Result> {
   const { egresses } = attempt.options;
   let result = classified(await next(attempt));
   if (attempt.kind !== 'captions' || !egresses || !isAnyAddress(attempt.outgoing.url)) return result;
@@ -168,23 +168,20 @@ function isEgressUnable(result: Exclude<Result, RawResponse>): boolean {
 }
 
 /** Sends player and caption requests at the pace of their egress, and learns it from their responses. */
-async function waitForPace(attempt: Attempt, next: Next): Promise<Result> {
+async function waitForPace(attempt: RequestInFlight, next: Next): Promise<Result> {
   const { scope, kind } = attempt;
   const { pacer } = scope.egress;
   const paced = pacedKindOf(kind);
   if (!pacer || !paced) return next(attempt);
   const { admission } = scope;
-  const turn = await pacer.waitForTurn(paced, scope.context, admission?.probe ?? false, scope.budget);
+  // Exact dates are optional: they are no probe, and are followed by no captions.
+  const attemptAtVideo = kind === 'microformat' ? undefined : admission;
+  const turn = await pacer.waitForTurn(paced, scope.context, attemptAtVideo);
   if (!turn.send) return turn.response;
-  const { probe } = turn;
-  try {
-    const result = classified(await next({ ...attempt, ...(probe && { isObsolete: () => false }) }));
-    pacer.learn(paced, result, probe ?? (admission?.probe ? admission : null));
-    if (result.kind === 'ok' || result.kind === 'json') probe?.succeeded();
-    return result;
-  } finally {
-    probe?.abandoned();
-  }
+  const result = classified(await next(attempt));
+  // Whether a probe succeeded is decided by what was read: a bot check is a complete response.
+  pacer.learn(paced, result, admission);
+  return result;
 }
 
 /** The budget that a kind of request uses; exact dates come from the player, too. */
@@ -193,7 +190,7 @@ function pacedKindOf(kind: string): PacedKind | null {
 }
 
 /** Counts the completed request. Its duration excludes the time in the queue, which is not caused by the platform. */
-async function recordOutcome(attempt: Attempt, next: Next): Promise<Result> {
+async function recordOutcome(attempt: RequestInFlight, next: Next): Promise<Result> {
   const { kind, client, scope, timing, options } = attempt;
   const record = (outcome: string): void => {
     const nowMs = performance.now();
@@ -211,12 +208,12 @@ async function recordOutcome(attempt: Attempt, next: Next): Promise<Result> {
   }
 }
 
-async function parseExpectedJson(attempt: Attempt, next: Next): Promise<Result> {
+async function parseExpectedJson(attempt: RequestInFlight, next: Next): Promise<Result> {
   const result = await next(attempt);
   return attempt.expects === 'json' && result.kind === 'ok' ? parseJson(result) : result;
 }
 
-async function classify(attempt: Attempt, next: Next): Promise<Result> {
+async function classify(attempt: RequestInFlight, next: Next): Promise<Result> {
   const result = await next(attempt);
   if (result.kind !== 'raw') return result;
   const { server, kind } = attempt;
@@ -224,7 +221,7 @@ async function classify(attempt: Attempt, next: Next): Promise<Result> {
 }
 
 /** Follows redirects within the platform's hosts; sends nothing to any other host. */
-async function followRedirects(attempt: Attempt, next: Next): Promise<Result> {
+async function followRedirects(attempt: RequestInFlight, next: Next): Promise<Result> {
   const { server, outgoing } = attempt;
   if (server && outgoing.url.origin !== server.origin)
     return { kind: 'unreadable', expected: `a URL of ${server.origin}` };
@@ -244,7 +241,7 @@ async function followRedirects(attempt: Attempt, next: Next): Promise<Result> {
   return { kind: 'unreadable', expected: `at most ${REDIRECTS_MAX} redirects` };
 }
 
-function waitInQueue(attempt: Attempt, next: Next): Promise<Result> {
+function waitInQueue(attempt: RequestInFlight, next: Next): Promise<Result> {
   const { fairnessKey, signal } = attempt.scope.context;
   return attempt.options.limiter.run(fairnessKey, signal, () => {
     attempt.timing.startedAtMs ??= performance.now();
@@ -253,7 +250,7 @@ function waitInQueue(attempt: Attempt, next: Next): Promise<Result> {
 }
 
 /** More requests through a blocked egress make the block last longer. */
-function dropObsolete(attempt: Attempt, next: Next): Promise<Result> {
+function dropObsolete(attempt: RequestInFlight, next: Next): Promise<Result> {
   const { scope, kind } = attempt;
   const probing = scope.admission?.probe ?? false;
   const captionsPaused = kind === 'captions' && !probing && scope.egress.pacer?.isPaused('captions');
@@ -262,7 +259,7 @@ function dropObsolete(attempt: Attempt, next: Next): Promise<Result> {
 }
 
 /** One timer over the whole exchange: a response that sends a byte a second would reset a timer between bytes. */
-async function limitDuration(attempt: Attempt, next: Next): Promise<Result> {
+async function limitDuration(attempt: RequestInFlight, next: Next): Promise<Result> {
   const { signal } = attempt;
   signal.throwIfAborted();
   const exchange = new AbortController();
@@ -286,7 +283,7 @@ async function limitDuration(attempt: Attempt, next: Next): Promise<Result> {
   }
 }
 
-async function send({ kind, client, outgoing, scope, signal, options }: Attempt): Promise<RawResponse> {
+async function send({ kind, client, outgoing, scope, signal, options }: RequestInFlight): Promise<RawResponse> {
   const response = await transfer(outgoing, scope.egress.dispatcher, signal, options);
   options.listener?.exchanged({ kind, client, outgoing, response });
   return response;

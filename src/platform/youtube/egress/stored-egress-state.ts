@@ -13,6 +13,7 @@ const PENDING_MAX = 200;
 export class StoredEgressState {
   private state = INITIAL_EGRESS_STATE;
   private pending: EgressEvent[] = [];
+  private onPauseAdopted: () => void = () => undefined;
 
   /** @param onEvent called after each event of this process */
   constructor(private readonly onEvent: (event: EgressEvent) => void = () => undefined) {}
@@ -47,7 +48,14 @@ export class StoredEgressState {
 
   /** Replaces the state by the shared one, which includes everything but the pending events. */
   adopt(shared: EgressState): void {
+    const wasOpen = this.pause.openedAtMs !== null;
     this.state = this.pending.reduce(applyEgressEvent, shared);
+    if ((this.pause.openedAtMs !== null) !== wasOpen) this.onPauseAdopted();
+  }
+
+  /** @param listener called when a pause begins or ends that another replica reported */
+  whenPauseAdopted(listener: () => void): void {
+    this.onPauseAdopted = listener;
   }
 
   private remember(event: EgressEvent): void {

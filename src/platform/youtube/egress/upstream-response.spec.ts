@@ -81,7 +81,13 @@ describe('Retry-After', () => {
   it('is read from seconds and from a date', () => {
     expect(readRetryAfter('120', NOW)).toBe(120);
     expect(readRetryAfter('Tue, 01 Sep 2026 12:00:30 GMT', NOW)).toBe(30);
-    expect(readRetryAfter('Tue, 01 Sep 2026 11:00:00 GMT', NOW)).toBe(0);
+  });
+
+  it('is at least a second and at most an hour', () => {
+    expect(readRetryAfter('0', NOW)).toBe(1);
+    expect(readRetryAfter('Tue, 01 Sep 2026 11:00:00 GMT', NOW)).toBe(1);
+    expect(readRetryAfter('86400', NOW)).toBe(3_600);
+    expect(readRetryAfter('Thu, 01 Oct 2026 12:00:00 GMT', NOW)).toBe(3_600);
   });
 
   it('is a non-negative integer of seconds or null', () => {

@@ -115,13 +115,23 @@ function isAboutTheKey(media: Media, body: string): boolean {
   return media === 'json' && /\bAPI[_ ]key\b|SERVICE_DISABLED|has not been used in project/i.test(body.slice(0, 4_096));
 }
 
-/** Seconds from either form of `Retry-After` (RFC 9110, 10.2.3); null for any other value. */
+const RETRY_AFTER_MAX_SECONDS = 3_600;
+
+/**
+ * Seconds from either form of `Retry-After` (RFC 9110, 10.2.3), from 1 to 3,600: 0 would end a pause at once, and the end of
+ * a longer one is found out by a probe. Null for any other value.
+ */
 export function readRetryAfter(value: string, nowMs: number): number | null {
+  const seconds = secondsOf(value, nowMs);
+  return seconds === null ? null : Math.min(RETRY_AFTER_MAX_SECONDS, Math.max(1, seconds));
+}
+
+function secondsOf(value: string, nowMs: number): number | null {
   if (/^\d{1,9}$/.test(value)) return Number(value);
   // Date.parse accepts almost any text; an HTTP date starts with the name of a day.
   if (!/^[A-Z][a-z]{2,8}, /.test(value)) return null;
   const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? null : Math.max(0, Math.ceil((atMs - nowMs) / 1000));
+  return Number.isNaN(atMs) ? null : Math.ceil((atMs - nowMs) / 1000);
 }
 
 /** The type of a body. Its start takes precedence over its content type, because a refusal page can have any. */

@@ -41,6 +41,8 @@ const ALL_CLIENTS_RETIRED =
 
 /** Bot checks of different clients after which a session of a gateway is given up. */
 const SESSION_REFUSALS_MAX = 2;
+/** Refusals of different clients after which a probe of an egress is given up. */
+const PROBE_REFUSALS_MAX = 2;
 
 /** The state of one attempt over the clients. */
 interface Pass {
@@ -84,18 +86,37 @@ export class VideoReader {
     const anyway = this.retiredClients.admitAnyway();
     // The other clients are disabled, so that nothing confirms what this one reports.
     if (anyway) pass.evidence.push('client-retired');
-    for (const candidate of anyway ? [anyway] : this.clientHealth.candidates(scope.egress)) {
+    for (const candidate of anyway ? [anyway] : this.candidates(scope)) {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
       if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
       // Another session has another address, which is likelier to be served than the next client.
       const refusals = pass.evidence.filter((kind) => kind === 'refused').length;
       if (scope.egress.gateway && refusals >= SESSION_REFUSALS_MAX) break;
-      // A probe sends as little as possible. The next probe tries another client, because this one cools down then.
-      if (scope.admission.probe && pass.evidence.some(isRefusal)) break;
+      // A probe sends as little as possible, but a client that is refused everywhere must not keep the egress blocked.
+      if (scope.admission.probe && pass.evidence.filter(isRefusal).length >= PROBE_REFUSALS_MAX) break;
     }
     const outcome = this.needsWeb(pass) ? await this.tryCandidate(WEB, pass) : null;
     return outcome ? answered(outcome) : this.concludeFailure(pass);
+  }
+
+  /** A probe of the egress tries the clients that are probed themselves after those that were served last. */
+  private *candidates({ egress, admission }: RequestScope): Generator<ClientCandidate, void, undefined> {
+    const probed: ClientCandidate[] = [];
+    try {
+      for (const candidate of this.clientHealth.candidates(egress)) {
+        if (admission.probe && candidate.admission?.probe) {
+          probed.push(candidate);
+          continue;
+        }
+        // Those that cool down come last.
+        if (candidate.admission === null) while (probed[0]) yield* probed.splice(0, 1);
+        yield candidate;
+      }
+      while (probed[0]) yield* probed.splice(0, 1);
+    } finally {
+      for (const unused of probed) unused.admission?.abandoned();
+    }
   }
 
   /** Whether WEB, which is not in the fallback order, is the last resort for this video. */

@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import type { YoutubeClient } from '../../../config/environment.js';
+import { CircuitBreaker } from '../egress/circuit-breaker.js';
+import { EgressPool } from '../egress/egress-pool.js';
+import { requestScope } from '../egress/request-scope.js';
+import { ClientHealth } from './client-fallback.js';
+import { RetiredClients } from './retired-clients.js';
+import { VideoReader } from './video-reader.js';
+
+const CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS'];
+const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
+
+/** A reader whose player requests some clients get a bot check for, and the others a final response. */
+function readerRefusing(...refused: YoutubeClient[]) {
+  const clock = { nowMs: 0 };
+  const now = () => clock.nowMs;
+  const requested: YoutubeClient[] = [];
+  const query = ({ client }: { client: YoutubeClient }) => {
+    requested.push(client);
+    const reading = { kind: refused.includes(client) ? 'bot-check' : 'private', details: {} };
+    return Promise.resolve({ kind: 'parsed', value: { reading, visitor: {} } });
+  };
+  const collaborators = [
+    { query, replaceVisitorData: () => false },
+    new ClientHealth(CLIENTS, undefined, now),
+    new RetiredClients(CLIENTS, new Registry(), () => undefined, now),
+    { use: 'off' },
+    { notice: () => undefined },
+  ] as unknown as ConstructorParameters<typeof VideoReader>;
+  const reader = new VideoReader(...collaborators);
+  const options = { proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1, registry: new Registry() };
+  const egress = new EgressPool(options).take('video')?.egress;
+  if (!egress) throw new Error('no egress');
+  const breaker = new CircuitBreaker(now);
+  const read = async (video: string) => {
+    const admission = breaker.admit();
+    if (!admission) throw new Error('The egress is blocked.');
+    const { verdict } = await reader.read(video, [], requestScope(egress, admission, context, 0));
+    if (verdict === 'answered') admission.succeeded();
+    else admission.blocked(video);
+    return requested.splice(0);
+  };
+  return { read, breaker, clock };
+}
+
+const block = { address: true, retryAfterSeconds: null, by: null };
+
+describe('a probe of a blocked egress', () => {
+  it('tries a client that is refused everywhere after the others', async () => {
+    const { read, breaker, clock } = readerRefusing('VISIONOS');
+    for (const video of ['a', 'b', 'c', 'd', 'e']) expect(await read(video)).toEqual(['VISIONOS', 'ANDROID']);
+    breaker.refuse(block);
+    clock.nowMs += 330_000;
+    expect(await read('f')).toEqual(['ANDROID']);
+    expect(breaker.open).toBe(false);
+    // The probe of the client was not used up.
+    expect(await read('g')).toEqual(['VISIONOS', 'ANDROID']);
+  });
+
+  it('tries a second client after a refusal, and no third', async () => {
+    const { read, breaker, clock } = readerRefusing('VISIONOS', 'ANDROID');
+    breaker.refuse(block);
+    clock.nowMs += 330_000;
+    expect(await read('a')).toEqual(['VISIONOS', 'ANDROID']);
+    expect(breaker.open).toBe(true);
+  });
+});
