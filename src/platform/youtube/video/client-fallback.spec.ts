@@ -26,7 +26,7 @@ describe('stepAfter', () => {
     ['live', 'video_live'],
     ['upcoming', 'video_not_live_yet'],
   ] as const)('%s ends the search with %s', (kind, code) => {
-    expect(stepAfter({ kind, details }, [])).toEqual({ go: 'stop', code });
+    expect(stepAfter({ kind, details }, false)).toEqual({ go: 'stop', code });
   });
 
   it.each<PlayerReading>([
@@ -38,26 +38,25 @@ describe('stepAfter', () => {
     { kind: 'unplayable', reason: 'Not here.', details },
     { kind: 'unknown-status', status: 'NEW', reason: 'Who knows.', details },
   ])('$kind leads to the next client', (reading) => {
-    expect(stepAfter(reading, []).go).toBe('next');
+    expect(stepAfter(reading, false).go).toBe('next');
   });
 
   it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
     '%s does not undo that another client has listed tracks',
     (kind) => {
-      for (const seen of ['token-required', 'enforced'] as const) {
-        const step = stepAfter({ kind, details }, [seen]);
-        expect(step.go).toBe('next');
-        expect(concludeFailure([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe('upstream_blocked');
-      }
+      const codes = {
+        'token-required': 'upstream_blocked',
+        enforced: 'upstream_blocked',
+        timeout: 'upstream_timeout',
+        failure: 'upstream_failure',
+        unreached: 'upstream_failure',
+      } as const;
+      const step = stepAfter({ kind, details }, true);
+      expect(step.go).toBe('next');
+      for (const [seen, code] of Object.entries(codes) as [Evidence, string][])
+        expect(concludeFailure([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe(code);
     },
   );
-
-  it('uses a clear response after a bot check on another client', () => {
-    expect(stepAfter({ kind: 'no-captions', details }, ['refused'])).toEqual({
-      go: 'stop',
-      code: 'transcript_unavailable',
-    });
-  });
 });
 
 describe('concludeFailure', () => {
@@ -102,14 +101,17 @@ describe('isUnavailable', () => {
     [['VISIONOS', 'ANDROID_VR'], false],
     [['VISIONOS', 'ANDROID_VR', 'ANDROID_REEL'], true],
   ])('%j reporting it: %s', (clients, unavailable) => {
-    expect(isUnavailable(clients, [])).toBe(unavailable);
+    expect(isUnavailable({ unavailableOn: clients, evidence: [], sawTracks: false })).toBe(unavailable);
   });
 
   it('is not certain when a client was refused or has listed tracks, but is when one failed', () => {
-    for (const kind of ['refused', 'egress-refused', 'token-required', 'enforced'] as const)
-      expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unavailable'])).toBe(false);
-    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-refused'] as const)
-      expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unplayable'])).toBe(true);
+    const after = (kind: Evidence, sawTracks: boolean) =>
+      isUnavailable({ unavailableOn: ['ANDROID', 'IOS'], evidence: [kind, 'unavailable', 'unplayable'], sawTracks });
+    for (const kind of ['refused', 'egress-refused'] as const) expect(after(kind, false)).toBe(false);
+    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-refused'] as const) {
+      expect(after(kind, false)).toBe(true);
+      expect(after(kind, true)).toBe(false);
+    }
   });
 });
 

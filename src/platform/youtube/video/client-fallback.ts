@@ -62,18 +62,15 @@ const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
 };
 
 /**
- * The next step after a player response, given the evidence of earlier clients. Every client lists captions, so a playable
- * video without any has none, also when an earlier client was refused. But a client that listed tracks proves that the video
- * has captions: when a later one reports otherwise, the text stays withheld.
+ * The next step after a player response. Every client lists captions, so a playable video without any has none, also when an
+ * earlier client was refused. But a client that listed tracks proves that the video has captions, whether or not their text
+ * was served: a later one that reports otherwise is wrong about the video.
+ *
+ * @param sawTracks whether an earlier client listed the requested tracks
  */
-export function stepAfter(reading: PlayerReading, earlier: readonly Evidence[]): NextStep {
+export function stepAfter(reading: PlayerReading, sawTracks: boolean): NextStep {
   const step = NEXT_STEPS[reading.kind];
-  return step.go === 'stop' && hasSeenTracks(earlier) ? { go: 'next', evidence: 'unplayable' } : step;
-}
-
-/** Whether an earlier client listed the requested tracks but did not get their text. */
-export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
-  return evidence.includes('token-required') || evidence.includes('enforced');
+  return step.go === 'stop' && sawTracks ? { go: 'next', evidence: 'unplayable' } : step;
 }
 
 /** Whether the platform serves no client's version any more. */
@@ -87,15 +84,22 @@ export function areAllRetired(evidence: readonly Evidence[]): boolean {
  */
 const WITHOUT_VIDEOS_FOR_KIDS: ReadonlySet<YoutubeClient> = new Set(['VISIONOS', 'ANDROID_VR']);
 
+/** What the clients reported about a video that none of them has played. */
+export interface UnavailableReports {
+  /** Those that reported the video as unplayable or unavailable. */
+  readonly unavailableOn: readonly YoutubeClient[];
+  readonly evidence: readonly Evidence[];
+  /** Whether a client listed the requested tracks. */
+  readonly sawTracks: boolean;
+}
+
 /**
  * Whether the video is unavailable for certain: two clients report it, and none was refused or has listed tracks.
- *
- * @param clients those that reported the video as unplayable or unavailable
  */
-export function isUnavailable(clients: readonly YoutubeClient[], evidence: readonly Evidence[]): boolean {
-  const independent = clients.filter((client) => !WITHOUT_VIDEOS_FOR_KIDS.has(client)).length;
-  const agreed = independent + (independent < clients.length ? 1 : 0) >= 2;
-  return agreed && !hasSeenTracks(evidence) && !evidence.includes('refused') && !evidence.includes('egress-refused');
+export function isUnavailable({ unavailableOn, evidence, sawTracks }: UnavailableReports): boolean {
+  const independent = unavailableOn.filter((client) => !WITHOUT_VIDEOS_FOR_KIDS.has(client)).length;
+  const agreed = independent + (independent < unavailableOn.length ? 1 : 0) >= 2;
+  return agreed && !sawTracks && !evidence.includes('refused') && !evidence.includes('egress-refused');
 }
 
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */

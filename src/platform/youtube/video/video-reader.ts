@@ -16,7 +16,6 @@ import {
   evidenceAbout,
   evidenceOf,
   verdictOf,
-  hasSeenTracks,
   isRefusal,
   isUnavailable,
   stepAfter,
@@ -57,6 +56,8 @@ interface Pass {
   proof: WebProof | null;
   triedWeb: boolean;
   succeeded: boolean;
+  /** A client listed tracks in the requested languages, which proves that the video has captions. */
+  sawTracks: boolean;
   /** The platform's. */
   retryAfterSeconds: number | null;
   /** When the pace of the egress can serve. */
@@ -77,8 +78,19 @@ export class VideoReader {
   /** Rejects only when the scope's signal is aborted. */
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const pass: Pass = {
-      ...{ videoId, languages, scope, evidence: [], unavailableOn: [], texts: new Map(), details: NO_DETAILS },
-      ...{ proof: null, triedWeb: false, succeeded: false, retryAfterSeconds: null, busyForSeconds: null },
+      videoId,
+      languages,
+      scope,
+      evidence: [],
+      unavailableOn: [],
+      texts: new Map(),
+      details: NO_DETAILS,
+      proof: null,
+      triedWeb: false,
+      succeeded: false,
+      sawTracks: false,
+      retryAfterSeconds: null,
+      busyForSeconds: null,
     };
     const answered = (result: VideoOutcome) => ({ result, verdict: 'answered', retryAfterSeconds: null }) as const;
     const anyway = this.retiredClients.admitAnyway();
@@ -99,10 +111,11 @@ export class VideoReader {
   }
 
   /** Whether WEB, which is not in the fallback order, is the last resort for this video. */
-  private needsWeb({ scope, evidence }: Pass): boolean {
-    if (this.webProofs.use !== 'last-resort' || scope.admission.probe || evidence.includes('egress-refused'))
-      return false;
-    return hasSeenTracks(evidence) || areAllRetired(evidence);
+  private needsWeb({ scope, evidence, sawTracks }: Pass): boolean {
+    if (this.webProofs.use !== 'last-resort' || scope.admission.probe) return false;
+    // The egress cannot serve WEB either.
+    if (evidence.includes('egress-refused') || evidence.includes('busy')) return false;
+    return sawTracks || areAllRetired(evidence);
   }
 
   /**
@@ -178,11 +191,11 @@ export class VideoReader {
       const { status, reason } = reading;
       report('warn', 'youtube_unknown_playability', { client, videoId: pass.videoId, status, reason });
     }
-    const step = stepAfter(reading, pass.evidence);
+    const step = stepAfter(reading, pass.sawTracks);
     if (step.go === 'stop') return failure(pass, step.code);
     if (step.go === 'next') this.addEvidence(client, step.evidence, pass);
     if (reading.kind === 'unavailable' || reading.kind === 'unplayable') pass.unavailableOn.push(client);
-    return isUnavailable(pass.unavailableOn, pass.evidence) ? failure(pass, 'video_unavailable') : null;
+    return isUnavailable(pass) ? failure(pass, 'video_unavailable') : null;
   }
 
   private async readTracks(
@@ -193,10 +206,11 @@ export class VideoReader {
     const selection = selectTracks(reading.tracks, reading.defaults, pass.languages);
     if ('none' in selection) {
       // An earlier client listed the tracks: their text is withheld, not missing.
-      if (hasSeenTracks(pass.evidence)) return null;
+      if (pass.sawTracks) return null;
       const message = `This video has no captions in the requested languages. Available: ${selection.available.join(', ')}.`;
       return failure(pass, selection.none, message);
     }
+    pass.sawTracks = true;
     const missing = selection.chosen.filter((chosen) => !pass.texts.has(trackKey(chosen)));
     await Promise.all(missing.map((chosen) => this.fetchTrack(client, chosen, pass)));
     // A withheld track is never replaced by one that was not requested: the next client may return all of them.
