@@ -8,6 +8,7 @@ import {
   evidenceOf,
   isUnavailable,
   stepAfter,
+  type UnavailableReport,
   verdictOf,
 } from './client-fallback.js';
 import type { PlayerReading } from './player-response.js';
@@ -91,22 +92,45 @@ describe('concludeFailure', () => {
 });
 
 describe('isUnavailable', () => {
+  const reports = (
+    clients: readonly YoutubeClient[],
+    served: readonly YoutubeClient[],
+    kind: UnavailableReport['kind'] = 'unavailable',
+  ) => clients.map((client) => ({ client, kind, served: served.includes(client) }));
+
   it.each<[YoutubeClient[], boolean]>([
     [[], false],
     [['ANDROID'], false],
     [['ANDROID', 'IOS'], true],
     [['VISIONOS', 'ANDROID'], true],
-    [['ANDROID', 'ANDROID_REEL'], true],
+    // They have one version.
+    [['ANDROID', 'ANDROID_REEL'], false],
+    [['ANDROID', 'ANDROID_REEL', 'IOS'], true],
     // Both refuse videos made for kids.
     [['VISIONOS', 'ANDROID_VR'], false],
     [['VISIONOS', 'ANDROID_VR', 'ANDROID_REEL'], true],
-  ])('%j reporting it: %s', (clients, unavailable) => {
-    expect(isUnavailable({ unavailableOn: clients, evidence: [], sawTracks: false })).toBe(unavailable);
+  ])('%j reporting it, all of them served: %s', (clients, unavailable) => {
+    const unavailableOn = reports(clients, clients);
+    expect(isUnavailable({ unavailableOn, evidence: [], sawTracks: false })).toBe(unavailable);
+  });
+
+  it.each<[YoutubeClient[], YoutubeClient[], UnavailableReport['kind'], boolean]>([
+    [['VISIONOS', 'ANDROID', 'IOS'], [], 'unavailable', false],
+    [['VISIONOS', 'ANDROID'], ['VISIONOS'], 'unavailable', true],
+    [['VISIONOS', 'ANDROID'], ['ANDROID'], 'unavailable', true],
+    [['VISIONOS', 'ANDROID'], ['IOS'], 'unavailable', false],
+    // VISIONOS reports a video made for kids so, and a version of ANDROID that is not served reports any video so.
+    [['VISIONOS', 'ANDROID'], ['VISIONOS'], 'unplayable', false],
+    [['VISIONOS', 'ANDROID'], ['ANDROID'], 'unplayable', true],
+  ])('%j reporting it, of which %j were served recently, as %s: %s', (clients, served, kind, unavailable) => {
+    const unavailableOn = reports(clients, served, kind);
+    expect(isUnavailable({ unavailableOn, evidence: [], sawTracks: false })).toBe(unavailable);
   });
 
   it('is not certain when a client was refused or has listed tracks, but is when one failed', () => {
+    const unavailableOn = reports(['ANDROID', 'IOS'], ['ANDROID']);
     const after = (kind: Evidence, sawTracks: boolean) =>
-      isUnavailable({ unavailableOn: ['ANDROID', 'IOS'], evidence: [kind, 'unavailable', 'unplayable'], sawTracks });
+      isUnavailable({ unavailableOn, evidence: [kind, 'unavailable', 'unplayable'], sawTracks });
     for (const kind of ['refused', 'egress-refused'] as const) expect(after(kind, false)).toBe(false);
     for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-refused'] as const) {
       expect(after(kind, false)).toBe(true);

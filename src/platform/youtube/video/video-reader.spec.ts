@@ -101,3 +101,29 @@ describe('a video of which one client listed tracks whose text was not served', 
     expect(await read(languages)).toMatchObject({ ok: false, failure: { code } });
   });
 });
+
+describe('a video that two clients report as unavailable', () => {
+  const aged = { VISIONOS: ERROR, ANDROID: ERROR };
+
+  it('is read by the next client while neither was served recently: their versions may be retired', async () => {
+    const { read, asked } = reading({ ...aged, IOS: listing('en') });
+    expect(await read()).toMatchObject({ ok: true });
+    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'IOS']);
+  });
+
+  it('is unconfirmed when no client was served recently, although all were asked', async () => {
+    const { read, asked } = reading({ ...aged, IOS: ERROR, ANDROID_REEL: {}, ANDROID_VR: ERROR });
+    expect(await read()).toMatchObject({ failure: { code: 'video_unavailable' }, confirmed: false });
+    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR']);
+  });
+
+  it('is confirmed by two requests after the first client was served', async () => {
+    const { read, asked, players } = reading({ VISIONOS: listing('en') });
+    expect(await read()).toMatchObject({ ok: true });
+    Object.assign(players, aged);
+    const outcome = await read();
+    expect(outcome).toMatchObject({ failure: { code: 'video_unavailable' } });
+    expect(outcome).not.toHaveProperty('confirmed');
+    expect(asked).toEqual(['VISIONOS', 'ANDROID']);
+  });
+});

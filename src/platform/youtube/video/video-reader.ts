@@ -20,6 +20,7 @@ import {
   isUnavailable,
   stepAfter,
   type ClientCandidate,
+  type UnavailableReport,
   ClientHealth,
 } from './client-fallback.js';
 import { report } from '../event-log.js';
@@ -31,7 +32,7 @@ import { type WebProof, WebProofs } from '../po-token/web-proofs.js';
 import { requestPlayer } from './player-requests.js';
 import { type PlayerReading, mergeDetails } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
-import { RetiredClients, versionStanding } from './retired-clients.js';
+import { RetiredClients, versionSupport } from './retired-clients.js';
 import { selectTracks } from './track-selection.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 
@@ -47,8 +48,7 @@ interface Pass {
   readonly languages: readonly string[];
   readonly scope: RequestScope;
   readonly evidence: Evidence[];
-  /** The clients that reported the video as unplayable or unavailable. */
-  readonly unavailableOn: YoutubeClient[];
+  readonly unavailableOn: UnavailableReport[];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts: Map<string, readonly Segment[]>;
   details: VideoDetails;
@@ -93,10 +93,10 @@ export class VideoReader {
       busyForSeconds: null,
     };
     const answered = (result: VideoOutcome) => ({ result, verdict: 'answered', retryAfterSeconds: null }) as const;
-    const anyway = this.retiredClients.admitAnyway();
+    const disabled = this.retiredClients.admitDisabled();
     // The other clients are disabled, so that nothing confirms what this one reports.
-    if (anyway) pass.evidence.push('client-retired');
-    for (const candidate of anyway ? [anyway] : this.clientHealth.candidates(scope.egress)) {
+    if (disabled) pass.evidence.push('client-retired');
+    for (const candidate of disabled ? [disabled] : this.clientHealth.candidates(scope.egress)) {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
       if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
@@ -164,11 +164,11 @@ export class VideoReader {
     const response = await requestPlayer(this.innertube, { client, videoId, scope, proof }, (kind) =>
       this.metrics.notice('playability', client, kind),
     );
-    const standing = versionStanding(response);
-    if (standing === 'served') version.succeeded();
-    if (standing === 'retired') version.blocked(pass.videoId);
+    const support = versionSupport(response);
+    if (support === 'served') version.succeeded();
+    if (support === 'retired') version.blocked(pass.videoId);
     if (response.kind === 'parsed') return this.follow(client, response.value, pass);
-    if (standing === 'retired') {
+    if (support === 'retired') {
       pass.evidence.push('client-retired');
       return null;
     }
@@ -194,7 +194,9 @@ export class VideoReader {
     const step = stepAfter(reading, pass.sawTracks);
     if (step.go === 'stop') return failure(pass, step.code);
     if (step.go === 'next') this.addEvidence(client, step.evidence, pass);
-    if (reading.kind === 'unavailable' || reading.kind === 'unplayable') pass.unavailableOn.push(client);
+    const { kind } = reading;
+    if (kind === 'unavailable' || kind === 'unplayable')
+      pass.unavailableOn.push({ client, kind, served: this.retiredClients.isServed(client) });
     return isUnavailable(pass) ? failure(pass, 'video_unavailable') : null;
   }
 
@@ -252,7 +254,7 @@ export class VideoReader {
     const { evidence, succeeded, texts, retryAfterSeconds } = pass;
     const code = concludeFailure(evidence);
     const attempt = { verdict: verdictOf(evidence, succeeded), retryAfterSeconds };
-    // Two clients that agree end the attempt earlier.
+    // Two clients that agree for certain end the attempt earlier.
     if (code === 'video_unavailable') return { ...attempt, result: { ...failure(pass, code), confirmed: false } };
     if (areAllRetired(evidence)) return { ...attempt, result: failure(pass, code, ALL_CLIENTS_RETIRED) };
     // When several languages were requested, a withheld one does not hide that others are available.
