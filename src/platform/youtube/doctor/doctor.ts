@@ -157,7 +157,7 @@ export class Doctor {
   }
 
   private async checkPoTokens(url: string, videoId: string): Promise<void> {
-    const provider = new HttpPoTokenProvider({ url: new URL(url), onChange: () => undefined });
+    const provider = new HttpPoTokenProvider({ url: new URL(url), requestsMax: 1, onChange: () => undefined });
     const seconds = this.options.environment.UPSTREAM_TIMEOUT_SECONDS;
     const result = await timed(() => provider.tokenFor(videoId, AbortSignal.timeout(seconds * 1000)));
     await provider.onApplicationShutdown();
