@@ -130,13 +130,15 @@ describe('the Data API as the first source', () => {
 });
 
 describe('what the Data API does not state', () => {
-  it('an unknown or terminated ID is not found, which is a fact', async () => {
-    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: [...INNERTUBE.kind] } });
-    for (const id of [others.TERMINATED.id, 'UC0000000000000000000000']) {
+  it('an unknown or terminated ID is not found only when InnerTube agrees', async () => {
+    const ids = [others.TERMINATED.id, 'UC0000000000000000000000'];
+    for (const id of ids) {
       await expect(read(id)).rejects.toMatchObject({ code: 'channel_not_found' });
       await expect(list(id)).rejects.toMatchObject({ code: 'channel_not_found' });
     }
-    expect(innertubeRequests()).toBe(0);
+    expect(await metric('ct_data_api_fallbacks_total', { reason: 'doubtful' })).toBe(4);
+    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: [...INNERTUBE.kind] } });
+    for (const id of ids) await expect(read(id)).rejects.toMatchObject({ code: 'upstream_blocked' });
   });
 
   it('an unknown handle is not found only when InnerTube agrees', async () => {

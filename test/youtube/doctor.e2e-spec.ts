@@ -119,6 +119,11 @@ describe('the doctor', () => {
     expect([report.serves, has(report, 'data api')?.works, has(report, 'channel')?.works]).toEqual([true, true, false]);
   });
 
+  it('checks each client without the PO tokens of WEB', async () => {
+    fakeYoutube.setFaults({ kind: 'empty', match: { kind: 'timedtext', client: 'VISIONOS' } });
+    expect(failedIn(await examine({ PO_TOKEN_URL: fakeYoutube.url }))).toEqual(['client VISIONOS']);
+  });
+
   it('reports a refused key, a missing provider, and a feed that is unavailable', async () => {
     fakeYoutube.setFaults({ kind: 'feed-unavailable' }, { kind: '500', match: { kind: 'po-token' } });
     const report = await examine({ YOUTUBE_API_KEY: 'another-key-of-24-letters', PO_TOKEN_URL: fakeYoutube.url });

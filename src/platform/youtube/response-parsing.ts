@@ -78,7 +78,13 @@ export function receivedActions(page: unknown): readonly unknown[] {
   return [...asArray(at(page, 'onResponseReceivedActions')), ...asArray(at(page, 'onResponseReceivedEndpoints'))];
 }
 
-/** Whether a page has an alert of type ERROR whose plain text matches. */
+/** The platform describes its own errors in words that also describe a removed resource: "temporarily unavailable". */
+const TEMPORARY = /\btemporar|\btry again/;
+
+/** Whether a page has an alert of type ERROR whose plain text matches and does not describe a temporary error. */
 export function hasErrorAlert(page: unknown, words: RegExp): boolean {
-  return alertsOf(page).some(({ type, text }) => type === 'ERROR' && text !== null && words.test(plainWords(text)));
+  return alertsOf(page).some(({ type, text }) => {
+    const plain = plainWords(text ?? '');
+    return type === 'ERROR' && words.test(plain) && !TEMPORARY.test(plain);
+  });
 }

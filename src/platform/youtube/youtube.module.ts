@@ -116,10 +116,11 @@ function createClientHealth({ YOUTUBE_CLIENTS }: Environment): ClientHealth {
   );
 }
 
-function createPoTokenProvider({ PO_TOKEN_URL }: Environment): PoTokenProvider {
+function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environment): PoTokenProvider {
   if (PO_TOKEN_URL === undefined) return new NoPoTokenProvider();
   return new HttpPoTokenProvider({
     url: new URL(PO_TOKEN_URL),
+    requestsMax: UPSTREAM_CONCURRENCY,
     onChange: (pauseMs) =>
       pauseMs === null
         ? report('log', 'youtube_po_token_provider_back', {})

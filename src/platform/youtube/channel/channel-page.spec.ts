@@ -57,8 +57,15 @@ describe('a channel page', () => {
     expect(readChannelPage(alertPage(text))).toEqual({ kind: 'terminated' });
   });
 
-  it('does not report a transient error or a notice as a terminated channel', () => {
-    expect(() => readChannelPage(alertPage('Something went wrong.'))).toThrow(UnreadableError);
+  it.each([
+    'Something went wrong.',
+    'YouTube is temporarily unavailable.',
+    'This channel is not available. Please try again later.',
+  ])('does not read "%s" as terminated', (text) => {
+    expect(() => readChannelPage(alertPage(text))).toThrow(UnreadableError);
+  });
+
+  it('does not report a notice as a terminated channel', () => {
     expect(() => readChannelPage(alertPage('This channel does not exist.', 'INFO'))).toThrow(UnreadableError);
   });
 

@@ -12,6 +12,11 @@ import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-cli
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { UploadsReader } from './uploads-reader.js';
 
+/** Recorded for an unknown handle. 400 rejects the request itself, such as a version of WEB that is no longer served. */
+const UNKNOWN_URL = [404];
+/** 400 was recorded for an invalid ID. */
+const UNKNOWN_ID = [404, 400];
+
 /** How many redirects to another name or channel are followed. */
 const REDIRECTS_MAX = 3;
 
@@ -33,7 +38,7 @@ export class ChannelReader {
     let current = reference;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
       const url = addressOf(current);
-      const resolved = this.valueOf(await requestResolvedUrl(this.innertube, url, scope), url);
+      const resolved = this.valueOf(await requestResolvedUrl(this.innertube, url, scope), url, UNKNOWN_URL);
       if (resolved === null) throw new ChannelNotFoundError(new Error(`${url} is not the URL of a channel`));
       if (resolved.kind === 'id') return resolved.id;
       current = resolved;
@@ -72,22 +77,18 @@ export class ChannelReader {
   private async page(requestedId: string, scope: RequestScope): Promise<FoundPage> {
     let channelId = requestedId;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-      const page = this.valueOf(await requestChannelPage(this.innertube, channelId, scope), channelId);
+      const page = this.valueOf(await requestChannelPage(this.innertube, channelId, scope), channelId, UNKNOWN_ID);
       if (page.kind !== 'moved') return { channelId, page };
       channelId = page.channelId;
     }
     throw tooManyRedirects(requestedId);
   }
 
-  private valueOf<T>(response: ParsedResponse<T>, subject: string): T {
+  /** @param unknown the statuses of a JSON error that say that there is no such channel */
+  private valueOf<T>(response: ParsedResponse<T>, subject: string, unknown: readonly number[]): T {
     if (response.kind === 'parsed') return response.value;
-    // Recorded: 404 for an unknown handle and 400 for an invalid ID, both as JSON. An HTML page with these statuses comes from
-    // a gateway or another server.
-    if (
-      response.kind === 'http-error' &&
-      response.media === 'json' &&
-      (response.status === 404 || response.status === 400)
-    ) {
+    // An HTML page with these statuses comes from a gateway or another server.
+    if (response.kind === 'http-error' && response.media === 'json' && unknown.includes(response.status)) {
       throw new ChannelNotFoundError(new Error(`${subject}: HTTP ${response.status}`));
     }
     if (response.kind === 'unparsable') report('warn', 'youtube_unreadable', { subject, expected: response.expected });

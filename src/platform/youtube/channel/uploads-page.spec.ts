@@ -150,6 +150,7 @@ describe('a page of uploads', () => {
 
   it('does not report a transient error as a missing playlist', () => {
     expect(() => readUploadsPage(alertPage('Something went wrong. Try again later.'))).toThrow(UnreadableError);
+    expect(() => readUploadsPage(alertPage('The playlist is temporarily unavailable.'))).toThrow(UnreadableError);
     expect(() => readUploadsPage(alertPage('The playlist does not exist.', 'INFO'))).toThrow(UnreadableError);
   });
 

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { ChannelNotFoundError } from '../../../domain/errors.js';
 import type { Channel, Upload } from '../../../domain/transcript.js';
 import type { ReadingContext, UploadsList } from '../../video-platform.js';
 import type { ChannelSource, NamedReference } from '../channel/channel-source.js';
@@ -57,12 +56,12 @@ export class DataApiChannels implements ChannelSource {
     return id;
   }
 
-  /** A channel ID that the API does not know is terminated or does not exist: IDs never change. */
+  /** The API lists nothing for an ID that it does not know, and sometimes for one that it does: the channel's page decides. */
   async read(channelId: string, context: ReadingContext): Promise<Channel> {
     const parameters = { part: 'snippet', fields: 'kind,items(id,snippet(title,customUrl))', id: channelId };
     const parse = (response: unknown) => readChannel(response, channelId);
     const channel = await this.client.list('channels', parameters, parse, context);
-    if (channel === null) throw channelNotFound(channelId);
+    if (channel === null) throw new DataApiUnansweredError('doubtful');
     return channel;
   }
 
@@ -78,7 +77,6 @@ export class DataApiChannels implements ChannelSource {
     const parameters = { part: 'statistics', fields: 'kind,items(id,statistics/videoCount)', id: channelId };
     const parse = (response: unknown) => readVideoCount(response, channelId);
     const videoCount = await this.client.list('channels', parameters, parse, context);
-    if (videoCount === undefined) throw channelNotFound(channelId);
     if (videoCount !== 0) throw new DataApiUnansweredError('doubtful');
     return { uploads: [], complete: true };
   }
@@ -147,8 +145,4 @@ export class DataApiChannels implements ChannelSource {
 function filterOf(reference: NamedReference): Readonly<Record<string, string>> | null {
   if (reference.kind === 'handle') return { forHandle: `@${reference.handle}` };
   return reference.kind === 'user' ? { forUsername: reference.name } : null;
-}
-
-function channelNotFound(channelId: string): ChannelNotFoundError {
-  return new ChannelNotFoundError(new Error(`${channelId} is unknown to the Data API`));
 }

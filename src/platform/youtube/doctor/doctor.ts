@@ -107,7 +107,9 @@ export class Doctor {
     if (requestedCount === 0) return;
     const detail = `${this.answeredCount} of ${requestedCount} answered`;
     this.checks.push({
-      ...{ area: 'videos', subject: '', works: this.answeredCount > 0 },
+      area: 'videos',
+      subject: '',
+      works: this.answeredCount > 0,
       milliseconds: Math.round(performance.now() - startedAtMs),
       detail: `${detail}; player ${shown(players)}; captions ${shown(captions)}`,
     });
@@ -124,7 +126,9 @@ export class Doctor {
       const fallbacks = await counts('ct_data_api_fallbacks_total', {}, 'reason');
       const units = (await counts('ct_data_api_units_total', {})).get('') ?? 0;
       this.checks.push({
-        ...{ area: 'data api', subject: '', works: fallbacks.size === 0 && 'value' in list },
+        area: 'data api',
+        subject: '',
+        works: fallbacks.size === 0 && 'value' in list,
         milliseconds: list.milliseconds,
         detail: fallbacks.size === 0 ? `${units} units used` : shown(fallbacks),
       });
@@ -142,22 +146,32 @@ export class Doctor {
   }
 
   private async checkClient(client: YoutubeClient, videoId: string): Promise<void> {
-    const alone = { YOUTUBE_CLIENTS: [client], YOUTUBE_API_KEY: undefined, UPSTREAM_RETRIES: 0 };
-    await this.with({ ...alone, PUBLISH_DATES: 'feed' }, async ({ platform, context, counts }) => {
+    const alone: Partial<Environment> = {
+      YOUTUBE_CLIENTS: [client],
+      YOUTUBE_API_KEY: undefined,
+      UPSTREAM_RETRIES: 0,
+      PUBLISH_DATES: 'feed',
+      // With a provider of PO tokens WEB would read what this client cannot.
+      PO_TOKEN_URL: client === 'WEB' ? this.options.environment.PO_TOKEN_URL : undefined,
+    };
+    await this.with(alone, async ({ platform, context, counts }) => {
       const result = await timed(() => platform.readVideo(videoId, [], context()));
       const outcome = 'value' in result ? result.value : null;
       const playability = await counts(NOTICES, { kind: 'playability' }, 'outcome');
       const players = await counts(REQUESTS, { kind: 'player' }, 'outcome');
       const code = outcome === null ? 'upstream_timeout' : outcome.ok ? 'ok' : outcome.failure.code;
       this.checks.push({
-        ...{ area: 'client', subject: client, works: code === 'ok', milliseconds: result.milliseconds },
+        area: 'client',
+        subject: client,
+        works: code === 'ok',
+        milliseconds: result.milliseconds,
         detail: `${code}; player ${shown(playability.size > 0 ? playability : players)}`,
       });
     });
   }
 
   private async checkPoTokens(url: string, videoId: string): Promise<void> {
-    const provider = new HttpPoTokenProvider({ url: new URL(url), onChange: () => undefined });
+    const provider = new HttpPoTokenProvider({ url: new URL(url), requestsMax: 1, onChange: () => undefined });
     const seconds = this.options.environment.UPSTREAM_TIMEOUT_SECONDS;
     const result = await timed(() => provider.tokenFor(videoId, AbortSignal.timeout(seconds * 1000)));
     await provider.onApplicationShutdown();

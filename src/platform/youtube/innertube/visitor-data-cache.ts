@@ -120,7 +120,7 @@ function remember(rejected: Set<string>, value: string): void {
 }
 
 /** Waits for a promise that never rejects, unless the signal is aborted first. */
-function unlessAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
+export function unlessAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason as Error);

@@ -71,9 +71,18 @@ describe('HttpPoTokenProvider', () => {
       request.resume().on('end', () => respond(response));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/provider/`);
-    provider = new HttpPoTokenProvider({ url, timeoutMs: 50, onChange: (pauseMs) => changes.push(pauseMs) });
+    provider = openProvider(5_000);
   });
+
+  function openProvider(timeoutMs: number): HttpPoTokenProvider {
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/provider/`);
+    return new HttpPoTokenProvider({
+      url,
+      requestsMax: 2,
+      timeoutMs,
+      onChange: (pauseMs) => changes.push(pauseMs),
+    });
+  }
 
   afterEach(async () => {
     await provider.onApplicationShutdown();
@@ -91,9 +100,37 @@ describe('HttpPoTokenProvider', () => {
   });
 
   it('is not asked again after it did not respond for three videos', async () => {
+    provider = openProvider(50);
     respond = () => undefined;
     for (const video of ['a', 'b', 'c', 'd']) expect(await provider.tokenFor(video, NEVER)).toBeNull();
     expect(paths).toHaveLength(3);
+    expect(changes).toEqual([30_000]);
+  });
+
+  it('has the whole timeout for each request, however long that waited for its turn', async () => {
+    provider = openProvider(200);
+    const pending: ServerResponse[] = [];
+    const videos = Array.from({ length: 24 }, (_, index) => `video-${index}`);
+    respond = (response) => {
+      pending.push(response);
+      // Two at a time; all of them take three times the timeout.
+      if (pending.length === 2)
+        setTimeout(() => {
+          for (const each of pending.splice(0)) each.end(JSON.stringify({ poToken: 'Mlvx' }));
+        }, 50);
+    };
+    const tokens = await Promise.all(videos.map((video) => provider.tokenFor(video, NEVER)));
+    expect(tokens).toEqual(videos.map(() => 'Mlvx'));
+    expect(changes).toEqual([]);
+  });
+
+  it('is not asked for the videos that wait when it is found to be down', async () => {
+    provider = openProvider(50);
+    respond = () => undefined;
+    const videos = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const tokens = await Promise.all(videos.map((video) => provider.tokenFor(video, NEVER)));
+    expect(tokens).toEqual(videos.map(() => null));
+    expect(paths.length).toBeLessThan(videos.length);
     expect(changes).toEqual([30_000]);
   });
 

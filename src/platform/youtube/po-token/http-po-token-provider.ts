@@ -2,6 +2,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
 import { type BreakerLimits, CircuitBreaker } from '../egress/circuit-breaker.js';
+import { FairLimiter } from '../egress/fair-limiter.js';
 import { transfer } from '../egress/http-transport.js';
 import { asNumber, asString, at } from '../response-parsing.js';
 import { PoTokenProvider } from './po-token-provider.js';
@@ -18,6 +19,8 @@ const EXPIRY_MARGIN_MS = 60_000;
 
 export interface HttpPoTokenProviderOptions {
   url: URL;
+  /** How many tokens are requested at a time. */
+  requestsMax: number;
   /** Called when the provider is found to be down (with the pause until it is asked again) and when it is back (with null). */
   onChange: (pauseMs: number | null) => void;
   timeoutMs?: number;
@@ -29,13 +32,17 @@ export interface HttpPoTokenProviderOptions {
  */
 export class HttpPoTokenProvider extends PoTokenProvider implements OnApplicationShutdown {
   private readonly tokens = new LRUCache<string, string>({ max: CACHED_MAX });
-  private readonly dispatcher = new Agent({ connections: 4, pipelining: 1 });
+  private readonly dispatcher: Agent;
+  /** A request waits here and not for a connection, so that its timeout starts when it is sent. */
+  private readonly limiter: FairLimiter;
   private readonly breaker: CircuitBreaker;
   private readonly endpoint: URL;
 
   constructor(private readonly options: HttpPoTokenProviderOptions) {
     super();
     this.endpoint = new URL(`${options.url.pathname.replace(/\/$/, '')}/get_pot`, options.url);
+    this.dispatcher = new Agent({ connections: options.requestsMax, pipelining: 1 });
+    this.limiter = new FairLimiter(options.requestsMax);
     let down = false;
     const onChange = (pauseMs: number | null): void => {
       // A failed probe changes nothing.
@@ -56,7 +63,11 @@ export class HttpPoTokenProvider extends PoTokenProvider implements OnApplicatio
     const admission = this.breaker.admit();
     if (!admission) return null;
     try {
-      const token = await this.request(videoId, signal);
+      const token = await this.limiter.run(this, signal, async () =>
+        // Requests that wait are not sent to a provider that was found to be down.
+        admission.isObsolete() ? undefined : this.request(videoId, signal),
+      );
+      if (token === undefined) return null;
       if (token === null) admission.blocked(videoId);
       else admission.succeeded();
       return token;

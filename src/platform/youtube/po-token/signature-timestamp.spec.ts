@@ -1,7 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { Registry } from 'prom-client';
 import { anyText } from '../../../../test/any-text.js';
-import { readPlayerId, readSignatureTimestamp } from './signature-timestamp.js';
+import { EgressPool } from '../egress/egress-pool.js';
+import { requestScope } from '../egress/request-scope.js';
+import type { UpstreamResponse } from '../egress/upstream-response.js';
+import { InnertubeClient } from '../innertube/innertube-client.js';
+import { readPlayerId, readSignatureTimestamp, SignatureTimestamp } from './signature-timestamp.js';
 
 describe('readPlayerId', () => {
   it.each([
@@ -43,5 +48,57 @@ describe('readSignatureTimestamp', () => {
       readPlayerId(part.repeat(200_000));
     }
     expect(performance.now() - before).toBeLessThan(1_000);
+  });
+});
+
+describe('SignatureTimestamp', () => {
+  /** A timestamp whose first download waits for `release`, and fails when the signal of its scope is aborted. */
+  function downloading() {
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const fetchText: InnertubeClient['fetchText'] = async (_kind, _client, url, { context }) => {
+      const aborted = new Promise<never>((_, reject) => {
+        context.signal.addEventListener('abort', () => reject(context.signal.reason as Error));
+      });
+      await Promise.race([released, aborted]);
+      const body = url.pathname === '/iframe_api' ? '/s/player/0a1b2c3d/' : 'signatureTimestamp:20345';
+      return { kind: 'ok', media: 'other', body } satisfies UpstreamResponse;
+    };
+    const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, { fetchText });
+    const timestamp = new SignatureTimestamp(innertube);
+    const egresses = new EgressPool({
+      registry: new Registry(),
+      proxyUrls: [],
+      connectionsMax: 1,
+      connectTimeoutMs: 1,
+    });
+    const call = () => {
+      const taken = egresses.take('video');
+      if (!taken) throw new Error('There is no egress.');
+      const leaving = new AbortController();
+      const caller = { signal: leaving.signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
+      const value = timestamp.get(requestScope(taken.egress, taken.admission, caller, 0));
+      return { value, leave: () => leaving.abort(new Error('left')) };
+    };
+    return { call, release: () => release() };
+  }
+
+  it('continues for the other callers when the one that started the download disconnects', async () => {
+    const { call, release } = downloading();
+    const [first, second] = [call(), call()];
+    first.leave();
+    await expect(first.value).rejects.toThrow('left');
+    release();
+    await expect(second.value).resolves.toBe(20_345);
+    await expect(call().value).resolves.toBe(20_345);
+  });
+
+  it('does not keep a caller that disconnects waiting for the download of another', async () => {
+    const { call, release } = downloading();
+    const [first, second] = [call(), call()];
+    second.leave();
+    await expect(second.value).rejects.toThrow('left');
+    release();
+    await expect(first.value).resolves.toBe(20_345);
   });
 });

@@ -1,12 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import type { ReadingContext } from '../../video-platform.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
+import { unlessAborted } from '../innertube/visitor-data-cache.js';
 
 /** The player script changes every few days; WEB accepts the timestamps of the last ones. */
 const AGE_MAX_MS = 6 * 3_600_000;
 /** Shortest pause between two attempts to read it, so that a change of its form does not cost a download for each video. */
 const ATTEMPT_PAUSE_MS = 300_000;
+/** Longest download of the script; past it WEB is skipped. */
+const TIMEOUT_MS = 30_000;
 
 /**
  * The signature timestamp of WEB's current player script, without which `player` answers "The page needs to be reloaded." It
@@ -16,32 +20,42 @@ const ATTEMPT_PAUSE_MS = 300_000;
 export class SignatureTimestamp {
   private known: { value: number; atMs: number } | null = null;
   private attemptedAtMs = Number.NEGATIVE_INFINITY;
+  /** Never rejects. */
   private reading: Promise<number | null> | null = null;
+  private readonly fairnessKey = {};
 
   constructor(private readonly innertube: InnertubeClient) {}
 
-  /** Null when it cannot be read. Concurrent callers share one download. Rejects only when the scope's signal is aborted. */
+  /**
+   * Null when it cannot be read. Concurrent callers share one download, which continues when one of them disconnects. Rejects
+   * only when the scope's signal is aborted.
+   */
   async get(scope: RequestScope): Promise<number | null> {
     const nowMs = performance.now();
     if (this.known && nowMs - this.known.atMs < AGE_MAX_MS) return this.known.value;
     if (!this.reading) {
       if (nowMs - this.attemptedAtMs < ATTEMPT_PAUSE_MS) return this.known?.value ?? null;
       this.attemptedAtMs = nowMs;
-      this.reading = this.read(scope).finally(() => (this.reading = null));
+      this.reading = this.read(this.sharedScope(scope))
+        .catch(() => null)
+        .finally(() => (this.reading = null));
     }
-    try {
-      return await this.reading;
-    } catch {
-      // The call that reads it was aborted, which says nothing about the script.
-      this.attemptedAtMs = Number.NEGATIVE_INFINITY;
-      scope.context.signal.throwIfAborted();
-      return null;
-    }
+    return unlessAborted(this.reading, scope.context.signal);
   }
 
   /** Has it read again after the platform refused a request with it; at most once in five minutes. */
   reject(value: number): void {
     if (this.known?.value === value && performance.now() - this.attemptedAtMs >= ATTEMPT_PAUSE_MS) this.known = null;
+  }
+
+  /** The scope of a download that does not end with the call that started it. */
+  private sharedScope(scope: RequestScope): RequestScope {
+    const context: ReadingContext = {
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      deadlineAtMs: performance.now() + TIMEOUT_MS,
+      fairnessKey: this.fairnessKey,
+    };
+    return { ...scope, context };
   }
 
   private async read(scope: RequestScope): Promise<number | null> {

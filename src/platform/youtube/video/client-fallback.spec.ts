@@ -8,6 +8,7 @@ import {
   evidenceOf,
   isUnavailable,
   stepAfter,
+  type UnavailableReport,
   verdictOf,
 } from './client-fallback.js';
 import type { PlayerReading } from './player-response.js';
@@ -26,7 +27,7 @@ describe('stepAfter', () => {
     ['live', 'video_live'],
     ['upcoming', 'video_not_live_yet'],
   ] as const)('%s ends the search with %s', (kind, code) => {
-    expect(stepAfter({ kind, details }, [])).toEqual({ go: 'stop', code });
+    expect(stepAfter({ kind, details }, false)).toEqual({ go: 'stop', code });
   });
 
   it.each<PlayerReading>([
@@ -38,26 +39,25 @@ describe('stepAfter', () => {
     { kind: 'unplayable', reason: 'Not here.', details },
     { kind: 'unknown-status', status: 'NEW', reason: 'Who knows.', details },
   ])('$kind leads to the next client', (reading) => {
-    expect(stepAfter(reading, []).go).toBe('next');
+    expect(stepAfter(reading, false).go).toBe('next');
   });
 
   it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
     '%s does not undo that another client has listed tracks',
     (kind) => {
-      for (const seen of ['token-required', 'enforced'] as const) {
-        const step = stepAfter({ kind, details }, [seen]);
-        expect(step.go).toBe('next');
-        expect(concludeFailure([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe('upstream_blocked');
-      }
+      const codes = {
+        'token-required': 'upstream_blocked',
+        enforced: 'upstream_blocked',
+        timeout: 'upstream_timeout',
+        failure: 'upstream_failure',
+        unreached: 'upstream_failure',
+      } as const;
+      const step = stepAfter({ kind, details }, true);
+      expect(step.go).toBe('next');
+      for (const [seen, code] of Object.entries(codes) as [Evidence, string][])
+        expect(concludeFailure([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe(code);
     },
   );
-
-  it('uses a clear response after a bot check on another client', () => {
-    expect(stepAfter({ kind: 'no-captions', details }, ['refused'])).toEqual({
-      go: 'stop',
-      code: 'transcript_unavailable',
-    });
-  });
 });
 
 describe('concludeFailure', () => {
@@ -92,24 +92,50 @@ describe('concludeFailure', () => {
 });
 
 describe('isUnavailable', () => {
+  const reports = (
+    clients: readonly YoutubeClient[],
+    served: readonly YoutubeClient[],
+    kind: UnavailableReport['kind'] = 'unavailable',
+  ) => clients.map((client) => ({ client, kind, served: served.includes(client) }));
+
   it.each<[YoutubeClient[], boolean]>([
     [[], false],
     [['ANDROID'], false],
     [['ANDROID', 'IOS'], true],
     [['VISIONOS', 'ANDROID'], true],
-    [['ANDROID', 'ANDROID_REEL'], true],
+    // They have one version.
+    [['ANDROID', 'ANDROID_REEL'], false],
+    [['ANDROID', 'ANDROID_REEL', 'IOS'], true],
     // Both refuse videos made for kids.
     [['VISIONOS', 'ANDROID_VR'], false],
     [['VISIONOS', 'ANDROID_VR', 'ANDROID_REEL'], true],
-  ])('%j reporting it: %s', (clients, unavailable) => {
-    expect(isUnavailable(clients, [])).toBe(unavailable);
+  ])('%j reporting it, all of them served: %s', (clients, unavailable) => {
+    const unavailableOn = reports(clients, clients);
+    expect(isUnavailable({ unavailableOn, evidence: [], sawTracks: false })).toBe(unavailable);
+  });
+
+  it.each<[YoutubeClient[], YoutubeClient[], UnavailableReport['kind'], boolean]>([
+    [['VISIONOS', 'ANDROID', 'IOS'], [], 'unavailable', false],
+    [['VISIONOS', 'ANDROID'], ['VISIONOS'], 'unavailable', true],
+    [['VISIONOS', 'ANDROID'], ['ANDROID'], 'unavailable', true],
+    [['VISIONOS', 'ANDROID'], ['IOS'], 'unavailable', false],
+    // VISIONOS reports a video made for kids so, and a version of ANDROID that is not served reports any video so.
+    [['VISIONOS', 'ANDROID'], ['VISIONOS'], 'unplayable', false],
+    [['VISIONOS', 'ANDROID'], ['ANDROID'], 'unplayable', true],
+  ])('%j reporting it, of which %j were served recently, as %s: %s', (clients, served, kind, unavailable) => {
+    const unavailableOn = reports(clients, served, kind);
+    expect(isUnavailable({ unavailableOn, evidence: [], sawTracks: false })).toBe(unavailable);
   });
 
   it('is not certain when a client was refused or has listed tracks, but is when one failed', () => {
-    for (const kind of ['refused', 'egress-refused', 'token-required', 'enforced'] as const)
-      expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unavailable'])).toBe(false);
-    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-refused'] as const)
-      expect(isUnavailable(['ANDROID', 'IOS'], [kind, 'unavailable', 'unplayable'])).toBe(true);
+    const unavailableOn = reports(['ANDROID', 'IOS'], ['ANDROID']);
+    const after = (kind: Evidence, sawTracks: boolean) =>
+      isUnavailable({ unavailableOn, evidence: [kind, 'unavailable', 'unplayable'], sawTracks });
+    for (const kind of ['refused', 'egress-refused'] as const) expect(after(kind, false)).toBe(false);
+    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-refused'] as const) {
+      expect(after(kind, false)).toBe(true);
+      expect(after(kind, true)).toBe(false);
+    }
   });
 });
 

@@ -62,18 +62,15 @@ const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
 };
 
 /**
- * The next step after a player response, given the evidence of earlier clients. Every client lists captions, so a playable
- * video without any has none, also when an earlier client was refused. But a client that listed tracks proves that the video
- * has captions: when a later one reports otherwise, the text stays withheld.
+ * The next step after a player response. Every client lists captions, so a playable video without any has none, also when an
+ * earlier client was refused. But a client that listed tracks proves that the video has captions, whether or not their text
+ * was served: a later one that reports otherwise is wrong about the video.
+ *
+ * @param sawTracks whether an earlier client listed the requested tracks
  */
-export function stepAfter(reading: PlayerReading, earlier: readonly Evidence[]): NextStep {
+export function stepAfter(reading: PlayerReading, sawTracks: boolean): NextStep {
   const step = NEXT_STEPS[reading.kind];
-  return step.go === 'stop' && hasSeenTracks(earlier) ? { go: 'next', evidence: 'unplayable' } : step;
-}
-
-/** Whether an earlier client listed the requested tracks but did not get their text. */
-export function hasSeenTracks(evidence: readonly Evidence[]): boolean {
-  return evidence.includes('token-required') || evidence.includes('enforced');
+  return step.go === 'stop' && sawTracks ? { go: 'next', evidence: 'unplayable' } : step;
 }
 
 /** Whether the platform serves no client's version any more. */
@@ -81,21 +78,49 @@ export function areAllRetired(evidence: readonly Evidence[]): boolean {
   return evidence.length > 0 && evidence.every((kind) => kind === 'client-retired');
 }
 
-/**
- * Clients that report videos made for kids as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source).
- * What two of them report is one fact.
- */
-const WITHOUT_VIDEOS_FOR_KIDS: ReadonlySet<YoutubeClient> = new Set(['VISIONOS', 'ANDROID_VR']);
+/** A client's report that it does not play the video. */
+export interface UnavailableReport {
+  client: YoutubeClient;
+  kind: 'unplayable' | 'unavailable';
+  /** Whether the platform served the client's version recently. A version that it does not serve reports any video so. */
+  served: boolean;
+}
+
+/** What the clients reported about a video that none of them has played. */
+export interface UnavailableReports {
+  readonly unavailableOn: readonly UnavailableReport[];
+  readonly evidence: readonly Evidence[];
+  /** Whether a client listed the requested tracks. */
+  readonly sawTracks: boolean;
+}
 
 /**
- * Whether the video is unavailable for certain: two clients report it, and none was refused or has listed tracks.
- *
- * @param clients those that reported the video as unplayable or unavailable
+ * The app of each client: what two clients of one app report is one fact. VISIONOS and ANDROID_VR report videos made for kids
+ * as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source). ANDROID and ANDROID_REEL have one version.
  */
-export function isUnavailable(clients: readonly YoutubeClient[], evidence: readonly Evidence[]): boolean {
-  const independent = clients.filter((client) => !WITHOUT_VIDEOS_FOR_KIDS.has(client)).length;
-  const agreed = independent + (independent < clients.length ? 1 : 0) >= 2;
-  return agreed && !hasSeenTracks(evidence) && !evidence.includes('refused') && !evidence.includes('egress-refused');
+const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'>> = {
+  VISIONOS: 'headset',
+  ANDROID_VR: 'headset',
+  ANDROID: 'android',
+  ANDROID_REEL: 'android',
+  IOS: 'ios',
+  WEB: 'web',
+};
+
+/**
+ * Whether the video is unavailable for certain: two apps report it, one of them in a version that the platform served
+ * recently, and no client was refused or has listed tracks. Two versions can age together, so that two reports alone prove
+ * nothing.
+ */
+export function isUnavailable({ unavailableOn, evidence, sawTracks }: UnavailableReports): boolean {
+  const apps = new Set(unavailableOn.map(({ client }) => APPS[client]));
+  if (apps.size < 2 || !unavailableOn.some(isReliable)) return false;
+  return !sawTracks && !evidence.includes('refused') && !evidence.includes('egress-refused');
+}
+
+/** A headset reports a video made for kids as unplayable in any version. */
+function isReliable({ client, kind, served }: UnavailableReport): boolean {
+  return served && (kind === 'unavailable' || APPS[client] !== 'headset');
 }
 
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */

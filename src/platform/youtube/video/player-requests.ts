@@ -120,8 +120,11 @@ export async function requestMicroformat(
   scope: RequestScope,
 ): Promise<Microformat | null> {
   const call: InnertubeCall = {
-    ...{ kind: 'microformat', client: 'WEB', path: 'player' },
-    ...{ payload: playerPayload(videoId), fields: MICROFORMAT_FIELDS },
+    kind: 'microformat',
+    client: 'WEB',
+    path: 'player',
+    payload: playerPayload(videoId),
+    fields: MICROFORMAT_FIELDS,
   };
   const parsed = await innertube.query(call, (response) => readMicroformat(response, videoId), scope);
   return parsed.kind === 'parsed' ? parsed.value : null;

@@ -58,25 +58,42 @@ describe('RetiredClients', () => {
 
   it('asks one client after the other when all are disabled, and those that are served are used again', async () => {
     const { clients, ask, gauge } = retiredClients();
-    expect(clients.admitAnyway()).toBeNull();
+    expect(clients.admitDisabled()).toBeNull();
     for (const video of ['a', 'b', 'c']) ask(video, false);
-    expect(clients.admitAnyway()).toBeNull();
+    expect(clients.admitDisabled()).toBeNull();
     for (const video of ['a', 'b', 'c']) ask(video, false, 'ANDROID');
     const asked = [1, 2, 3, 4].map(() => {
-      const anyway = clients.admitAnyway();
-      anyway?.version.blocked('odd');
-      return anyway?.client;
+      const disabled = clients.admitDisabled();
+      disabled?.version.blocked('odd');
+      return disabled?.client;
     });
     expect(asked).toEqual(['VISIONOS', 'ANDROID', 'VISIONOS', 'ANDROID']);
-    clients.admitAnyway()?.version.succeeded();
+    clients.admitDisabled()?.version.succeeded();
     expect(await gauge()).toEqual(
       new Map([
         ['VISIONOS', 0],
         ['ANDROID', 1],
       ]),
     );
-    expect(clients.admitAnyway()).toBeNull();
+    expect(clients.admitDisabled()).toBeNull();
     expect(ask('d', true)).toBe(true);
+  });
+
+  it('a client is served from a response of its version for an hour', () => {
+    const { clients, clock, ask } = retiredClients();
+    expect(clients.isServed('VISIONOS')).toBe(false);
+    ask('a', false);
+    expect(clients.isServed('VISIONOS')).toBe(false);
+    ask('b', true);
+    clock.nowMs += 60 * MINUTE_MS - 1;
+    expect([clients.isServed('VISIONOS'), clients.isServed('ANDROID')]).toEqual([true, false]);
+    ask('c', false);
+    clock.nowMs += 1;
+    expect(clients.isServed('VISIONOS')).toBe(false);
+    for (const client of ['VISIONOS', 'ANDROID'] as const)
+      for (const video of ['a', 'b', 'c']) ask(video, false, client);
+    clients.admitDisabled()?.version.succeeded();
+    expect(clients.isServed('VISIONOS')).toBe(true);
   });
 
   it('lets one video probe the client after 10 minutes, doubling to 6 hours, until it is served again', async () => {

@@ -6,11 +6,17 @@ import type { PlayerReading } from './player-response.js';
 
 /** Readings that a retired client does not get. Retired ones get `unavailable`, too. */
 const SERVED: ReadonlySet<PlayerReading['kind']> = new Set([
-  ...(['tracks', 'no-captions', 'private', 'members-only', 'age-restricted', 'live', 'upcoming'] as const),
+  'tracks',
+  'no-captions',
+  'private',
+  'members-only',
+  'age-restricted',
+  'live',
+  'upcoming',
 ]);
 
 /** What a response says about the version of its client; null for nothing. */
-export function versionStanding(response: ParsedResponse<PlayerReading>): 'served' | 'retired' | null {
+export function versionSupport(response: ParsedResponse<PlayerReading>): 'served' | 'retired' | null {
   if (response.kind === 'parsed') {
     const { kind } = response.value;
     if (kind === 'client-retired') return 'retired';
@@ -19,6 +25,9 @@ export function versionStanding(response: ParsedResponse<PlayerReading>): 'serve
   // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
   return response.kind === 'http-error' && response.status === 400 && response.media === 'json' ? 'retired' : null;
 }
+
+/** Versions age over weeks, and a service with traffic reads a video in every hour. */
+const SERVED_RECENTLY_MS = 3_600_000;
 
 /** One odd response must not disable a client that works, so three different videos in a row have to show it. */
 const LIMITS: BreakerLimits = { blocksToOpen: 3, openFirstMs: 10 * 60_000, openMaxMs: 6 * 3_600_000 };
@@ -31,6 +40,7 @@ const LIMITS: BreakerLimits = { blocksToOpen: 3, openFirstMs: 10 * 60_000, openM
  */
 export class RetiredClients {
   private readonly breakers = new Map<YoutubeClient, CircuitBreaker>();
+  private readonly servedAtMs = new Map<YoutubeClient, number>();
   private turn = 0;
 
   /**
@@ -57,11 +67,23 @@ export class RetiredClients {
 
   /** Permission to use a client, whose result the caller must report; null while the client is disabled. */
   admit(client: YoutubeClient): Admission | null {
-    return this.breaker(client).admit();
+    const admission = this.breaker(client).admit();
+    if (!admission) return null;
+    const succeeded = () => {
+      this.servedAtMs.set(client, this.now());
+      admission.succeeded();
+    };
+    return { ...admission, succeeded };
   }
 
-  /** The client that a video asks although it is disabled; null unless all are. */
-  admitAnyway(): { client: YoutubeClient; admission: null; version: Admission } | null {
+  /** Whether the platform served the client's version within the last hour. */
+  isServed(client: YoutubeClient): boolean {
+    const atMs = this.servedAtMs.get(client);
+    return atMs !== undefined && this.now() - atMs < SERVED_RECENTLY_MS;
+  }
+
+  /** The disabled client that a video asks while all are disabled; null otherwise. */
+  admitDisabled(): { client: YoutubeClient; admission: null; version: Admission } | null {
     const client = this.clients[this.turn % this.clients.length];
     if (client === undefined || !this.clients.every((each) => this.breaker(each).blocked)) return null;
     this.turn += 1;
@@ -71,6 +93,7 @@ export class RetiredClients {
   }
 
   private reinstate(client: YoutubeClient): void {
+    this.servedAtMs.set(client, this.now());
     if (!this.breaker(client).open) return;
     this.breakers.set(client, this.createBreaker(client));
     this.onChange(client, null);

@@ -16,11 +16,11 @@ import {
   evidenceAbout,
   evidenceOf,
   verdictOf,
-  hasSeenTracks,
   isRefusal,
   isUnavailable,
   stepAfter,
   type ClientCandidate,
+  type UnavailableReport,
   ClientHealth,
 } from './client-fallback.js';
 import { report } from '../event-log.js';
@@ -32,7 +32,7 @@ import { type WebProof, WebProofs } from '../po-token/web-proofs.js';
 import { requestPlayer } from './player-requests.js';
 import { type PlayerReading, mergeDetails } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
-import { RetiredClients, versionStanding } from './retired-clients.js';
+import { RetiredClients, versionSupport } from './retired-clients.js';
 import { selectTracks } from './track-selection.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 
@@ -50,8 +50,7 @@ interface Pass {
   readonly languages: readonly string[];
   readonly scope: RequestScope;
   readonly evidence: Evidence[];
-  /** The clients that reported the video as unplayable or unavailable. */
-  readonly unavailableOn: YoutubeClient[];
+  readonly unavailableOn: UnavailableReport[];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts: Map<string, readonly Segment[]>;
   details: VideoDetails;
@@ -59,6 +58,8 @@ interface Pass {
   proof: WebProof | null;
   triedWeb: boolean;
   succeeded: boolean;
+  /** A client listed tracks in the requested languages, which proves that the video has captions. */
+  sawTracks: boolean;
   /** The platform's. */
   retryAfterSeconds: number | null;
   /** When the pace of the egress can serve. */
@@ -79,14 +80,25 @@ export class VideoReader {
   /** Rejects only when the scope's signal is aborted. */
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const pass: Pass = {
-      ...{ videoId, languages, scope, evidence: [], unavailableOn: [], texts: new Map(), details: NO_DETAILS },
-      ...{ proof: null, triedWeb: false, succeeded: false, retryAfterSeconds: null, busyForSeconds: null },
+      videoId,
+      languages,
+      scope,
+      evidence: [],
+      unavailableOn: [],
+      texts: new Map(),
+      details: NO_DETAILS,
+      proof: null,
+      triedWeb: false,
+      succeeded: false,
+      sawTracks: false,
+      retryAfterSeconds: null,
+      busyForSeconds: null,
     };
     const answered = (result: VideoOutcome) => ({ result, verdict: 'answered', retryAfterSeconds: null }) as const;
-    const anyway = this.retiredClients.admitAnyway();
+    const disabled = this.retiredClients.admitDisabled();
     // The other clients are disabled, so that nothing confirms what this one reports.
-    if (anyway) pass.evidence.push('client-retired');
-    for (const candidate of anyway ? [anyway] : this.candidates(scope)) {
+    if (disabled) pass.evidence.push('client-retired');
+    for (const candidate of disabled ? [disabled] : this.candidates(scope)) {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
       if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
@@ -120,10 +132,11 @@ export class VideoReader {
   }
 
   /** Whether WEB, which is not in the fallback order, is the last resort for this video. */
-  private needsWeb({ scope, evidence }: Pass): boolean {
-    if (this.webProofs.use !== 'last-resort' || scope.admission.probe || evidence.includes('egress-refused'))
-      return false;
-    return hasSeenTracks(evidence) || areAllRetired(evidence);
+  private needsWeb({ scope, evidence, sawTracks }: Pass): boolean {
+    if (this.webProofs.use !== 'last-resort' || scope.admission.probe) return false;
+    // The egress cannot serve WEB either.
+    if (evidence.includes('egress-refused') || evidence.includes('busy')) return false;
+    return sawTracks || areAllRetired(evidence);
   }
 
   /**
@@ -172,11 +185,11 @@ export class VideoReader {
     const response = await requestPlayer(this.innertube, { client, videoId, scope, proof }, (kind) =>
       this.metrics.notice('playability', client, kind),
     );
-    const standing = versionStanding(response);
-    if (standing === 'served') version.succeeded();
-    if (standing === 'retired') version.blocked(pass.videoId);
+    const support = versionSupport(response);
+    if (support === 'served') version.succeeded();
+    if (support === 'retired') version.blocked(pass.videoId);
     if (response.kind === 'parsed') return this.follow(client, response.value, pass);
-    if (standing === 'retired') {
+    if (support === 'retired') {
       pass.evidence.push('client-retired');
       return null;
     }
@@ -199,11 +212,13 @@ export class VideoReader {
       const { status, reason } = reading;
       report('warn', 'youtube_unknown_playability', { client, videoId: pass.videoId, status, reason });
     }
-    const step = stepAfter(reading, pass.evidence);
+    const step = stepAfter(reading, pass.sawTracks);
     if (step.go === 'stop') return failure(pass, step.code);
     if (step.go === 'next') this.addEvidence(client, step.evidence, pass);
-    if (reading.kind === 'unavailable' || reading.kind === 'unplayable') pass.unavailableOn.push(client);
-    return isUnavailable(pass.unavailableOn, pass.evidence) ? failure(pass, 'video_unavailable') : null;
+    const { kind } = reading;
+    if (kind === 'unavailable' || kind === 'unplayable')
+      pass.unavailableOn.push({ client, kind, served: this.retiredClients.isServed(client) });
+    return isUnavailable(pass) ? failure(pass, 'video_unavailable') : null;
   }
 
   private async readTracks(
@@ -214,10 +229,11 @@ export class VideoReader {
     const selection = selectTracks(reading.tracks, reading.defaults, pass.languages);
     if ('none' in selection) {
       // An earlier client listed the tracks: their text is withheld, not missing.
-      if (hasSeenTracks(pass.evidence)) return null;
+      if (pass.sawTracks) return null;
       const message = `This video has no captions in the requested languages. Available: ${selection.available.join(', ')}.`;
       return failure(pass, selection.none, message);
     }
+    pass.sawTracks = true;
     const missing = selection.chosen.filter((chosen) => !pass.texts.has(trackKey(chosen)));
     await Promise.all(missing.map((chosen) => this.fetchTrack(client, chosen, pass)));
     // A withheld track is never replaced by one that was not requested: the next client may return all of them.
@@ -259,7 +275,7 @@ export class VideoReader {
     const { evidence, succeeded, texts, retryAfterSeconds } = pass;
     const code = concludeFailure(evidence);
     const attempt = { verdict: verdictOf(evidence, succeeded), retryAfterSeconds };
-    // Two clients that agree end the attempt earlier.
+    // Two clients that agree for certain end the attempt earlier.
     if (code === 'video_unavailable') return { ...attempt, result: { ...failure(pass, code), confirmed: false } };
     if (areAllRetired(evidence)) return { ...attempt, result: failure(pass, code, ALL_CLIENTS_RETIRED) };
     // When several languages were requested, a withheld one does not hide that others are available.

@@ -1,0 +1,41 @@
+import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { EgressPool } from '../egress/egress-pool.js';
+import { requestScope } from '../egress/request-scope.js';
+import { InnertubeClient } from '../innertube/innertube-client.js';
+import { ChannelReader } from './channel-reader.js';
+import { UploadsReader } from './uploads-reader.js';
+
+const CHANNEL_ID = `UC${'c'.repeat(22)}`;
+
+/** The reader over a platform that responds to every request with an error. */
+function readerOf(status: number, media: 'json' | 'html') {
+  const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
+    query: () => Promise.resolve({ kind: 'http-error', status, media }),
+  });
+  const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
+  const taken = egresses.take('channel');
+  if (!taken) throw new Error('There is no egress.');
+  const caller = { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
+  const scope = requestScope(taken.egress, taken.admission, caller, 0);
+  const reader = new ChannelReader(innertube, Object.create(UploadsReader.prototype) as UploadsReader);
+  return {
+    resolve: () => reader.resolve({ kind: 'handle', handle: 'somebody' }, scope),
+    read: () => reader.read(CHANNEL_ID, scope),
+  };
+}
+
+describe('ChannelReader', () => {
+  it.each([
+    [404, 'json', 'channel_not_found', 'channel_not_found'],
+    // A version of WEB that is no longer served gets 400 for every name.
+    [400, 'json', 'upstream_failure', 'channel_not_found'],
+    [404, 'html', 'upstream_failure', 'upstream_failure'],
+    [400, 'html', 'upstream_failure', 'upstream_failure'],
+    [500, 'json', 'upstream_failure', 'upstream_failure'],
+  ] as const)('%d with %s is %s for a name and %s for an ID', async (status, media, ofName, ofId) => {
+    const { resolve, read } = readerOf(status, media);
+    await expect(resolve()).rejects.toMatchObject({ code: ofName });
+    await expect(read()).rejects.toMatchObject({ code: ofId });
+  });
+});

@@ -1,0 +1,129 @@
+import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { Environment, type YoutubeClient } from '../../../config/environment.js';
+import { EgressPool } from '../egress/egress-pool.js';
+import { FairLimiter } from '../egress/fair-limiter.js';
+import { requestScope } from '../egress/request-scope.js';
+import type { UpstreamResponse } from '../egress/upstream-response.js';
+import { InnertubeClient, type InnertubeCall } from '../innertube/innertube-client.js';
+import { NoPoTokenProvider } from '../po-token/po-token-provider.js';
+import { SignatureTimestamp } from '../po-token/signature-timestamp.js';
+import { WebProofs } from '../po-token/web-proofs.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
+import { ClientHealth } from './client-fallback.js';
+import { RetiredClients } from './retired-clients.js';
+import { VideoReader } from './video-reader.js';
+
+const VIDEO = 'aaaaaaaaaaa';
+const videoDetails = { videoId: VIDEO, lengthSeconds: '60' };
+const track = (languageCode: string) => ({
+  baseUrl: `https://www.youtube.com/api/timedtext?v=${VIDEO}&lang=${languageCode}`,
+  languageCode,
+  name: { simpleText: languageCode },
+});
+const listing = (...languages: string[]) => ({
+  playabilityStatus: { status: 'OK' },
+  videoDetails,
+  captions: { playerCaptionsTracklistRenderer: { captionTracks: languages.map(track) } },
+});
+const WITHOUT_CAPTIONS = { playabilityStatus: { status: 'OK' }, videoDetails };
+const ERROR = { playabilityStatus: { status: 'ERROR', reason: 'Video unavailable' } };
+const UNPLAYABLE = { playabilityStatus: { status: 'UNPLAYABLE', reason: 'This video is unavailable' } };
+
+const TEXT: UpstreamResponse = {
+  kind: 'ok',
+  media: 'xml',
+  body: '<?xml version="1.0"?><timedtext format="3"><body><p t="0" d="1000">Hello</p></body></timedtext>',
+};
+
+/** The reader over clients whose player responses are given; the others respond with 500. */
+function reading(players: Partial<Record<YoutubeClient, unknown>>, captions: UpstreamResponse = TEXT) {
+  const environment = new Environment();
+  const registry = new Registry();
+  const asked: YoutubeClient[] = [];
+  const innertube: InnertubeClient = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
+    query: ({ client }: InnertubeCall, parse: (response: unknown, visitor: object) => unknown) => {
+      asked.push(client);
+      const response = players[client];
+      if (response === undefined) return Promise.resolve({ kind: 'http-error', status: 500, media: 'json' });
+      return Promise.resolve({ kind: 'parsed', value: parse(response, { sent: null, offered: null }) });
+    },
+    fetchText: () => Promise.resolve(captions),
+    replaceVisitorData: () => false,
+  });
+  const metrics = new UpstreamMetrics(registry, new FairLimiter(1), environment);
+  const retiredClients = new RetiredClients(environment.YOUTUBE_CLIENTS, registry, () => undefined);
+  const timestamp = new SignatureTimestamp(innertube);
+  const reader = new VideoReader(
+    innertube,
+    new ClientHealth(environment.YOUTUBE_CLIENTS),
+    retiredClients,
+    new WebProofs(new NoPoTokenProvider(), timestamp, metrics, environment),
+    metrics,
+  );
+  const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
+  const read = async (languages: readonly string[] = []) => {
+    asked.length = 0;
+    const taken = egresses.take('video');
+    if (!taken) throw new Error('There is no egress.');
+    const caller = {
+      signal: new AbortController().signal,
+      deadlineAtMs: performance.now() + 60_000,
+      fairnessKey: {},
+    };
+    const attempt = await reader.read(VIDEO, languages, requestScope(taken.egress, taken.admission, caller, 0));
+    return attempt.result;
+  };
+  return { players, asked, read };
+}
+
+describe('a video of which one client listed tracks whose text was not served', () => {
+  const failures: [string, UpstreamResponse, string][] = [
+    ['timed out', { kind: 'timeout' }, 'upstream_timeout'],
+    ['was a 500', { kind: 'http-error', status: 500, media: 'html' }, 'upstream_failure'],
+    ['was unreadable', { kind: 'ok', media: 'other', body: 'Hello' }, 'upstream_failure'],
+    ['was not reached', { kind: 'network', cause: new Error('reset') }, 'upstream_failure'],
+  ];
+  const others: [string, unknown, readonly string[]][] = [
+    ['ERROR', ERROR, []],
+    ['UNPLAYABLE', UNPLAYABLE, []],
+    ['no captions', WITHOUT_CAPTIONS, []],
+    ['other languages', listing('de'), ['en']],
+  ];
+  const cases = failures.flatMap(([failure, captions, code]) =>
+    others.map(([report, other, languages]) => ({ failure, captions, code, report, other, languages })),
+  );
+
+  it.each(cases)('that $failure: $code, also when the others report $report', async (given) => {
+    const { captions, code, other, languages } = given;
+    const players = { ANDROID: other, IOS: other, ANDROID_REEL: { playerResponse: other }, ANDROID_VR: other };
+    const { read } = reading({ VISIONOS: listing('en', 'de'), ...players }, captions);
+    expect(await read(languages)).toMatchObject({ ok: false, failure: { code } });
+  });
+});
+
+describe('a video that two clients report as unavailable', () => {
+  const aged = { VISIONOS: ERROR, ANDROID: ERROR };
+
+  it('is read by the next client while neither was served recently: their versions may be retired', async () => {
+    const { read, asked } = reading({ ...aged, IOS: listing('en') });
+    expect(await read()).toMatchObject({ ok: true });
+    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'IOS']);
+  });
+
+  it('is unconfirmed when no client was served recently, although all were asked', async () => {
+    const { read, asked } = reading({ ...aged, IOS: ERROR, ANDROID_REEL: {}, ANDROID_VR: ERROR });
+    expect(await read()).toMatchObject({ failure: { code: 'video_unavailable' }, confirmed: false });
+    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR']);
+  });
+
+  it('is confirmed by two requests after the first client was served', async () => {
+    const { read, asked, players } = reading({ VISIONOS: listing('en') });
+    expect(await read()).toMatchObject({ ok: true });
+    Object.assign(players, aged);
+    const outcome = await read();
+    expect(outcome).toMatchObject({ failure: { code: 'video_unavailable' } });
+    expect(outcome).not.toHaveProperty('confirmed');
+    expect(asked).toEqual(['VISIONOS', 'ANDROID']);
+  });
+});
