@@ -10,6 +10,9 @@ const CONFIGURATION = join(import.meta.dirname, '../../deploy/nginx.conf');
 
 export const nginxIsInstalled = spawnSync(PROGRAM, ['-v']).error === undefined;
 
+/** Where the configuration passes a call on; a call that is tried again never decodes. */
+const FORWARDED = '%2F included.\n            proxy_pass http://service;';
+
 export interface NginxOptions {
   /** Ports of this machine on which the replicas listen, now or later. */
   replicas: readonly number[];
@@ -82,7 +85,7 @@ function configurationFor(options: NginxOptions, port: number, folder: string): 
     // The parameter that repeats name lookups needs nginx 1.27.3; there are no names here.
     ['server service:3000 resolve max_fails=0;', servers],
     ['access_log /dev/stdout', `access_log ${folder}/access.log`],
-    ...(decoding ? [['proxy_pass http://service;', 'proxy_pass http://service/;'] as const] : []),
+    ...(decoding ? [[FORWARDED, FORWARDED.replace(';', '/;')] as const] : []),
     ...(options.changes ?? []),
   ];
   const shipped = readFileSync(CONFIGURATION, 'utf8').replaceAll(' /tmp/nginx', ` ${folder}/nginx`);
