@@ -55,18 +55,18 @@ describe('RequestPacer', () => {
 
   it('sends the second player request of an attempt at once, and makes others wait for it', async () => {
     const made = pacerWith();
-    const attempt = {};
-    for (let sent = 0; sent < 100; sent += 1) await made.pacer.waitForTurn('player', call(), false);
+    const own = attempt();
+    for (let sent = 0; sent < 100; sent += 1) await made.pacer.waitForTurn('player', call());
     await jest.advanceTimersByTimeAsync(1_000);
-    made.pacer.learn('player', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 }, null);
+    made.pacer.learn('player', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 });
     await jest.advanceTimersByTimeAsync(96_000);
     made.breaker.admit()?.succeeded();
-    await made.pacer.waitForTurn('player', call(), false, attempt);
-    while (made.pacer.videoWaitMs({}) === 0) await made.pacer.waitForTurn('player', call(), false);
+    await made.pacer.waitForTurn('player', call(), own);
+    while (made.pacer.videoWaitMs({}) === 0) await made.pacer.waitForTurn('player', call());
     const waitMs = made.pacer.videoWaitMs({});
-    expect(kindOf(await made.pacer.waitForTurn('player', call(), false, attempt))).toBe('sent');
+    expect(kindOf(await made.pacer.waitForTurn('player', call(), own))).toBe('sent');
     expect(made.pacer.videoWaitMs({})).toBeGreaterThan(waitMs);
-    const third = made.pacer.waitForTurn('player', call({ deadlineAtMs: performance.now() + 1_500 }), false, attempt);
+    const third = made.pacer.waitForTurn('player', call({ deadlineAtMs: performance.now() + 1_500 }), own);
     expect(kindOf(await third)).toBe('busy');
   });
 
