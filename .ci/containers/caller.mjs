@@ -26,7 +26,10 @@ const call = (path, headers = {}) =>
   });
 
 if (what === 'one') {
-  const { status, complete, bytes, ms, text } = await call(path, Object.fromEntries(headers.map((each) => each.split('='))));
+  const { status, complete, bytes, ms, text } = await call(
+    path,
+    Object.fromEntries(headers.map((each) => each.split('='))),
+  );
   const end = text.slice(-90).replace(/[^ -~]/g, '.');
   console.log(`${status}, ${complete ? 'complete' : 'CUT OFF'}, ${bytes} bytes, ${ms} ms … ${end}`);
   process.exit(status === 200 && complete ? 0 : 1);
