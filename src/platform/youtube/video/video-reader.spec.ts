@@ -36,9 +36,20 @@ const TEXT: UpstreamResponse = {
   body: '<?xml version="1.0"?><timedtext format="3"><body><p t="0" d="1000">Hello</p></body></timedtext>',
 };
 
+const LISTED_WEB: WebProofs = Object.assign(Object.create(WebProofs.prototype) as WebProofs, {
+  use: 'listed',
+  get: () => Promise.resolve({ poToken: 'Mlvx', signatureTimestamp: 20_345 }),
+  reject: () => undefined,
+});
+
 /** The reader over clients whose player responses are given; the others respond with 500. */
-function reading(players: Partial<Record<YoutubeClient, unknown>>, captions: UpstreamResponse = TEXT) {
+function reading(
+  players: Partial<Record<YoutubeClient, unknown>>,
+  captions: UpstreamResponse = TEXT,
+  webProofs: WebProofs | null = null,
+) {
   const environment = new Environment();
+  if (webProofs) environment.YOUTUBE_CLIENTS = [...environment.YOUTUBE_CLIENTS, 'WEB'];
   const registry = new Registry();
   const asked: YoutubeClient[] = [];
   const innertube: InnertubeClient = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
@@ -58,7 +69,7 @@ function reading(players: Partial<Record<YoutubeClient, unknown>>, captions: Ups
     innertube,
     new ClientHealth(environment.YOUTUBE_CLIENTS),
     retiredClients,
-    new WebProofs(new NoPoTokenProvider(), timestamp, metrics, environment),
+    webProofs ?? new WebProofs(new NoPoTokenProvider(), timestamp, metrics, environment),
     metrics,
   );
   const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
@@ -99,6 +110,25 @@ describe('a video of which one client listed tracks whose text was not served', 
     const players = { ANDROID: other, IOS: other, ANDROID_REEL: { playerResponse: other }, ANDROID_VR: other };
     const { read } = reading({ VISIONOS: listing('en', 'de'), ...players }, captions);
     expect(await read(languages)).toMatchObject({ ok: false, failure: { code } });
+  });
+});
+
+describe('a video that is checked with WEB, because the first client lists no captions', () => {
+  const players = { VISIONOS: WITHOUT_CAPTIONS, WEB: listing('en') };
+
+  it('has the text that WEB serves', async () => {
+    expect(await reading(players, TEXT, LISTED_WEB).read()).toMatchObject({ ok: true });
+  });
+
+  it('is blocked, not without captions, when WEB lists a track whose text is withheld', async () => {
+    const empty: UpstreamResponse = { kind: 'ok', media: 'empty', body: '' };
+    const outcome = await reading(players, empty, LISTED_WEB).read();
+    expect(outcome).toMatchObject({ failure: { code: 'upstream_blocked' } });
+  });
+
+  it('is without captions, unconfirmed, when WEB does not respond', async () => {
+    const outcome = await reading({ VISIONOS: WITHOUT_CAPTIONS }, TEXT, LISTED_WEB).read();
+    expect(outcome).toMatchObject({ failure: { code: 'transcript_unavailable' }, confirmed: false });
   });
 });
 

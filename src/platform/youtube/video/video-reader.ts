@@ -147,7 +147,10 @@ export class VideoReader {
     if (this.webProofs.use !== 'listed' || client === 'WEB' || !lacksCaptions(outcome)) return outcome;
     const skipped = pass.triedWeb || pass.scope.admission.probe;
     const checked = skipped ? null : await this.tryCandidate(WEB, pass);
-    return checked && (checked.ok || lacksCaptions(checked)) ? checked : { ...outcome, confirmed: false };
+    if (checked && (checked.ok || lacksCaptions(checked))) return checked;
+    // WEB listed tracks, so the video has captions: their text failed.
+    if (checked === null && pass.sawTracks) return this.concludeFailure(pass).result;
+    return { ...outcome, confirmed: false };
   }
 
   private async tryCandidate(candidate: Candidate, pass: Pass): Promise<VideoOutcome | null> {
