@@ -6,6 +6,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+// Needed by the packages that are imported below to learn their names, in any order.
+import 'reflect-metadata';
 
 const PROGRAMS = ['main', 'cli', 'smoke', 'openapi-file'];
 const dist = join(import.meta.dirname, '../dist');
