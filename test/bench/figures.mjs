@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 export function median(values) {
   const sorted = [...values].sort((one, other) => one - other);
   const middle = sorted.length >> 1;
@@ -42,13 +44,29 @@ export function sharesOf(profile, most = 12) {
     .slice(0, most);
 }
 
-function groupOf({ functionName, url }) {
+/** The files of the bundle, as lines: a comment names the source of the lines after it. */
+const bundles = new Map();
+
+/** The source of a line (from 0) of a file of the bundle; any other URL as it is. */
+function sourceOf(url, lineNumber) {
+  if (!/\/dist\/(?!modules\/)/.test(url)) return url;
+  if (!bundles.has(url)) bundles.set(url, readFileSync(new URL(url), 'utf8').split('\n'));
+  const lines = bundles.get(url);
+  for (let index = Math.min(lineNumber, lines.length - 1); index >= 0; index -= 1) {
+    const source = /^\s*\/\/ (?:[\w-]+:)?(\S*(?:node_modules|dist\/modules)\/\S+)$/.exec(lines[index])?.[1];
+    if (source) return `/${source}`;
+  }
+  return url;
+}
+
+function groupOf({ functionName, url: loaded, lineNumber }) {
+  const url = sourceOf(loaded, lineNumber);
   if (functionName === '(program)') return 'native code';
   if (url === '') return functionName.startsWith('(') ? functionName : `native ${functionName || 'code'}`;
   if (url.startsWith('wasm:')) return 'undici (its parser)';
   const packages = url.split('/node_modules/');
   if (packages.length > 1) return /^(?:@[^/]+\/)?[^/]+/.exec(packages.at(-1))[0];
-  const ours = /\/dist\/(.+)$/.exec(url)?.[1];
+  const ours = /\/dist\/(?:modules\/)?(.+)$/.exec(url)?.[1];
   if (ours) return `src/${ours.replace(/\.js$/, '')}`;
   return url.startsWith('node:') ? url.replace(/^(node:internal\/[^/]+).*/, '$1') : url.split('/').at(-1);
 }

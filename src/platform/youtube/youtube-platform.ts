@@ -50,7 +50,8 @@ export class YoutubePlatform
   }
 
   /**
-   * Loads youtubei.js shortly after the start, so that neither the start nor the first call waits for it. The first call reports a failure to load.
+   * Loads youtubei.js shortly after the start, so that neither the start nor the first call waits for it. The first call
+   * reports a failure to load.
    */
   onApplicationBootstrap(): void {
     this.warmUp = setTimeout(() => {

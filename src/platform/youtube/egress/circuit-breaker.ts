@@ -56,7 +56,7 @@ export interface Admission {
    *
    * @returns whether it is a probe now
    */
-  becomeProbe?(): boolean;
+  becomeProbe(): boolean;
   /** Whether the breaker opened since: requests that were not sent yet should not be sent. */
   isObsolete(): boolean;
   /** The platform responded, whatever the response was. */

@@ -41,7 +41,7 @@ function call(choices: Partial<ReadingContext> = {}): ReadingContext {
   return { signal, deadlineAtMs: performance.now() + 45_000, fairnessKey: {}, ...choices };
 }
 
-const attempt = () => ({ probe: false });
+const attempt = () => ({ probe: false, becomeProbe: () => false, blocked: () => undefined });
 
 const kindOf = (turn: PacedTurn) => (turn.send ? 'sent' : turn.response.kind);
 

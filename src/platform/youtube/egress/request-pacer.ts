@@ -21,7 +21,7 @@ export type PacedTurn =
   { send: true } | { send: false; response: Extract<FailedResponse, { kind: 'busy' | 'blocked' }> };
 
 /** What the pacer uses of the admission of an attempt at a video. */
-export type PacedAdmission = Pick<Admission, 'probe'> & Partial<Pick<Admission, 'becomeProbe' | 'blocked'>>;
+export type PacedAdmission = Pick<Admission, 'probe' | 'becomeProbe' | 'blocked'>;
 
 /** Sends the player and caption requests of one egress at the pace that the platform sustains. */
 export class RequestPacer {
@@ -97,7 +97,7 @@ export class RequestPacer {
     // A request that was retried after the platform's `Retry-After` finds out whether the pause has ended. Probes are not
     // counted: the first estimate needs what was sent before the refusal.
     if (attempt?.probe) return { send: true };
-    if (this.isPaused(kind)) return attempt?.becomeProbe?.() ? { send: true } : this.blocked();
+    if (this.isPaused(kind)) return attempt?.becomeProbe() ? { send: true } : this.blocked();
     if (attempt && kind === 'player' && this.started.delete(attempt)) {
       this.spend(kind);
       return { send: true };
@@ -130,7 +130,7 @@ export class RequestPacer {
   learn(kind: PacedKind, response: UpstreamResponse | JsonResponse, attempt?: PacedAdmission): void {
     if (refusesAddress(response)) {
       const refusal = { address: true, retryAfterSeconds: response.retryAfterSeconds, by: kind };
-      if (attempt?.probe) attempt.blocked?.('', refusal);
+      if (attempt?.probe) attempt.blocked('', refusal);
       // That 403 concerns the address is a guess: the attempts at several videos decide.
       else if (!this.rotating && response.reason !== 'forbidden') this.refuse(refusal);
     } else if (kind === 'captions' && response.kind === 'ok' && response.media !== 'empty') this.recordAnswered(kind);

@@ -24,7 +24,7 @@ const CAPTION_EGRESSES_MAX = 3;
 /** The call that requests belong to, the egress that they use, and the retries that they share. */
 export interface RequestScope {
   readonly egress: Egress;
-  readonly admission: Pick<Admission, 'probe' | 'isObsolete'> & Partial<Pick<Admission, 'blocked' | 'becomeProbe'>>;
+  readonly admission: Admission;
   readonly context: ReadingContext;
   readonly budget: RetryBudget;
 }

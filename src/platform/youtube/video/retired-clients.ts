@@ -32,6 +32,9 @@ const SERVED_RECENTLY_MS = 3_600_000;
 /** One odd response must not disable a client that works, so three different videos in a row have to show it. */
 const LIMITS: BreakerLimits = { blocksToOpen: 3, openFirstMs: 10 * 60_000, openMaxMs: 6 * 3_600_000 };
 
+/** How the caller reports what the platform did with a client's version. Only the first report counts. */
+export type VersionResult = Pick<Admission, 'succeeded' | 'blocked' | 'abandoned'>;
+
 /**
  * Disables clients whose version the platform no longer serves, for all videos and egresses of the process: a newer version
  * is a matter of configuration (`YOUTUBE_CLIENT_OVERRIDES`) or of a release, so asking again costs a request a video and
@@ -66,14 +69,18 @@ export class RetiredClients {
   }
 
   /** Permission to use a client, whose result the caller must report; null while the client is disabled. */
-  admit(client: YoutubeClient): Admission | null {
+  admit(client: YoutubeClient): VersionResult | null {
     const admission = this.breaker(client).admit();
     if (!admission) return null;
     const succeeded = () => {
       this.servedAtMs.set(client, this.now());
       admission.succeeded();
     };
-    return { ...admission, succeeded };
+    return {
+      succeeded,
+      blocked: (...report) => admission.blocked(...report),
+      abandoned: () => admission.abandoned(),
+    };
   }
 
   /** Whether the platform served the client's version within the last hour. */
@@ -83,13 +90,13 @@ export class RetiredClients {
   }
 
   /** The disabled client that a video asks while all are disabled; null otherwise. */
-  admitDisabled(): { client: YoutubeClient; admission: null; version: Admission } | null {
+  admitDisabled(): { client: YoutubeClient; admission: null; version: VersionResult } | null {
     const client = this.clients[this.turn % this.clients.length];
     if (client === undefined || !this.clients.every((each) => this.breaker(each).blocked)) return null;
     this.turn += 1;
     const ignored = () => undefined;
-    const result = { succeeded: () => this.reinstate(client), blocked: ignored, abandoned: ignored };
-    return { client, admission: null, version: { probe: false, isObsolete: () => false, ...result } };
+    const version = { succeeded: () => this.reinstate(client), blocked: ignored, abandoned: ignored };
+    return { client, admission: null, version };
   }
 
   private reinstate(client: YoutubeClient): void {

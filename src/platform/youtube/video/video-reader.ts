@@ -24,7 +24,6 @@ import {
   ClientHealth,
 } from './client-fallback.js';
 import { report } from '../event-log.js';
-import type { Admission } from '../egress/circuit-breaker.js';
 import type { Attempt } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
@@ -32,7 +31,7 @@ import { type WebProof, WebProofs } from '../po-token/web-proofs.js';
 import { requestPlayer } from './player-requests.js';
 import { type PlayerReading, mergeDetails } from './player-response.js';
 import type { PlayerTrack } from './player-tracks.js';
-import { RetiredClients, versionSupport } from './retired-clients.js';
+import { RetiredClients, versionSupport, type VersionResult } from './retired-clients.js';
 import { selectTracks } from './track-selection.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 
@@ -176,7 +175,7 @@ export class VideoReader {
     }
   }
 
-  private async tryClient(client: YoutubeClient, version: Admission, pass: Pass): Promise<VideoOutcome | null> {
+  private async tryClient(client: YoutubeClient, version: VersionResult, pass: Pass): Promise<VideoOutcome | null> {
     pass.proof = null;
     if (client === 'WEB') {
       pass.triedWeb = true;
@@ -294,7 +293,7 @@ export class VideoReader {
 
 /** A client to try, with the permission for its version unless that is still to be requested. */
 interface Candidate extends ClientCandidate {
-  version?: Admission;
+  version?: VersionResult;
 }
 
 const WEB: Candidate = { client: 'WEB', admission: null };
