@@ -198,7 +198,7 @@ describe('a playlist', () => {
   it('is read until the requested number is reached, and no further', async () => {
     const first = await playlist(playlists.LONG.id, 100);
     expect([first.uploads.length, first.complete]).toEqual([100, false]);
-    expect(fakeYoutube.requests.total).toBe(1);
+    expect(fakeYoutube.requests.count({ kind: 'browse' })).toBe(1);
     const all = await playlist(playlists.LONG.id, 1_000);
     expect([ids(all.uploads), all.complete]).toEqual([ids(playlists.LONG.videos()), true]);
     expect(all.playlist.title).toBe(playlists.LONG.title);
