@@ -189,7 +189,7 @@ const UPSTREAM_MESSAGES: Record<UpstreamErrorCode, string> = {
   upstream_timeout: 'YouTube did not respond before the deadline. Retry the request.',
 };
 
-/** The channel or its uploads could not be read from the platform. */
+/** The channel, its uploads or a playlist could not be read from the platform. */
 export class UpstreamError extends DomainError {
   override readonly retryable = true;
 

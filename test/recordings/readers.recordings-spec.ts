@@ -199,7 +199,9 @@ describe('the recorded traffic', () => {
     const videoId = videoIdOf('player-visionos-cclicensed');
     const one = readPlayer(bodyOf('player-visionos-cclicensed'), videoId);
     const other = readReel(bodyOf('player-android-reel-cclicensed'), videoId);
-    expect('details' in one && one.details).toEqual('details' in other && other.details);
+    // Each client names another size of the thumbnail.
+    const compared = (reading: PlayerReading) => 'details' in reading && { ...reading.details, thumbnailUrl: null };
+    expect(compared(one)).toEqual(compared(other));
   });
 
   it('is read as a value or an UnreadableError, after any mutation', () => {

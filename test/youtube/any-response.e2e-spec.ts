@@ -138,6 +138,7 @@ async function readChannel(): Promise<void> {
   await reading(async ({ platform }) => {
     const ends = await Promise.allSettled([
       platform.listUploads(CHANNEL_ID, 3, context()),
+      platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context()),
       platform.readChannel(CHANNEL_ID, context()),
       platform.resolveChannel({ kind: 'handle', handle: 'somebody' }, context()),
     ]);
