@@ -11,7 +11,8 @@ export interface PageUrl {
 
 const PAGE =
   /^(?:https?:\/\/?)?(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?<short>(?:www\.)?youtu\.be))\/(?<path>[^?#]*)(?:\?(?<query>[^#]*))?/i;
-const WHOLLY_ENCODED = /^[^/]*%2F/i;
+/** Encoded slashes before the first one, or an encoded question mark before the first one. */
+const ENCODED = /^(?:[^/]*%2F|[^?]*%3F)/i;
 
 /**
  * Parses the URL of a page on the platform's hosts, with or without a scheme. Undefined for everything else. The text is
@@ -22,7 +23,7 @@ const WHOLLY_ENCODED = /^[^/]*%2F/i;
 export function parsePageUrl(text: string): PageUrl | undefined {
   if (text.length > REFERENCE_LENGTH_MAX) return undefined;
   try {
-    const url = WHOLLY_ENCODED.test(text) ? decodeURIComponent(text) : text;
+    const url = ENCODED.test(text) ? decodeURIComponent(text) : text;
     const { short, path = '', query = '' } = PAGE.exec(url)?.groups ?? {};
     if (path === '') return undefined;
     const segments = path.split('/').map(decodeURIComponent);

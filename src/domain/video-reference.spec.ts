@@ -32,6 +32,8 @@ const ACCEPTED = [
   `https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3D${ID}%26t%3D5`,
   `https%3a%2f%2fyoutu.be%2f${ID}`,
   `youtube.com%2Fshorts%2F${ID}`,
+  `https://www.youtube.com/watch%3Fv%3D${ID}`,
+  `https:/www.youtube.com/watch%3Fv=${ID}&t=5`,
 ];
 
 const REFUSED = [

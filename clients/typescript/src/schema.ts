@@ -266,7 +266,7 @@ export interface components {
              * @description A stable error code. docs/errors.md describes each.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "not_found" | "method_not_allowed" | "conflict" | "rate_limited" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout";
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "not_found" | "method_not_allowed" | "conflict" | "rate_limited" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
