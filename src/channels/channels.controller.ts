@@ -11,22 +11,21 @@ import {
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
-import { requestContext } from '../http/request-context.js';
-import { responseEnd } from '../http/response-end.js';
-import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
-import { writeResponse, serializeJson, serializeNdjson } from '../transcripts/response/response-writer.js';
+import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
+import { NDJSON, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
+import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
+import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
 
-const NDJSON = 'application/x-ndjson';
-
-/** Turns an HTTP request into a call of the service, and its events into the response. */
+/** The reads of a channel. */
 @ApiTags('channels')
 @Controller('channels')
 @RequiresFeature('channel_transcripts')
 export class ChannelsController {
-  constructor(private readonly transcripts: TranscriptsService) {}
+  constructor(
+    private readonly uploads: ChannelUploads,
+    private readonly transcripts: TranscriptsResponse,
+  ) {}
 
   @Get(':id/transcripts')
   @ApiOperation({
@@ -94,31 +93,13 @@ export class ChannelsController {
     'at_capacity',
     'upstream_timeout',
   )
-  async list(
+  list(
     @Param('id') id: string,
-    @Query() query: TranscriptsQueryDto,
+    @Query() { limit, ...options }: TranscriptsQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const { caller, requestId, startedAtMs, log } = requestContext(request);
-    const plan = await this.transcripts.prepare(
-      { reference: id, ...query },
-      { organizationId: caller.organization.id, keyId: caller.keyId, requestId },
-      { startedAtMs, responseEnd: responseEnd(response) },
-    );
-    log['channelId'] = plan.channel.id;
-    const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
-    const delivery = this.transcripts.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json');
-    log['counts'] = delivery.summary;
-    setQuotaHeaders(response, plan.quota);
-    response.vary('Accept-Encoding');
-    response.vary('Accept');
-    const streamsLines = request.accepts(['application/json', NDJSON]) === NDJSON;
-    response.setHeader('Content-Type', `${streamsLines ? NDJSON : 'application/json'}; charset=utf-8`);
-    const chunks = streamsLines
-      ? serializeNdjson(delivery.events('as-finished'))
-      : serializeJson(delivery.events('newest-first'));
-    await writeResponse(response, chunks, encoding);
+    return this.transcripts.send({ source: this.uploads.source(id, limit), ...options }, request, response);
   }
 
   /** The same for a channel URL with unencoded slashes, which some gateways decode. */

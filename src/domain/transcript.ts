@@ -5,6 +5,12 @@ export interface Channel {
   handle: string | null;
 }
 
+/** A playlist of the platform. */
+export interface Playlist {
+  id: string;
+  title: string;
+}
+
 /** `live` is running now, `upcoming` is scheduled; a past live stream is a `video`. */
 export const VIDEO_KINDS = ['video', 'short', 'live', 'upcoming'] as const;
 export type VideoKind = (typeof VIDEO_KINDS)[number];

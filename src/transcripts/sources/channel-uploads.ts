@@ -1,13 +1,14 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
-import { Environment } from '../config/environment.js';
-import { parseChannelReference, type ChannelReference } from '../domain/channel-reference.js';
-import { ChannelNotFoundError } from '../domain/errors.js';
-import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../domain/transcript.js';
-import { VideoPlatform, type ReadingContext, type UploadsList } from '../platform/video-platform.js';
-import { ReadThroughCache } from './cache/read-through-cache.js';
-import { TranscriptMetrics } from './transcript-metrics.js';
-import { CACHE_FORMAT, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from './cache/keyed-codec.js';
+import { Environment } from '../../config/environment.js';
+import { parseChannelReference, type ChannelReference } from '../../domain/channel-reference.js';
+import { ChannelNotFoundError } from '../../domain/errors.js';
+import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../../domain/transcript.js';
+import { VideoPlatform, type ReadingContext, type UploadsList } from '../../platform/video-platform.js';
+import { ReadThroughCache } from '../cache/read-through-cache.js';
+import { CACHE_FORMAT, finite, flag, listOf, nullable, oneOf, record, text, type Reader } from '../cache/keyed-codec.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
+import type { VideoSource } from './video-list.js';
 
 const channelReader: Reader<Channel> = record<Channel>({ id: text, name: text, handle: nullable(text) });
 const uploadsReader: Reader<UploadsList> = record<UploadsList>({
@@ -28,13 +29,12 @@ const uploadsReader: Reader<UploadsList> = record<UploadsList>({
   complete: flag,
 });
 
-/** A channel and its newest uploads: the source of the videos of a call. */
 export interface ChannelWithUploads {
   channel: Channel;
   uploads: Upload[];
 }
 
-/** Reads channels and their uploads from the platform and caches them; concurrent calls share a request. */
+/** The source of a channel's newest uploads. Reads from the platform are cached; concurrent calls share a request. */
 @Injectable()
 export class ChannelUploads {
   private readonly ids: ReadThroughCache<string>;
@@ -50,6 +50,14 @@ export class ChannelUploads {
     this.ids = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, text, lookups.channel_id);
     this.channels = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, channelReader, lookups.channel);
     this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, uploadsReader, lookups.uploads);
+  }
+
+  /** The newest uploads of a channel as the source of a call; the parameters are those of `list`. */
+  source(text: string, limit: number): VideoSource {
+    return async (context) => {
+      const { channel, uploads } = await this.list(text, limit, context);
+      return { header: { type: 'channel', channel }, resource: channel.id, uploads };
+    };
   }
 
   /**
