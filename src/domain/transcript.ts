@@ -5,10 +5,10 @@ export interface Channel {
   handle: string | null;
 }
 
-/** A playlist of the platform. */
+/** A playlist of the platform. `title` is null when its page has none. */
 export interface Playlist {
   id: string;
-  title: string;
+  title: string | null;
 }
 
 /** `live` is running now, `upcoming` is scheduled; a past live stream is a `video`. */

@@ -25,10 +25,9 @@ export class MessagesController {
     const call = this.calls.callOf(context);
     call.passed();
     const { id, query } = await readTranscriptsMessage(message);
-    const { limit, ...options } = query;
     const { organization, keyId } = call.caller;
     const plan = await this.transcripts.prepare(
-      { source: this.uploads.source(id, limit), ...options },
+      { source: this.uploads.source(id, query), languages: query.languages },
       { organizationId: organization.id, keyId, requestId: call.requestId },
       call,
     );

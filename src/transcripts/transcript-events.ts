@@ -1,4 +1,5 @@
 import {
+  NO_DETAILS,
   VIDEO_FAILURES,
   type Upload,
   type VideoDetails,
@@ -51,6 +52,11 @@ export function entryError(failure: VideoFailure): EntryError {
     ...{ code, message: failure.message ?? message, retryable },
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
+}
+
+/** The metadata of a video that was listed and not read. */
+export function listedMetadata(upload: Upload): VideoMetadata {
+  return compose(upload, NO_DETAILS);
 }
 
 /** The metadata composed last for an upload: while both are cached, calls share one object, and so its JSON. */

@@ -18,7 +18,7 @@ import { TranscriptMetrics } from './transcript-metrics.js';
 export interface TranscriptsRequest {
   source: VideoSource;
   /** Languages in order of preference; the video's original language when there are none. */
-  languages?: readonly string[];
+  languages?: readonly string[] | undefined;
 }
 
 /** One video and its state in the cache when the call was planned. */
