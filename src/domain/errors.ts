@@ -8,6 +8,8 @@ export type ErrorCode =
   | 'plan_limit_exceeded'
   | 'feature_not_in_plan'
   | 'channel_not_found'
+  | 'video_not_found'
+  | 'playlist_not_found'
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'
@@ -97,6 +99,33 @@ export class ChannelNotFoundError extends DomainError {
   constructor(cause?: unknown) {
     super(
       'Channel not found. Use a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com.',
+      cause,
+    );
+  }
+}
+
+/** The text of a caller is not a reference to a video. A video that the platform does not play is a `VideoFailure`. */
+export class VideoNotFoundError extends DomainError {
+  readonly code = 'video_not_found';
+
+  constructor(cause?: unknown) {
+    super(
+      'Video not found. Use a video ID (11 characters) or a video URL on youtube.com (/watch?v=, /shorts/, /live/, ' +
+        '/embed/) or youtu.be.',
+      cause,
+    );
+  }
+}
+
+/** The playlist does not exist, or the platform states that it is private. */
+export class PlaylistNotFoundError extends DomainError {
+  readonly code = 'playlist_not_found';
+
+  constructor(reason: 'unknown' | 'private' = 'unknown', cause?: unknown) {
+    super(
+      reason === 'private'
+        ? 'This playlist is private. Its owner can make it public or unlisted.'
+        : 'Playlist not found. Use a playlist ID (PL…, UU…, OLAK5uy_…) or the URL of a playlist on youtube.com.',
       cause,
     );
   }

@@ -70,16 +70,16 @@ function metadata(upload: Upload, details: VideoDetails): VideoMetadata {
   return metadata;
 }
 
-/** The video's own page is exact where the list rounds, so it takes precedence. */
+/** The video's own page is exact where the list rounds, so it takes precedence. The list's title and thumbnail stay. */
 function compose(upload: Upload, details: VideoDetails): VideoMetadata {
   return {
-    title: upload.title,
+    title: upload.title ?? details.title,
     url: upload.url,
     publishedAt: details.publishedAt ?? upload.publishedAt,
     publishedText: upload.publishedText,
     durationSeconds: details.durationSeconds ?? upload.durationSeconds,
     viewCount: details.viewCount ?? upload.viewCount,
-    thumbnailUrl: upload.thumbnailUrl,
+    thumbnailUrl: upload.thumbnailUrl ?? details.thumbnailUrl,
     kind: details.kind ?? upload.kind,
     captionTracks: details.captionTracks,
   };
