@@ -27,8 +27,19 @@ const ALLOWED = {
   // The entries, the query and the examples are those of the channel operation.
   videos: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
   playlists: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
-  // Messages share the query, the NDJSON events and the guards of the HTTP route.
-  messages: ['channels', 'transcripts', 'auth', 'http', 'observability/logging', TRACING, 'domain', 'config'],
+  // Messages share the parameters, the NDJSON events and the guards of the HTTP route.
+  messages: [
+    'channels/dto',
+    'videos/dto',
+    'rate-limit',
+    'transcripts',
+    'auth',
+    'http',
+    'observability/logging',
+    TRACING,
+    'domain',
+    'config',
+  ],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
   observability: [
     'transcripts',

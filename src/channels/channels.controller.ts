@@ -9,10 +9,9 @@ import { responseEnd } from '../http/response-end.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { listedMetadata } from '../transcripts/transcript-events.js';
 import { ApiTranscripts, LIST_ERRORS, READ_ERRORS } from './dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from './dto/transcripts-query.dto.js';
-import { ChannelUploadsDto } from './dto/uploads-response.dto.js';
+import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
 import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
 
 const CHANNEL_PARAMETER = {
@@ -79,7 +78,7 @@ export class ChannelsController {
 
   @Get(':id/uploads')
   @RequiresFeature('channel_uploads')
-  @OwnRateLimit('uploads')
+  @OwnRateLimit(UPLOADS_RATE_LIMIT)
   @ApiOperation({
     operationId: 'listChannelUploads',
     summary: "A channel's newest uploads, without transcripts",
@@ -105,17 +104,14 @@ export class ChannelsController {
   ): Promise<ChannelUploadsDto> {
     const { startedAtMs, log } = requestContext(request);
     const times = { startedAtMs, responseEnd: responseEnd(response) };
-    const { channel, uploads } = await this.uploads.listWithinDeadline(id, query, times);
-    log['channelId'] = channel.id;
-    return {
-      channel,
-      uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: listedMetadata(upload) })),
-    };
+    const listed = await this.uploads.listWithinDeadline(id, query, times);
+    log['channelId'] = listed.channel.id;
+    return toUploadsDto(listed);
   }
 
   @Get('*id/uploads')
   @RequiresFeature('channel_uploads')
-  @OwnRateLimit('uploads')
+  @OwnRateLimit(UPLOADS_RATE_LIMIT)
   @ApiExcludeEndpoint()
   listUploadsByRawUrl(
     @Param('id') segments: string[],

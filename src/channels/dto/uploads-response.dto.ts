@@ -1,5 +1,10 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import type { ChannelWithUploads } from '../../transcripts/sources/channel-uploads.js';
+import { listedMetadata } from '../../transcripts/transcript-events.js';
 import { ChannelDto, TRANSCRIPTS_EXAMPLE, VideoMetadataDto } from './transcripts-response.dto.js';
+
+/** The name of the count of the operation, which has a rate limit of its own. */
+export const UPLOADS_RATE_LIMIT = 'uploads';
 
 const EXAMPLE = TRANSCRIPTS_EXAMPLE.results.map(({ videoId, metadata }) => ({
   videoId,
@@ -25,4 +30,8 @@ export class ChannelUploadsDto {
 
   @ApiProperty({ type: [ListedUploadDto], description: 'The most recent uploads, newest first.', example: EXAMPLE })
   uploads: ListedUploadDto[];
+}
+
+export function toUploadsDto({ channel, uploads }: ChannelWithUploads): ChannelUploadsDto {
+  return { channel, uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: listedMetadata(upload) })) };
 }

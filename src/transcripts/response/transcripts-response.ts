@@ -6,7 +6,7 @@ import { requestContext, type RequestContext } from '../../http/request-context.
 import { responseEnd } from '../../http/response-end.js';
 import type { TextForm } from '../cache/transcript-text.js';
 import type { Delivery } from '../transcript-delivery.js';
-import type { Entry, TranscriptsEvent } from '../transcript-events.js';
+import type { Entry, EntryError, TranscriptsEvent } from '../transcript-events.js';
 import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
 import { TranscriptsService } from '../transcripts.service.js';
 import { serializeEntry, serializeJson, serializeNdjson, writeResponse } from './response-writer.js';
@@ -45,11 +45,7 @@ export class TranscriptsResponse {
     const plan = await this.prepare(wanted, request, response);
     const encoding = encodingFor(request);
     const events = this.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json', request).events('listed');
-    const entry = await firstEntry(events);
-    if (!entry.ok) {
-      await settled(events);
-      throw new VideoFailedError(entry.error);
-    }
+    const entry = await onlyEntry(events);
     setEntryHeaders(response, plan);
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     await writeResponse(response, serializeEntry(entry, events), encoding);
@@ -85,17 +81,21 @@ function setEntryHeaders(response: Response, { quota }: CallPlan): void {
   response.vary('Accept');
 }
 
-async function firstEntry(events: AsyncGenerator<TranscriptsEvent>): Promise<Entry> {
-  for (;;) {
-    const next = await events.next();
-    if (next.done === true) throw new Error('The plan has no video.');
-    if (next.value.type === 'result') return next.value.entry;
+/**
+ * Reads the events of a call about one video up to its entry.
+ *
+ * @throws VideoFailedError when the video has no transcript, after the call was settled
+ */
+export async function onlyEntry(events: AsyncGenerator<TranscriptsEvent>): Promise<Extract<Entry, { ok: true }>> {
+  let failure: EntryError | undefined;
+  for (let next = await events.next(); next.done !== true; next = await events.next()) {
+    if (next.value.type !== 'result') continue;
+    const { entry } = next.value;
+    if (entry.ok) return entry;
+    failure = entry.error;
   }
-}
-
-/** Reads the remaining events: the summary waits for the settlement. */
-async function settled(events: AsyncGenerator<TranscriptsEvent>): Promise<void> {
-  for (let end = false; !end;) end = (await events.next()).done === true;
+  if (!failure) throw new Error('The call has no video.');
+  throw new VideoFailedError(failure);
 }
 
 /** Adds what a call is about to its log line. */
