@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CHANNELS } from './catalogue/catalogue.js';
+import { PLAYLISTS } from './catalogue/playlists.js';
 import type { Fault } from './faults/fault-registry.js';
 import { readChanges, UnreadableError } from './faults/read-changes.js';
 import { escapeXml } from './caption-formats/escape.js';
@@ -98,8 +99,10 @@ function table(name: string, rows: Readonly<Record<string, number>>): string {
 
 function usage(): string {
   const channels = CHANNELS.map(({ id, handle, name }) => `  ${handle ?? id}  ${name}`).join('\n');
+  const playlists = PLAYLISTS.map(({ id, title }) => `  ${id}  ${title}`).join('\n');
   return (
     `A fake YouTube.\n\nChannels:\n${channels}\n  @bench-<videos>x<cues>  generated, e.g. @bench-100x1500\n\n` +
+    `Playlists:\n${playlists}\n\n` +
     'GET /fake-youtube/requests  counts of the received requests\n' +
     'POST /fake-youtube/faults   {"faults":[{"kind":"429","match":{"kind":"player"},"rate":0.1}],"latencyMs":50}\n' +
     'POST /fake-youtube/reset    restores the options of the start\n'

@@ -7,6 +7,7 @@ export const REQUEST_KINDS = [
   'visitor',
   'browse-uploads',
   'browse-shorts',
+  'browse-playlist',
   'browse-channel',
   'browse-continuation',
   'feed',
@@ -16,6 +17,7 @@ export const REQUEST_KINDS = [
   'page',
   'po-token',
   'api-channels',
+  'api-playlists',
   'api-playlist-items',
   'api-videos',
   'other',
@@ -57,6 +59,7 @@ const GET_KINDS: Record<string, RequestKind> = {
   '/iframe_api': 'page',
   '/watch': 'page',
   '/youtube/v3/channels': 'api-channels',
+  '/youtube/v3/playlists': 'api-playlists',
   '/youtube/v3/playlistItems': 'api-playlist-items',
   '/youtube/v3/videos': 'api-videos',
 };
@@ -112,7 +115,8 @@ function browseKind(body: JsonObject | undefined): RequestKind {
   if (typeof body?.['continuation'] === 'string') return 'browse-continuation';
   const browseId = stringAt(body, 'browseId') ?? '';
   if (browseId.startsWith('VLUUSH')) return 'browse-shorts';
-  return browseId.startsWith('VL') ? 'browse-uploads' : 'browse-channel';
+  if (browseId.startsWith('VLUU')) return 'browse-uploads';
+  return browseId.startsWith('VL') ? 'browse-playlist' : 'browse-channel';
 }
 
 function clientOf(

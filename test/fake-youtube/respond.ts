@@ -21,6 +21,7 @@ const INNERTUBE: Partial<Record<RequestKind, Responder>> = {
   visitor: (incoming, { visitors }) => visitorId(incoming, visitors),
   'browse-uploads': list,
   'browse-shorts': list,
+  'browse-playlist': list,
   'browse-channel': list,
   'browse-continuation': list,
 };
@@ -31,6 +32,7 @@ const OTHERS: Partial<Record<RequestKind, Responder>> = {
   page: (incoming, { settings }) => playerPage(incoming, settings.signatureTimestamp),
   'po-token': (incoming, { tokens }) => tokens.respond(incoming),
   'api-channels': dataApi,
+  'api-playlists': dataApi,
   'api-playlist-items': dataApi,
   'api-videos': dataApi,
 };

@@ -13,6 +13,8 @@ const MEMBERS_CHANNEL = 'UCQuLXlFNAeDJMSmuzHU5axw';
 const ALIASES = {
   [`VLUU${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',
   [`VLUU${MEMBERS_CHANNEL.slice(2)}`]: 'playlist-members-only-page1',
+  [`VLUULF${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',
+  [`VLUUMO${MEMBERS_CHANNEL.slice(2)}`]: 'playlist-members-only-page1',
 };
 
 let replay: Replay;
@@ -81,6 +83,16 @@ describe('recorded videos through the whole adapter', () => {
     expect(segments.map(({ text }) => text).join('')).not.toMatch(/[<>]|&lt;/);
   });
 
+  it.each([
+    ['VISIONOS', 'M4gD1WSo5mA'],
+    ['ANDROID_REEL', 'M4gD1WSo5mA'],
+    ['ANDROID_REEL', 'X4VbdwhkE10'],
+  ] as const)('%s gives the title and the thumbnail of %s', async (client, videoId) => {
+    const { details } = await (await open({ YOUTUBE_CLIENTS: [client] })).readVideo(videoId, [], context());
+    expect(details.title).toMatch(/\w/);
+    expect(details.thumbnailUrl).toMatch(/^https:\/\/i\d?\.ytimg\.com\//);
+  });
+
   it('WEB returns the date of publication', async () => {
     const platform = await open(
       { YOUTUBE_CLIENTS: ['ANDROID'], PUBLISH_DATES: 'exact' },
@@ -141,5 +153,27 @@ describe('recorded channels through the whole adapter', () => {
     const { uploads } = await (await open()).listUploads(MEMBERS_CHANNEL, 25, context());
     expect(uploads.length).toBeGreaterThan(25);
     expect(uploads.every(({ failure }) => failure === 'video_members_only')).toBe(true);
+  });
+});
+
+describe('recorded playlists through the whole adapter', () => {
+  it('a list of the platform is read over two pages, with its title and kind', async () => {
+    const id = `UULF${AGE_GATED_CHANNEL.slice(2)}`;
+    const { playlist, uploads, complete } = await (await open()).listPlaylist(id, 1_000, context());
+    expect([playlist, uploads.length, complete]).toEqual([{ id, title: 'Videos' }, 150, true]);
+    expect(uploads.every(({ kind, title }) => kind === 'video' && title !== null)).toBe(true);
+    expect(replay.missed).toEqual([]);
+  });
+
+  it('a playlist of members-only videos lists them with their failure', async () => {
+    const id = `UUMO${MEMBERS_CHANNEL.slice(2)}`;
+    const { playlist, uploads } = await (await open()).listPlaylist(id, 25, context());
+    expect(playlist.title).toBe('Members-only videos');
+    expect(uploads.every(({ failure }) => failure === 'video_members_only')).toBe(true);
+  });
+
+  it('a list without videos of its kind is not found', async () => {
+    const reading = (await open()).listPlaylist(`UUSH${AGE_GATED_CHANNEL.slice(2)}`, 25, context());
+    await expect(reading).rejects.toMatchObject({ code: 'playlist_not_found' });
   });
 });

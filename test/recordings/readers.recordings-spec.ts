@@ -16,7 +16,7 @@ import {
   type PlayerReading,
 } from '../../src/platform/youtube/video/player-response.js';
 import { selectTracks } from '../../src/platform/youtube/video/track-selection.js';
-import { readUploadsPage } from '../../src/platform/youtube/channel/uploads-page.js';
+import { readPlaylistPage } from '../../src/platform/youtube/channel/uploads-page.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 
 const folder = process.env['RECORDINGS_DIR'];
@@ -49,7 +49,7 @@ function summaryOf(read: () => unknown): string {
 }
 
 function uploads(body: unknown): unknown {
-  const page = readUploadsPage(body);
+  const { list: page } = readPlaylistPage(body);
   if (page.kind !== 'page') return page.kind;
   const listed = page.uploads;
   const tally = (value: (upload: Upload) => unknown) => listed.filter((each) => value(each) !== null).length;

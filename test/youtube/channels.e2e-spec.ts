@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import * as others from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
+import * as playlists from '../fake-youtube/catalogue/playlists.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
 
@@ -171,5 +172,116 @@ describe('a channel’s uploads', () => {
     adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_RETRIES: 2 });
     fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse-uploads' }, times: 2 });
     expect((await list(HARBOUR_LIGHT.id)).uploads.length).toBeGreaterThan(20);
+  });
+});
+
+describe('a playlist', () => {
+  const playlist = (id: string, count = 25) => adapter.platform.listPlaylist(id, count, context());
+  const ids = (videos: readonly { videoId?: string; id?: string }[]) => videos.map(({ videoId, id }) => videoId ?? id);
+
+  it.each(['old', 'new'] as const)(
+    'is listed in its own order, from the %s shape of the page',
+    async (playlistShape) => {
+      fakeYoutube.set({ playlistShape });
+      const { playlist: read, uploads, complete } = await playlist(playlists.SATURDAY.id);
+      expect([read, complete]).toEqual([{ id: playlists.SATURDAY.id, title: playlists.SATURDAY.title }, true]);
+      expect(ids(uploads)).toEqual(ids(playlists.SATURDAY.videos()));
+      for (const [index, video] of playlists.SATURDAY.videos().entries()) {
+        expect(uploads[index]).toMatchObject({
+          ...{ title: video.title, url: `https://www.youtube.com/watch?v=${video.id}` },
+          ...{ durationSeconds: video.durationSeconds, thumbnailUrl: expect.stringContaining(video.id), failure: null },
+        });
+      }
+    },
+  );
+
+  it('is read until the requested number is reached, and no further', async () => {
+    const first = await playlist(playlists.LONG.id, 100);
+    expect([first.uploads.length, first.complete]).toEqual([100, false]);
+    expect(fakeYoutube.requests.count({ kind: 'browse' })).toBe(1);
+    const all = await playlist(playlists.LONG.id, 1_000);
+    expect([ids(all.uploads), all.complete]).toEqual([ids(playlists.LONG.videos()), true]);
+    expect(all.playlist.title).toBe(playlists.LONG.title);
+  });
+
+  it('lists deleted and private videos, which the platform hides by default', async () => {
+    fakeYoutube.set({ playlistShape: 'old' });
+    const { uploads } = await playlist(playlists.WITH_GAPS.id);
+    expect(uploads.map(({ videoId, failure }) => [videoId, failure])).toEqual([
+      ['tw-chowder_', null],
+      ['hl-private_', 'video_private'],
+      ['tw-bread___', null],
+      ['hl-deleted_', 'video_unavailable'],
+      ['ps-gone____', 'video_unavailable'],
+      ['hl-crew____', 'video_members_only'],
+      ['hl-tidecam_', 'video_live'],
+      ['tw-pickles_', null],
+    ]);
+    // Pages of the newer shape do not state all of these: the video itself does.
+    fakeYoutube.set({ playlistShape: 'new' });
+    expect(ids((await playlist(playlists.WITH_GAPS.id)).uploads)).toEqual(ids(uploads));
+  });
+
+  it('lists a repeated video once', async () => {
+    expect(ids((await playlist(playlists.WITH_REPEAT.id)).uploads)).toEqual(['tw-bread___', 'tw-chowder_']);
+  });
+
+  it('without videos is an empty list', async () => {
+    for (const playlistShape of ['old', 'new'] as const) {
+      fakeYoutube.set({ playlistShape });
+      await expect(playlist(playlists.EMPTY.id)).resolves.toEqual({
+        ...{ playlist: { id: playlists.EMPTY.id, title: playlists.EMPTY.title }, uploads: [], complete: true },
+      });
+    }
+  });
+
+  it('can be an album or a list of a channel’s uploads of one kind, which states the kind', async () => {
+    await expect(playlist(playlists.ALBUM.id)).resolves.toMatchObject({ playlist: { title: playlists.ALBUM.title } });
+    expect((await playlist(playlists.SHORTS_ONLY.id)).uploads).toHaveLength(2);
+    const suffix = HARBOUR_LIGHT.id.slice(2);
+    const kinds = async (id: string) => new Set((await playlist(id)).uploads.map(({ kind }) => kind));
+    await expect(kinds(`UUSH${suffix}`)).resolves.toEqual(new Set(['short']));
+    await expect(kinds(`UULF${suffix}`)).resolves.toEqual(new Set(['video']));
+    expect((await playlist(`UU${suffix}`)).uploads.length).toBeGreaterThan(25);
+  });
+
+  it('that is private is told apart from one that does not exist', async () => {
+    const notFound = { code: 'playlist_not_found' };
+    await expect(playlist(playlists.PRIVATE.id)).rejects.toMatchObject({
+      ...notFound,
+      message: expect.stringContaining('is private'),
+    });
+    for (const id of [playlists.playlistId('nothing-of-the-kind'), 'UUnobody________________']) {
+      const reading = playlist(id);
+      await expect(reading).rejects.toMatchObject({ ...notFound, message: expect.stringContaining('not found') });
+    }
+  });
+
+  it.each(['RD', 'RDhl-dinghy__', 'WL', 'LL', 'UCharbourlight__________', '', '../x', 'https://youtu.be/x?list=PLx'])(
+    'is not found without a request for %j, which is none',
+    async (id) => {
+      await expect(playlist(id)).rejects.toMatchObject({ code: 'playlist_not_found' });
+      expect(fakeYoutube.requests.total).toBe(0);
+    },
+  );
+
+  it.each([
+    ['captcha', 'upstream_blocked'],
+    ['429', 'upstream_blocked'],
+    ['empty', 'upstream_blocked'],
+    ['500', 'upstream_failure'],
+    ['reset', 'upstream_failure'],
+    ['truncated', 'upstream_failure'],
+    ['not-json', 'upstream_failure'],
+  ] as const)('%s is %s, never a short or empty list or a playlist that does not exist', async (kind, code) => {
+    fakeYoutube.setFaults({ kind, match: { kind: 'browse-playlist' } });
+    await expect(playlist(playlists.SATURDAY.id)).rejects.toMatchObject({ code });
+    fakeYoutube.setFaults({ kind, match: { kind: 'browse-continuation' } });
+    await expect(playlist(playlists.LONG.id, 200)).rejects.toMatchObject({ code });
+  });
+
+  it('is listed by a platform that ignores the field mask', async () => {
+    fakeYoutube.set({ fieldsIgnored: ['WEB'] });
+    expect((await playlist(playlists.SATURDAY.id)).playlist.title).toBe(playlists.SATURDAY.title);
   });
 });

@@ -3,6 +3,7 @@ import type { Environment } from '../../src/config/environment.js';
 import type { Upload } from '../../src/domain/transcript.js';
 import * as others from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
+import * as playlists from '../fake-youtube/catalogue/playlists.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { readExposition, sumOf } from '../metrics/exposition.js';
 import { asArray, at } from '../../src/platform/youtube/response-parsing.js';
@@ -44,6 +45,7 @@ const resolve = (kind: 'handle' | 'custom' | 'user' | 'vanity', name: string) =>
   adapter.platform.resolveChannel(kind === 'handle' ? { kind, handle: name } : { kind, name }, context());
 const read = (channelId: string) => adapter.platform.readChannel(channelId, context());
 const list = (channelId: string, count = 25) => adapter.platform.listUploads(channelId, count, context());
+const listPlaylist = (playlistId: string, count = 25) => adapter.platform.listPlaylist(playlistId, count, context());
 const events = (event: string) => adapter.logged.filter((line) => line['event'] === event);
 const innertubeRequests = () => fakeYoutube.requests.count({ kind: [...INNERTUBE.kind] });
 const apiRequests = () => fakeYoutube.requests.count({ kind: 'api' });
@@ -113,6 +115,36 @@ describe('the Data API as the first source', () => {
     expect(fakeYoutube.requests.count({ kind: 'player', client: 'WEB' })).toBe(0);
   });
 
+  it('lists a playlist with its title, and private and deleted videos as such, for three units', async () => {
+    const { playlist, uploads, complete } = await listPlaylist(playlists.WITH_GAPS.id);
+    expect([playlist.title, complete]).toEqual([playlists.WITH_GAPS.title, true]);
+    expect(uploads.map(({ videoId, failure }) => [videoId, failure])).toEqual([
+      ['tw-chowder_', null],
+      ['hl-private_', 'video_private'],
+      ['tw-bread___', null],
+      ['hl-deleted_', 'video_unavailable'],
+      ['ps-gone____', 'video_unavailable'],
+      // Only the video's page tells that it is for members.
+      ['hl-crew____', null],
+      ['hl-tidecam_', 'video_live'],
+      ['tw-pickles_', null],
+    ]);
+    expect(fakeYoutube.dataApi.units).toBe(3);
+    expect(await metric('ct_data_api_units_total', { method: 'playlists' })).toBe(1);
+    expect(innertubeRequests()).toBe(0);
+  });
+
+  it('lists a long playlist in its order', async () => {
+    const { uploads, complete } = await listPlaylist(playlists.LONG.id, 120);
+    expect([uploads.length, complete]).toEqual([150, false]);
+    expect(uploads.map(({ videoId }) => videoId)).toEqual(
+      playlists.LONG.videos()
+        .slice(0, 150)
+        .map(({ id }) => id),
+    );
+    expect(uploads.every(({ kind, publishedAt }) => kind !== 'short' && publishedAt !== null)).toBe(true);
+  });
+
   it('lists a channel without uploads as empty', async () => {
     for (const { id } of [others.EMPTY_SLIP, others.DRY_DOCK])
       await expect(list(id)).resolves.toEqual({ uploads: [], complete: true });
@@ -130,6 +162,25 @@ describe('the Data API as the first source', () => {
 });
 
 describe('what the Data API does not state', () => {
+  it('a playlist that is private, empty or does not exist is what InnerTube says', async () => {
+    const notFound = { code: 'playlist_not_found' };
+    const isPrivate = { ...notFound, message: expect.stringContaining('is private') };
+    await expect(listPlaylist(playlists.PRIVATE.id)).rejects.toMatchObject(isPrivate);
+    await expect(listPlaylist(playlists.playlistId('nothing'))).rejects.toMatchObject(notFound);
+    await expect(listPlaylist(playlists.EMPTY.id)).resolves.toMatchObject({ uploads: [], complete: true });
+    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: [...INNERTUBE.kind] } });
+    for (const { id } of [playlists.PRIVATE, playlists.EMPTY])
+      await expect(listPlaylist(id)).rejects.toMatchObject({ code: 'upstream_blocked' });
+    // The API refuses the private playlist, not the key.
+    expect(events('youtube_data_api_rested')).toEqual([]);
+  });
+
+  it('the title of a list that the platform makes is InnerTube’s', async () => {
+    const { playlist, uploads } = await listPlaylist(`UUSH${HARBOUR_LIGHT.id.slice(2)}`);
+    expect([playlist.title, uploads.map(({ kind }) => kind)]).toEqual(['Videos', ['short', 'short']]);
+    expect(await metric('ct_data_api_fallbacks_total', { reason: 'doubtful' })).toBe(1);
+  });
+
   it('an unknown or terminated ID is not found only when InnerTube agrees', async () => {
     const ids = [others.TERMINATED.id, 'UC0000000000000000000000'];
     for (const id of ids) {

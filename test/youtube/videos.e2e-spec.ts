@@ -73,6 +73,32 @@ describe('each state of a video', () => {
   });
 });
 
+describe('the metadata of a video that was never listed', () => {
+  it.each(CLIENTS.filter((client) => client !== 'WEB'))(
+    'is in the response of %s that is read for its tracks',
+    async (client) => {
+      await adapter.close();
+      adapter = await openAdapter(fakeYoutube.url, { YOUTUBE_CLIENTS: [client] });
+      const { details } = await read('hl-island');
+      const video = HARBOUR_LIGHT.uploads().find(({ id }) => id === 'hl-island__');
+      expect(details).toMatchObject({
+        ...{ title: video?.title, durationSeconds: video?.durationSeconds, viewCount: video?.viewCount },
+        ...{ thumbnailUrl: 'https://i.ytimg.com/vi/hl-island__/hq720.jpg', kind: null, publishedAt: null },
+      });
+      expect(fakeYoutube.requests.count({ kind: ['player', 'reel'] })).toBe(1);
+    },
+  );
+
+  it.each([
+    ['hl-tidecam', { kind: 'live', durationSeconds: null, title: expect.stringContaining('Harbour cam') }],
+    ['hl-regatta', { kind: 'upcoming', durationSeconds: null, title: expect.stringContaining('Lantern Regatta') }],
+    ['hl-wreck', { kind: null, title: expect.any(String), thumbnailUrl: expect.any(String) }],
+    ['hl-private', { kind: null, title: null, thumbnailUrl: null, captionTracks: null }],
+  ])('of %s, which has no transcript, is what the platform gives', async (name, details) => {
+    expect((await read(name)).details).toMatchObject(details);
+  });
+});
+
 describe('a video that single clients report as unavailable', () => {
   it.each([
     ['ps-kids', 'ok'],

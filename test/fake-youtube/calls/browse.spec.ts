@@ -2,11 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { postInnertube, type Reply, valueAt, valuesOf } from '../requests.js';
 import type { Json } from '../json.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube.js';
+import { LONG, type Playlist, PLAYLISTS, playlistId, PRIVATE, SATURDAY, WITH_GAPS } from '../catalogue/playlists.js';
 import { PLAYLIST_SHAPES, type PlaylistShape } from './playlist-page.js';
 
 const SECTIONS = 'contents.twoColumnBrowseResultsRenderer.tabs[0].tabRenderer.content.sectionListRenderer.contents';
 const MAIN = 'VLUUharbourlight__________';
-const LONG = 'VLUUfogsignalradio________';
+const LONG_UPLOADS = 'VLUUfogsignalradio________';
 
 let fakeYoutube: FakeYoutube;
 beforeAll(async () => {
@@ -55,16 +56,16 @@ async function pagesOf(browseId: string, shape: PlaylistShape): Promise<Json[][]
 
 describe('a list of uploads', () => {
   it('has pages of 100, each video once, identical in both shapes', async () => {
-    const pages = await pagesOf(LONG, 'old');
+    const pages = await pagesOf(LONG_UPLOADS, 'old');
     expect(pages.map((page) => page.length)).toEqual([100, 100, 30]);
     expect(new Set(pages.flat()).size).toBe(230);
-    expect(await pagesOf(LONG, 'new')).toEqual(pages);
+    expect(await pagesOf(LONG_UPLOADS, 'new')).toEqual(pages);
     expect(await pagesOf(MAIN, 'new')).toEqual(await pagesOf(MAIN, 'old'));
   });
 
   it.each(PLAYLIST_SHAPES)('is followed by another token that leads to other channels: %s', async (playlistShape) => {
     fakeYoutube.set({ playlistShape });
-    const { json } = await browse({ browseId: LONG });
+    const { json } = await browse({ browseId: LONG_UPLOADS });
     const decoy = valueAt(
       json,
       `${SECTIONS}[1].continuationItemRenderer.continuationEndpoint.continuationCommand.token`,
@@ -176,5 +177,50 @@ describe('the page of a channel', () => {
     expect(json).toMatchObject({
       error: { code: 400, status: 'INVALID_ARGUMENT', errors: [{ reason: 'badRequest' }] },
     });
+  });
+});
+
+describe('a playlist', () => {
+  const WITH_HIDDEN = { params: 'wgYCCAA%3D' };
+  const idsOf = async (playlist: Playlist, shape: PlaylistShape, more: object = {}): Promise<Json[]> => {
+    fakeYoutube.set({ playlistShape: shape });
+    return READERS[shape]((await browse({ browseId: `VL${playlist.id}`, ...more })).json, true).ids;
+  };
+
+  it('has IDs of the platform’s form, each once', () => {
+    const ids = PLAYLISTS.map(({ id }) => id);
+    expect(ids.filter((id) => !/^(?:PL[\w-]{32}|OLAK5uy_[\w-]{33})$/.test(id))).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it.each(PLAYLIST_SHAPES)('lists its videos in its own order, with its title: %s', async (shape) => {
+    expect(await idsOf(SATURDAY, shape)).toEqual(SATURDAY.videos().map(({ id }) => id));
+    const { json } = await browse({ browseId: `VL${SATURDAY.id}` });
+    expect(valueAt(json, 'metadata.playlistMetadataRenderer.title')).toBe(SATURDAY.title);
+    expect(json).not.toHaveProperty('alerts');
+  });
+
+  it.each(PLAYLIST_SHAPES)('hides deleted and private videos unless they are requested: %s', async (shape) => {
+    const all = WITH_GAPS.videos().map(({ id }) => id);
+    const shown = await idsOf(WITH_GAPS, shape);
+    expect(all.filter((id) => !shown.includes(id))).toEqual(['hl-private_', 'hl-deleted_', 'ps-gone____']);
+    const { json } = await browse({ browseId: `VL${WITH_GAPS.id}` });
+    expect(valuesOf(json, 'simpleText')).toContain('3 unavailable videos are hidden');
+    expect(await idsOf(WITH_GAPS, shape, WITH_HIDDEN)).toEqual(all);
+  });
+
+  it('has pages of 100', async () => {
+    const pages = await pagesOf(`VL${LONG.id}`, 'new');
+    expect(pages.map((page) => page.length)).toEqual([100, 100, 30]);
+    expect(pages.flat()).toEqual(LONG.videos().map(({ id }) => id));
+  });
+
+  it.each([
+    [PRIVATE.id, 'This playlist is private.'],
+    [playlistId('nothing-of-the-kind'), 'The playlist does not exist.'],
+    ['RDhl-dinghy__', 'This playlist type is unviewable.'],
+  ])('that cannot be viewed is an alert: %s', async (id, text) => {
+    const { json } = await browse({ browseId: `VL${id}` });
+    expect(json).toMatchObject({ alerts: [{ alertRenderer: { type: 'ERROR', text: { runs: [{ text }] } } }] });
   });
 });

@@ -1,6 +1,7 @@
 import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
 import { CHANNELS, channelById } from '../catalogue/catalogue.js';
-import type { Channel, Video } from '../catalogue/model.js';
+import type { Channel, Video, VideoState } from '../catalogue/model.js';
+import { type Playlist, playlistById } from '../catalogue/playlists.js';
 import type { Incoming } from '../incoming-request.js';
 import { type JsonObject, stringAt } from '../json.js';
 import { channelPage } from './channel-page.js';
@@ -10,6 +11,7 @@ import { type ListPage, type PlaylistShape } from './playlist-page.js';
 import { responseContext, visitorDataOf } from './response-context.js';
 
 const PAGE_SIZE = 100;
+const PLAYLIST_ID = /^(?:PL[A-Za-z0-9_-]{16,32}|(?:OLAK|RDCLAK)5uy_[A-Za-z0-9_-]{33}|(?:FL|PU)[A-Za-z0-9_-]{22})$/;
 const LIST_ID = /^UU(SH|LF|LV|MO)?([A-Za-z0-9_-]{22})$/;
 
 const CONTENT_OF_LIST: Record<string, (video: Video) => boolean> = {
@@ -19,29 +21,47 @@ const CONTENT_OF_LIST: Record<string, (video: Video) => boolean> = {
   MO: (video) => video.state === 'members-only',
 };
 
-/** `POST /youtubei/v1/browse`: a channel's page, one of its lists of uploads, or the next page of a list. */
+/** What a request for the first page of a playlist sends to get the deleted and private videos too. */
+const WITH_HIDDEN = /^wgYCCAA(?:=|%3D)$/;
+const HIDDEN: ReadonlySet<VideoState> = new Set(['private', 'deleted']);
+
+/** A list as it is shown to one caller. */
+interface List {
+  channel: Channel;
+  title: string;
+  videos: readonly Video[];
+  /** How many videos of the playlist are not shown. */
+  hidden: number;
+}
+
+/** Why there is no list, in the words of the platform. */
+type Refusal = 'The playlist does not exist.' | 'This playlist type is unviewable.' | 'This playlist is private.';
+
+/** `POST /youtubei/v1/browse`: a channel's page, a playlist or a list of uploads, or the next page of a list. */
 export function browse(incoming: Incoming, shape: PlaylistShape): FakeResponse {
   const continuation = stringAt(incoming.body, 'continuation');
   if (continuation !== undefined) return nextPage(continuation, shape);
   const browseId = stringAt(incoming.body, 'browseId') ?? '';
-  return browseId.startsWith('VL') ? firstPage(browseId.slice(2), shape) : channelPage(browseId);
+  if (!browseId.startsWith('VL')) return channelPage(browseId);
+  const whole = WITH_HIDDEN.test(stringAt(incoming.body, 'params') ?? '');
+  return firstPage(browseId.slice(2), whole, shape);
 }
 
-function firstPage(listId: string, shape: PlaylistShape): FakeResponse {
-  const list = listOf(listId);
-  const key = `list:${listId}:0:${shape}`;
-  if (list === undefined) return jsonResponse(() => alert(listId, 'This playlist type is unviewable.'), key);
-  if (list === null) return jsonResponse(() => alert(listId, 'The playlist does not exist.'), key);
-  return jsonResponse(() => written(pageOf(list, listId, 0), shape), key);
+function firstPage(listId: string, whole: boolean, shape: PlaylistShape): FakeResponse {
+  const list = listOf(listId, whole);
+  const key = `list:${listId}:${whole}:0:${shape}`;
+  if (typeof list === 'string') return jsonResponse(() => alert(listId, list), key);
+  return jsonResponse(() => written(pageOf(list, listId, whole, 0), shape), key);
 }
 
 function nextPage(token: string, shape: PlaylistShape): FakeResponse {
-  const [kind, listId = '', offset = ''] = Buffer.from(token, 'base64url').toString().split(':');
-  const list = listOf(listId);
-  if (kind !== 'list' && kind !== 'recommended') return invalidArgument();
-  if (!list || !/^[0-9]+$/.test(offset)) return invalidArgument();
+  const [kind = '', listId = '', offset = ''] = Buffer.from(token, 'base64url').toString().split(':');
+  const list = listOf(listId, kind === 'whole');
+  if (!['list', 'whole', 'recommended'].includes(kind)) return invalidArgument();
+  if (typeof list === 'string' || !/^[0-9]+$/.test(offset)) return invalidArgument();
   // The token for recommendations leads to other channels' videos, as on the platform.
-  const page = kind === 'list' ? pageOf(list, listId, Number(offset)) : recommendations(list.channel);
+  const page =
+    kind === 'recommended' ? recommendations(list.channel) : pageOf(list, listId, kind === 'whole', Number(offset));
   return jsonResponse(() => written(page, shape), `${token}:${shape}`);
 }
 
@@ -50,38 +70,45 @@ function written(page: ListPage, shape: PlaylistShape): JsonObject {
   return { responseContext: context, ...(shape === 'old' ? oldList(page) : newList(page)) };
 }
 
-/** Undefined when the ID is not a list of uploads, null when the platform never created the list. */
-function listOf(listId: string): { channel: Channel; videos: readonly Video[] } | null | undefined {
+function listOf(listId: string, whole: boolean): List | Refusal {
+  const playlist = playlistById(listId);
+  if (playlist) return playlist.state === 'private' ? 'This playlist is private.' : shown(playlist, whole);
+  if (PLAYLIST_ID.test(listId)) return 'The playlist does not exist.';
   const [, content, id] = LIST_ID.exec(listId) ?? [];
-  if (id === undefined) return undefined;
+  if (id === undefined) return 'This playlist type is unviewable.';
   const channel = channelById(`UC${id}`);
-  if (!channel || channel.uploadsPlaylist === 'missing') return null;
+  // The platform creates the list with the first upload.
+  if (!channel || channel.uploadsPlaylist === 'missing') return 'The playlist does not exist.';
   const isIn = content === undefined ? undefined : CONTENT_OF_LIST[content];
   const videos = isIn ? channel.uploads().filter(isIn) : channel.uploads();
   // The lists of one kind of upload only exist for a channel that has some.
-  return isIn && videos.length === 0 ? null : { channel, videos };
+  if (isIn && videos.length === 0) return 'The playlist does not exist.';
+  return { channel, title: 'Videos', videos, hidden: 0 };
 }
 
-function pageOf(list: { channel: Channel; videos: readonly Video[] }, listId: string, offset: number): ListPage {
+function shown({ owner, title, videos }: Playlist, whole: boolean): List {
+  const all = videos();
+  const visible = whole ? all : all.filter(({ state }) => !HIDDEN.has(state));
+  return { channel: owner, title, videos: visible, hidden: all.length - visible.length };
+}
+
+function pageOf(list: List, listId: string, whole: boolean, offset: number): ListPage {
   const end = offset + PAGE_SIZE;
   return {
-    listId,
-    channel: list.channel,
-    offset,
-    total: list.videos.length,
+    ...{ listId, title: list.title, channel: list.channel, offset, total: list.videos.length, hidden: list.hidden },
     videos: list.videos.slice(offset, end),
-    nextToken: end < list.videos.length ? tokenOf('list', listId, end) : null,
+    nextToken: end < list.videos.length ? tokenOf(whole ? 'whole' : 'list', listId, end) : null,
     recommendationsToken: tokenOf('recommended', listId, 0),
   };
 }
 
 function recommendations(channel: Channel): ListPage {
   const other = CHANNELS.find(({ id, uploads }) => id !== channel.id && uploads().length > 0) ?? channel;
-  const page = pageOf({ channel: other, videos: other.uploads() }, `UU${other.id.slice(2)}`, 0);
-  return { ...page, offset: PAGE_SIZE };
+  const list = { channel: other, title: 'Videos', videos: other.uploads(), hidden: 0 };
+  return { ...pageOf(list, `UU${other.id.slice(2)}`, false, 0), offset: PAGE_SIZE };
 }
 
-function tokenOf(kind: 'list' | 'recommended', listId: string, offset: number): string {
+function tokenOf(kind: 'list' | 'whole' | 'recommended', listId: string, offset: number): string {
   return Buffer.from(`${kind}:${listId}:${offset}`).toString('base64url');
 }
 

@@ -1,18 +1,19 @@
 import { channelById, channelByPath, videoById } from '../catalogue/catalogue.js';
 import type { Channel, Video } from '../catalogue/model.js';
+import { playlistById } from '../catalogue/playlists.js';
 import { errorResponse, type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
 import type { Incoming } from '../incoming-request.js';
 import type { JsonObject } from '../json.js';
 import type { Settings } from '../settings.js';
 import { project } from '../partial-response.js';
-import { EVENT_START } from './playlist-page.js';
+import { EVENT_START, uploaderOf } from './playlist-page.js';
 
 const PAGE_MAX = 50;
 const PAGE_DEFAULT = 5;
 /** What the API knows nothing about: it lists private and deleted uploads without their details. */
 const HIDDEN: readonly string[] = ['private', 'deleted'];
 
-/** The YouTube Data API v3 over the catalogue: `channels`, `playlistItems` and `videos`, one unit a request. */
+/** The YouTube Data API v3 over the catalogue: `channels`, `playlists`, `playlistItems` and `videos`, one unit a request. */
 export class DataApi {
   /** Units used since the last reset. */
   units = 0;
@@ -30,6 +31,7 @@ export class DataApi {
     if (!query.get('part')) return missing('part');
     const parts = new Set((query.get('part') ?? '').split(','));
     if (incoming.kind === 'api-channels') return channels(query, parts);
+    if (incoming.kind === 'api-playlists') return playlists(query, parts);
     return incoming.kind === 'api-videos' ? videos(query, parts) : playlistItems(query, parts);
   }
 }
@@ -65,24 +67,65 @@ function channelItem(channel: Channel): Record<string, JsonObject | string> {
   };
 }
 
+function playlists(query: URLSearchParams, parts: ReadonlySet<string>): FakeResponse {
+  const ids = query.get('id')?.split(',') ?? [];
+  if (ids.length === 0) return missing('id');
+  const items = ids.flatMap((id) => {
+    const found = playlistOf(id);
+    return typeof found === 'string' || found.title === null ? [] : [picked(playlistItemOf(id, found), parts)];
+  });
+  return list(query, 'playlistListResponse', items, { totalResults: items.length, resultsPerPage: items.length });
+}
+
+function playlistItemOf(id: string, { channel, title }: ApiList): Record<string, JsonObject | string> {
+  const snippet = { publishedAt: '2020-02-02T02:02:02Z', channelId: channel.id, title: title ?? '', description: '' };
+  return { kind: 'youtube#playlist', id, snippet: { ...snippet, channelTitle: channel.name } };
+}
+
+interface ApiList {
+  channel: Channel;
+  /** Null for the lists of one kind of upload, which `playlists` does not know. */
+  title: string | null;
+  videos: readonly Video[];
+}
+
+function playlistOf(id: string): ApiList | 'missing' | 'private' {
+  const playlist = playlistById(id);
+  if (playlist?.state === 'private') return 'private';
+  if (playlist) return { channel: playlist.owner, title: playlist.title, videos: playlist.videos() };
+  const [, shortsOnly, suffix] = /^UU(SH)?(.{22})$/.exec(id) ?? [];
+  const channel = suffix === undefined ? undefined : channelById(`UC${suffix}`);
+  if (!channel || channel.state === 'terminated' || channel.uploadsPlaylist === 'missing') return 'missing';
+  const videos = channel.uploads().filter(({ short }) => short || shortsOnly === undefined);
+  if (shortsOnly !== undefined && videos.length === 0) return 'missing';
+  return { channel, title: shortsOnly === undefined ? 'Videos' : null, videos };
+}
+
 function playlistItems(query: URLSearchParams, parts: ReadonlySet<string>): FakeResponse {
   const playlistId = query.get('playlistId');
   if (playlistId === null) return missing('playlistId');
-  const [, shortsOnly, suffix] = /^UU(SH)?(.{22})$/.exec(playlistId) ?? [];
-  const channel = suffix === undefined ? undefined : channelById(`UC${suffix}`);
-  const uploads = channel?.uploads().filter(({ short }) => short || shortsOnly === undefined) ?? [];
-  const absent = channel?.uploadsPlaylist === 'missing' || (shortsOnly !== undefined && uploads.length === 0);
-  if (!channel || channel.state === 'terminated' || absent) {
+  const found = playlistOf(playlistId);
+  if (found === 'private') {
+    const message = 'The request is not properly authorized to retrieve the specified playlist.';
+    return errorResponse(403, 'PERMISSION_DENIED', 'playlistItemsNotAccessible', message);
+  }
+  if (found === 'missing') {
     const message = 'The playlist identified with the request’s playlistId parameter cannot be found.';
     return errorResponse(404, 'NOT_FOUND', 'playlistNotFound', message);
   }
+  const { channel, videos: uploads } = found;
   const offset = Number(Buffer.from(query.get('pageToken') ?? '', 'base64url').toString() || '0');
   if (!Number.isInteger(offset)) return invalidArgument();
   const size = Math.min(PAGE_MAX, Number(query.get('maxResults') ?? PAGE_DEFAULT));
   const token = (at: number): string => Buffer.from(String(at)).toString('base64url');
   const items = uploads
     .slice(offset, offset + size)
-    .map((video, index) => picked(playlistItem(channel, video, playlistId, offset + index), parts));
+    .map((video, index) =>
+      picked(
+        playlistItem(uploaderOf({ listId: playlistId, channel }, video), video, playlistId, offset + index),
+        parts,
+      ),
+    );
   return list(
     query,
     'playlistItemListResponse',

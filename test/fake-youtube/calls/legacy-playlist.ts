@@ -10,6 +10,7 @@ import {
   type ListPage,
   nextPageFrame,
   thumbnails,
+  uploaderOf,
   watchEndpoint,
 } from './playlist-page.js';
 import { ageText, clockText, spokenDuration, viewsText } from './wording.js';
@@ -39,7 +40,7 @@ function videoRenderer(page: ListPage, video: Video, index: number): JsonObject 
     thumbnail: { thumbnails: thumbnails(video.id) },
     title: { runs: [{ text: title }], accessibility: { accessibilityData: { label: title } } },
     index: { simpleText: String(index + 1) },
-    ...(!isDeleted(video) && { shortBylineText: byline(page) }),
+    ...(!isDeleted(video) && { shortBylineText: byline(page, video) }),
     ...(hasLength(video) && {
       lengthText: {
         accessibility: { accessibilityData: { label: spokenDuration(video.durationSeconds) } },
@@ -70,7 +71,8 @@ function hasLength(video: Video): boolean {
   return !isDeleted(video) && video.state !== 'live' && video.state !== 'upcoming';
 }
 
-function byline({ channel }: ListPage): JsonObject {
+function byline(page: ListPage, video: Video): JsonObject {
+  const channel = uploaderOf(page, video);
   const browseEndpoint = { browseId: channel.id, canonicalBaseUrl: channelPath(channel) };
   return { runs: [{ text: channel.name, navigationEndpoint: { browseEndpoint } }] };
 }

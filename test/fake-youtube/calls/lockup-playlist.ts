@@ -8,6 +8,7 @@ import {
   type ListPage,
   nextPageFrame,
   thumbnails,
+  uploaderOf,
   watchEndpoint,
 } from './playlist-page.js';
 import { ageText, clockText, spokenDuration, viewsText } from './wording.js';
@@ -67,7 +68,8 @@ function timeBadge(video: Video): JsonObject | undefined {
   return badge(clockText(video.durationSeconds), 'DEFAULT');
 }
 
-function rows({ channel }: ListPage, video: Video): JsonObject[] {
+function rows(page: ListPage, video: Video): JsonObject[] {
+  const channel = uploaderOf(page, video);
   const row = (...texts: string[]): JsonObject => ({ metadataParts: texts.map((content) => ({ text: { content } })) });
   const age = ageText(video.publishedAt);
   const badge = { badgeViewModel: { badgeText: 'Members only', badgeStyle: 'BADGE_MEMBERS_ONLY' } };

@@ -1,3 +1,4 @@
+import { videoById } from '../catalogue/catalogue.js';
 import type { Channel, Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 
@@ -8,15 +9,23 @@ export type PlaylistShape = (typeof PLAYLIST_SHAPES)[number];
 /** A page of a list of uploads, before it is written in either shape. */
 export interface ListPage {
   listId: string;
+  title: string;
   channel: Channel;
   /** Position of the first video; anything but 0 is written as a continuation. */
   offset: number;
   total: number;
+  /** How many deleted and private videos of the playlist are not shown. */
+  hidden: number;
   videos: readonly Video[];
   /** Null on the last page. */
   nextToken: string | null;
   /** The token of the recommendations below the list, which is not the token of its next page. */
   recommendationsToken: string;
+}
+
+/** The channel of a listed video: a playlist can have videos of several. */
+export function uploaderOf({ listId, channel }: Pick<ListPage, 'listId' | 'channel'>, { id }: Video): Channel {
+  return listId.startsWith('UU') ? channel : (videoById(id)?.channel ?? channel);
 }
 
 /** The start of every announced event. */
@@ -75,13 +84,19 @@ export function firstPageFrame(page: ListPage, contents: readonly JsonObject[]):
     header: {
       playlistHeaderRenderer: {
         playlistId: page.listId,
-        title: { simpleText: 'Videos' },
+        title: { simpleText: page.title },
         numVideosText: { runs: [{ text: String(page.total) }, { text: ' videos' }] },
         ownerText: { runs: [{ text: page.channel.name }] },
       },
     },
-    metadata: { playlistMetadataRenderer: { title: 'Videos' } },
+    metadata: { playlistMetadataRenderer: { title: page.title } },
+    ...(page.hidden > 0 && { alerts: [hiddenNotice(page.hidden)] }),
   };
+}
+
+function hiddenNotice(count: number): JsonObject {
+  const text = count === 1 ? '1 unavailable video is hidden' : `${count} unavailable videos are hidden`;
+  return { alertWithButtonRenderer: { type: 'INFO', text: { simpleText: text } } };
 }
 
 /** What surrounds the list on every later page. */

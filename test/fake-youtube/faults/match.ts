@@ -1,7 +1,7 @@
 import { type Incoming, REQUEST_KINDS, type RequestKind } from '../incoming-request.js';
 
 export const MATCHABLE_KINDS = [...REQUEST_KINDS, 'browse', 'api'] as const;
-/** A kind of request; `browse` matches all four kinds of browse requests, `api` those of the Data API. */
+/** A kind of request; `browse` matches all kinds of browse requests, `api` those of the Data API. */
 export type MatchableKind = RequestKind | 'browse' | 'api';
 
 /** Selects requests that match every given property; an empty match selects all. */

@@ -76,8 +76,8 @@ export class DataApiChannels implements ChannelSource {
   }
 
   /**
-   * The API refuses a private playlist as one that is not accessible, and lists an empty one as it does one that it cannot
-   * read: InnerTube decides both.
+   * The API does not tell an empty playlist from one that it cannot read, and not the title of some lists that the platform
+   * makes: InnerTube decides.
    */
   async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
     const parameters = { part: 'snippet', fields: 'kind,items(id,snippet/title)', id: playlistId };
@@ -86,7 +86,7 @@ export class DataApiChannels implements ChannelSource {
       this.client.list('playlists', parameters, parse, context),
       this.entries(playlistId, count, context),
     ]);
-    if (items.length === 0) throw new DataApiUnansweredError('doubtful');
+    if (items.length === 0 || title === null) throw new DataApiUnansweredError('doubtful');
     const uploads = withListKind(withLongVideos(await this.uploads(items, context)), playlistId);
     return { playlist: { id: playlistId, title }, uploads, complete };
   }
