@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { superLinearGrowth } from '../test/linear-time.js';
 import { parseLanguages } from './channels/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
+import { parsePlaylistReference } from './domain/playlist-reference.js';
+import { parseVideoReference } from './domain/video-reference.js';
 import { readQuery, routeFinder } from './http/request-paths.js';
 import { requestIdFrom } from './http/request-context.js';
 import { createRedactor } from './http/redaction.js';
@@ -29,7 +31,7 @@ import {
   readInstant,
   readViewCount,
 } from './platform/youtube/channel/displayed-values.js';
-import { listItems, readUploadsPage } from './platform/youtube/channel/uploads-page.js';
+import { listItems, readPlaylistPage, readUploadsPage } from './platform/youtube/channel/uploads-page.js';
 import { attributeOf, nextTag } from './platform/youtube/captions/xml-tags.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
@@ -120,13 +122,18 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   readPlayer: { begin: ['', '/api?', 'a.'], read: (text) => readPlayer(playerOf([text], text), VIDEO_ID) },
   readListedUpload: {
     begin: [''],
-    read: (text) => readUploadsPage(playlistOf([lockupOf(text), oldVideoOf(text)], text)),
+    read: (text) => readPlaylistPage(playlistOf([lockupOf(text), oldVideoOf(text)], text)),
   },
   readChannelPage: {
     begin: ['', 'http://www.youtube.com/@'],
     read: (text) => readChannelPage(channelOf([text])),
   },
   parseChannelReference: { begin: ['', '@', 'https://www.youtube.com/', 'youtube.com/@'], read: parseChannelReference },
+  parseVideoReference: {
+    begin: ['', 'https%3A%2F%2F', 'https://youtu.be/', 'youtube.com/watch?v='],
+    read: parseVideoReference,
+  },
+  parsePlaylistReference: { begin: ['', 'PL', 'youtube.com/playlist?list='], read: parsePlaylistReference },
   parseLanguages: { begin: ['', 'en-'], read: parseLanguages },
   parseName: { begin: [''], read: parseName },
   isWellFormedKey: { begin: ['', 'ctk_'], read: isWellFormedKey },
@@ -325,7 +332,7 @@ function channelOf(ownerUrls: readonly string[]): unknown {
 function playlistOf(items: readonly unknown[], count: string): unknown {
   const contents = [{ itemSectionRenderer: { contents: items } }];
   return {
-    header: { playlistHeaderRenderer: { numVideosText: { simpleText: count } } },
+    header: { playlistHeaderRenderer: { title: { simpleText: count }, numVideosText: { simpleText: count } } },
     contents: {
       twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content: { sectionListRenderer: { contents } } } }] },
     },

@@ -11,24 +11,53 @@ import {
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
+import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
-import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
+import { NDJSON, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
+import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
+import { listedMetadata } from '../transcripts/transcript-events.js';
+import { TranscriptsQueryDto, UploadsQueryDto } from './dto/transcripts-query.dto.js';
+import { ChannelUploadsDto } from './dto/uploads-response.dto.js';
 import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
-import { writeResponse, serializeJson, serializeNdjson } from '../transcripts/response/response-writer.js';
-import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
 
-const NDJSON = 'application/x-ndjson';
+const CHANNEL_ERRORS = [
+  'invalid_request',
+  'unauthorized',
+  'invalid_api_key',
+  'channel_not_found',
+  'method_not_allowed',
+  'rate_limited',
+  'concurrency_limited',
+  'failed_authentications',
+  'internal_error',
+  'upstream_failure',
+  'upstream_blocked',
+  'service_unavailable',
+  'at_capacity',
+  'upstream_timeout',
+] as const;
 
-/** Turns an HTTP request into a call of the service, and its events into the response. */
+const CHANNEL_PARAMETER = {
+  name: 'id',
+  description:
+    'A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel ' +
+    '(`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw.',
+  schema: { type: 'string' as const, maxLength: 2048, example: '@harbourlight' },
+};
+
+/** The reads of a channel. */
 @ApiTags('channels')
 @Controller('channels')
-@RequiresFeature('channel_transcripts')
 export class ChannelsController {
-  constructor(private readonly transcripts: TranscriptsService) {}
+  constructor(
+    private readonly uploads: ChannelUploads,
+    private readonly transcripts: TranscriptsResponse,
+  ) {}
 
   @Get(':id/transcripts')
+  @RequiresFeature('channel_transcripts')
   @ApiOperation({
     operationId: 'getChannelTranscripts',
     summary: "The transcripts of a channel's newest uploads",
@@ -40,13 +69,7 @@ export class ChannelsController {
       'deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and ' +
       'unknown parameters are refused.',
   })
-  @ApiParam({
-    name: 'id',
-    description:
-      'A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel ' +
-      '(`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw.',
-    schema: { type: 'string', maxLength: 2048, example: '@harbourlight' },
-  })
+  @ApiParam(CHANNEL_PARAMETER)
   @ApiExtraModels(TranscriptsDto)
   @ApiOkResponse({
     content: {
@@ -76,53 +99,20 @@ export class ChannelsController {
       ...QUOTA_HEADERS,
     },
   })
-  @ApiErrors(
-    'invalid_request',
-    'unauthorized',
-    'invalid_api_key',
-    'plan_limit_exceeded',
-    'feature_not_in_plan',
-    'channel_not_found',
-    'method_not_allowed',
-    'rate_limited',
-    'concurrency_limited',
-    'failed_authentications',
-    'internal_error',
-    'upstream_failure',
-    'upstream_blocked',
-    'service_unavailable',
-    'at_capacity',
-    'upstream_timeout',
-  )
-  async list(
+  @ApiErrors(...CHANNEL_ERRORS, 'plan_limit_exceeded', 'feature_not_in_plan')
+  list(
     @Param('id') id: string,
     @Query() query: TranscriptsQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const { caller, requestId, startedAtMs, log } = requestContext(request);
-    const plan = await this.transcripts.prepare(
-      { reference: id, ...query },
-      { organizationId: caller.organization.id, keyId: caller.keyId, requestId },
-      { startedAtMs, responseEnd: responseEnd(response) },
-    );
-    log['channelId'] = plan.channel.id;
-    const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
-    const delivery = this.transcripts.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json');
-    log['counts'] = delivery.summary;
-    setQuotaHeaders(response, plan.quota);
-    response.vary('Accept-Encoding');
-    response.vary('Accept');
-    const streamsLines = request.accepts(['application/json', NDJSON]) === NDJSON;
-    response.setHeader('Content-Type', `${streamsLines ? NDJSON : 'application/json'}; charset=utf-8`);
-    const chunks = streamsLines
-      ? serializeNdjson(delivery.events('as-finished'))
-      : serializeJson(delivery.events('newest-first'));
-    await writeResponse(response, chunks, encoding);
+    const { languages } = query;
+    return this.transcripts.send({ source: this.uploads.source(id, query), languages }, request, response);
   }
 
   /** The same for a channel URL with unencoded slashes, which some gateways decode. */
   @Get('*id/transcripts')
+  @RequiresFeature('channel_transcripts')
   @ApiExcludeEndpoint()
   listByRawUrl(
     @Param('id') segments: string[],
@@ -131,5 +121,54 @@ export class ChannelsController {
     @Res() response: Response,
   ): Promise<void> {
     return this.list(segments.join('/'), query, request, response);
+  }
+
+  @Get(':id/uploads')
+  @RequiresFeature('channel_uploads')
+  @OwnRateLimit('uploads')
+  @ApiOperation({
+    operationId: 'listChannelUploads',
+    summary: "A channel's newest uploads, without transcripts",
+    description:
+      'Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and ' +
+      'has a rate limit of its own: as many requests per minute as the other operations together, counted separately.',
+  })
+  @ApiParam(CHANNEL_PARAMETER)
+  @ApiOkResponse({
+    type: ChannelUploadsDto,
+    description: 'The newest uploads, newest first.',
+    headers: {
+      'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } },
+      ...RATE_LIMIT_HEADERS,
+    },
+  })
+  @ApiErrors(...CHANNEL_ERRORS)
+  async listUploads(
+    @Param('id') id: string,
+    @Query() query: UploadsQueryDto,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<ChannelUploadsDto> {
+    const { startedAtMs, log } = requestContext(request);
+    const times = { startedAtMs, responseEnd: responseEnd(response) };
+    const { channel, uploads } = await this.uploads.listWithinDeadline(id, query, times);
+    log['channelId'] = channel.id;
+    return {
+      channel,
+      uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: listedMetadata(upload) })),
+    };
+  }
+
+  @Get('*id/uploads')
+  @RequiresFeature('channel_uploads')
+  @OwnRateLimit('uploads')
+  @ApiExcludeEndpoint()
+  listUploadsByRawUrl(
+    @Param('id') segments: string[],
+    @Query() query: UploadsQueryDto,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<ChannelUploadsDto> {
+    return this.listUploads(segments.join('/'), query, request, response);
   }
 }

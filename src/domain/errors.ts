@@ -8,6 +8,8 @@ export type ErrorCode =
   | 'plan_limit_exceeded'
   | 'feature_not_in_plan'
   | 'channel_not_found'
+  | 'video_not_found'
+  | 'playlist_not_found'
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'
@@ -102,6 +104,33 @@ export class ChannelNotFoundError extends DomainError {
   }
 }
 
+/** The text of a caller is not a reference to a video. A video that the platform does not play is a `VideoFailure`. */
+export class VideoNotFoundError extends DomainError {
+  readonly code = 'video_not_found';
+
+  constructor(cause?: unknown) {
+    super(
+      'Video not found. Use a video ID (11 characters) or a video URL on youtube.com (/watch?v=, /shorts/, /live/, ' +
+        '/embed/) or youtu.be.',
+      cause,
+    );
+  }
+}
+
+/** The playlist does not exist, or the platform states that it is private. */
+export class PlaylistNotFoundError extends DomainError {
+  readonly code = 'playlist_not_found';
+
+  constructor(reason: 'unknown' | 'private' = 'unknown', cause?: unknown) {
+    super(
+      reason === 'private'
+        ? 'This playlist is private. Its owner can make it public or unlisted.'
+        : 'Playlist not found. Use a playlist ID (PL…, UU…, OLAK5uy_…) or the URL of a playlist on youtube.com.',
+      cause,
+    );
+  }
+}
+
 /** The state of an organization's quota; counts are transcripts of one calendar month (UTC). */
 export interface QuotaState {
   limit: number;
@@ -121,15 +150,19 @@ export function remainingQuota({ limit, used, reserved }: QuotaState): number {
 export class PlanLimitExceededError extends DomainError {
   readonly code = 'plan_limit_exceeded';
 
-  /** @param limitThatFits the largest `limit` with which the same call would be granted now; 0 when none would */
+  /**
+   * @param fitting the largest number of videos, from the first on, with which the same call would be granted now
+   * @param parameter how the call states the number of its videos: by a `limit`, or by a list of `videos`
+   */
   constructor(
     readonly quota: QuotaState,
     readonly required: number,
-    readonly limitThatFits: number,
+    readonly fitting: number,
+    parameter: 'limit' | 'videos' = 'limit',
   ) {
     super(
       `This request may use up to ${required} ${required === 1 ? 'transcript' : 'transcripts'} of the monthly quota, and ` +
-        `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, limitThatFits)}`,
+        `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, fitting, parameter)}`,
     );
   }
 
@@ -145,10 +178,15 @@ export class PlanLimitExceededError extends DomainError {
   }
 }
 
-function advice({ reserved, resetAt }: QuotaState, limitThatFits: number): string {
-  if (limitThatFits > 0) return `Retry with limit=${limitThatFits} or lower.`;
-  if (reserved > 0) return `No limit fits now, because ${reserved} are reserved by running requests.`;
-  return `No limit fits before the quota resets at ${resetAt.toISOString()}.`;
+function advice({ reserved, resetAt }: QuotaState, fitting: number, parameter: 'limit' | 'videos'): string {
+  if (parameter === 'limit') {
+    if (fitting > 0) return `Retry with limit=${fitting} or lower.`;
+    if (reserved > 0) return `No limit fits now, because ${reserved} are reserved by running requests.`;
+    return `No limit fits before the quota resets at ${resetAt.toISOString()}.`;
+  }
+  if (fitting > 0) return `Retry with the first ${fitting === 1 ? 'video' : `${fitting} videos`} or fewer.`;
+  if (reserved > 0) return `Retry later, because ${reserved} are reserved by running requests.`;
+  return `The quota resets at ${resetAt.toISOString()}.`;
 }
 
 /** Codes of errors that fail a call as a whole; the failure of one video is a `VideoFailure` instead. */

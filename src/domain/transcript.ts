@@ -5,6 +5,12 @@ export interface Channel {
   handle: string | null;
 }
 
+/** A playlist of the platform. `title` is null when its page has none. */
+export interface Playlist {
+  id: string;
+  title: string | null;
+}
+
 /** `live` is running now, `upcoming` is scheduled; a past live stream is a `video`. */
 export const VIDEO_KINDS = ['video', 'short', 'live', 'upcoming'] as const;
 export type VideoKind = (typeof VIDEO_KINDS)[number];
@@ -84,8 +90,18 @@ export interface Upload {
   failure: VideoFailureCode | null;
 }
 
+/** A video that was not read from a list: its metadata comes with the video itself, as `VideoDetails`. */
+export function unlistedVideo(videoId: string): Upload {
+  return {
+    ...{ videoId, title: null, url: `https://www.youtube.com/watch?v=${videoId}`, publishedAt: null },
+    ...{ publishedText: null, durationSeconds: null, viewCount: null, thumbnailUrl: null, kind: null, failure: null },
+  };
+}
+
 /** Metadata read from the video itself, in addition to the list; null where the platform gave no value. */
 export interface VideoDetails {
+  title: string | null;
+  thumbnailUrl: string | null;
   publishedAt: string | null;
   durationSeconds: number | null;
   viewCount: number | null;
@@ -95,6 +111,8 @@ export interface VideoDetails {
 }
 
 export const NO_DETAILS: VideoDetails = {
+  title: null,
+  thumbnailUrl: null,
   publishedAt: null,
   durationSeconds: null,
   viewCount: null,

@@ -8,11 +8,13 @@ import {
   InvalidApiKeyError,
   InvalidRequestError,
   PlanLimitExceededError,
+  PlaylistNotFoundError,
   RequestRateExceededError,
   ServiceAtCapacityError,
   TooManyFailedAuthenticationsError,
   UnauthorizedError,
   UpstreamError,
+  VideoNotFoundError,
   type DomainError,
 } from '../domain/errors.js';
 import { ErrorBodyDto, errorBody } from './error-body.js';
@@ -61,6 +63,9 @@ const EXAMPLES = {
     error: new FeatureNotInPlanError('channel_transcripts', 'free', 'pro'),
   },
   channel_not_found: { title: 'The channel does not exist', error: new ChannelNotFoundError() },
+  video_not_found: { title: 'The text is not a reference to a video', error: new VideoNotFoundError() },
+  playlist_not_found: { title: 'The playlist does not exist', error: new PlaylistNotFoundError() },
+  playlist_private: { title: 'The playlist is private', error: new PlaylistNotFoundError('private') },
   not_found: { title: 'The endpoint does not exist', error: new RouteNotFoundError() },
   method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
   rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },

@@ -9,6 +9,8 @@ export const ERROR_STATUS: Record<ErrorCode, HttpStatus> = {
   plan_limit_exceeded: HttpStatus.PAYMENT_REQUIRED,
   feature_not_in_plan: HttpStatus.FORBIDDEN,
   channel_not_found: HttpStatus.NOT_FOUND,
+  video_not_found: HttpStatus.NOT_FOUND,
+  playlist_not_found: HttpStatus.NOT_FOUND,
   not_found: HttpStatus.NOT_FOUND,
   method_not_allowed: HttpStatus.METHOD_NOT_ALLOWED,
   conflict: HttpStatus.CONFLICT,

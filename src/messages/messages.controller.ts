@@ -4,6 +4,8 @@ import { from, type Observable } from 'rxjs';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { DomainError } from '../domain/errors.js';
 import { serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
+import { logPlan } from '../transcripts/response/transcripts-response.js';
+import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { MessageCalls, TRANSCRIPTS_PATTERN, type MessageCall } from './message-calls.js';
 import { readTranscriptsMessage } from './message-reader.js';
@@ -13,6 +15,7 @@ import { readTranscriptsMessage } from './message-reader.js';
 @RequiresFeature('channel_transcripts')
 export class MessagesController {
   constructor(
+    private readonly uploads: ChannelUploads,
     private readonly transcripts: TranscriptsService,
     private readonly calls: MessageCalls,
   ) {}
@@ -24,11 +27,11 @@ export class MessagesController {
     const { id, query } = await readTranscriptsMessage(message);
     const { organization, keyId } = call.caller;
     const plan = await this.transcripts.prepare(
-      { reference: id, ...query },
+      { source: this.uploads.source(id, query), languages: query.languages },
       { organizationId: organization.id, keyId, requestId: call.requestId },
       call,
     );
-    call.log['channelId'] = plan.channel.id;
+    logPlan(call.log, plan);
     const delivery = this.transcripts.deliver(plan, 'json');
     call.log['counts'] = delivery.summary;
     return from(eventsFor(call, serializeNdjson(delivery.events('as-finished'))));

@@ -1,5 +1,5 @@
 import type { ChannelReference } from '../domain/channel-reference.js';
-import type { Channel, Upload, VideoOutcome } from '../domain/transcript.js';
+import type { Channel, Playlist, Upload, VideoOutcome } from '../domain/transcript.js';
 
 /** The call that reads the platform, with its deadline. */
 export interface ReadingContext {
@@ -18,8 +18,17 @@ export interface UploadsList {
 }
 
 /**
- * The port to the platform that hosts the channels; it uses domain types only. The channel methods throw
- * `ChannelNotFoundError` or `UpstreamError`; when `context.signal` is aborted they reject with its reason.
+ * A playlist and its videos in the playlist's order, each once; `complete` when it has no more than these. A deleted or
+ * private video is listed with its `failure`.
+ */
+export interface PlaylistVideos extends UploadsList {
+  playlist: Playlist;
+}
+
+/**
+ * The port to the platform that hosts the channels; it uses domain types only. The methods that list throw
+ * `ChannelNotFoundError`, `PlaylistNotFoundError` or `UpstreamError`; when `context.signal` is aborted they reject with
+ * its reason.
  */
 export abstract class VideoPlatform {
   /** Resolves a reference to a channel ID. Sends no request for a reference that is an ID. */
@@ -30,6 +39,13 @@ export abstract class VideoPlatform {
 
   /** Lists at least `count` of the newest uploads, or all when there are fewer. */
   abstract listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList>;
+
+  /**
+   * Lists at least `count` of a playlist's videos, or all when there are fewer; none for an empty playlist. Throws
+   * `PlaylistNotFoundError` for one that is private or does not exist, and without a request for an ID that is not of the
+   * kind `playlist` of `parsePlaylistReference`.
+   */
+  abstract listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos>;
 
   /**
    * Reads one video's transcript: in the video's original language when `languages` is empty, else in each listed

@@ -41,16 +41,17 @@ export class QuotaReservations {
   /**
    * Reserves `required` transcripts for the length of a call.
    *
+   * @param resource what the call is about, stored for support
    * @throws CallEnded when the call ends first; a reservation that is granted afterwards is released
    */
-  async reserve(payer: Payer, channelId: string, required: number, call: Call): Promise<ReservationResult> {
+  async reserve(payer: Payer, resource: string, required: number, call: Call): Promise<ReservationResult> {
     // Reading the state neither waits for the organization's lock nor leaves a row.
     if (required === 0)
       return { reservation: undefined, quota: await call.within(this.quota.state(payer.organizationId)) };
     const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
     const reserving = this.quota
-      .reserve({ ...payer, channelId, required, leaseSeconds })
+      .reserve({ ...payer, resource, required, leaseSeconds })
       .then(({ quota, ...result }) => ({
         reservation: result.granted ? { id: result.id, leaseEndsAtMs } : undefined,
         quota,
@@ -71,12 +72,12 @@ export class QuotaReservations {
   async reserveUpTo(
     wanted: number,
     payer: Payer,
-    channelId: string,
+    resource: string,
     call: Call,
   ): Promise<{ reservation: OpenReservation | undefined; granted: number }> {
     try {
       for (let required = wanted; required > 0;) {
-        const { reservation, quota } = await this.reserve(payer, channelId, required, call);
+        const { reservation, quota } = await this.reserve(payer, resource, required, call);
         if (reservation) return { reservation, granted: required };
         required = Math.min(required - 1, remainingQuota(quota));
       }

@@ -2,10 +2,11 @@ import { Module } from '@nestjs/common';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
-import { ChannelUploads } from './channel-uploads.js';
 import { VideoFetcher } from './fetching.js';
 import { QuotaReservations } from './quota-reservations.js';
 import { ResponseMemory } from './response/response-memory.js';
+import { TranscriptsResponse } from './response/transcripts-response.js';
+import { ChannelUploads } from './sources/channel-uploads.js';
 import { TranscriptDelivery } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 import { TranscriptPlanner } from './transcript-planner.js';
@@ -22,9 +23,10 @@ import { TranscriptsService } from './transcripts.service.js';
     TranscriptDelivery,
     TranscriptMetrics,
     TranscriptPlanner,
+    TranscriptsResponse,
     TranscriptsService,
     VideoFetcher,
   ],
-  exports: [ResponseMemory, TranscriptMetrics, TranscriptsService],
+  exports: [ChannelUploads, ResponseMemory, TranscriptMetrics, TranscriptsResponse, TranscriptsService],
 })
 export class TranscriptsModule {}

@@ -248,6 +248,7 @@ export function playerResponse({
     videoDetails: {
       videoId: VIDEO_ID,
       title: 'x',
+      thumbnail: { thumbnails: [{ url: 'https://i.ytimg.com/vi/x/default.jpg', width: 120, height: 90 }] },
       lengthSeconds: '316',
       viewCount: '1856109',
       isPrivate: false,

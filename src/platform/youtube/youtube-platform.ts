@@ -6,8 +6,10 @@ import {
 } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
+import { PlaylistNotFoundError } from '../../domain/errors.js';
+import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
-import { type ReadingContext, type UploadsList, VideoPlatform } from '../video-platform.js';
+import { type PlaylistVideos, type ReadingContext, type UploadsList, VideoPlatform } from '../video-platform.js';
 import { ChannelSources } from './channel/channel-sources.js';
 import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
@@ -82,6 +84,13 @@ export class YoutubePlatform
 
   override listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
     return this.channels.listUploads(channelId, count, context);
+  }
+
+  override async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
+    context.signal.throwIfAborted();
+    const reference = parsePlaylistReference(playlistId);
+    if (reference?.kind !== 'playlist' || reference.id !== playlistId) throw new PlaylistNotFoundError();
+    return this.channels.listPlaylist(playlistId, count, context);
   }
 
   override async readVideo(

@@ -7,6 +7,8 @@ import { VideoPlatform } from '../video-platform.js';
 import { ChannelReader } from './channel/channel-reader.js';
 import { ChannelSources } from './channel/channel-sources.js';
 import { InnertubeChannels } from './channel/innertube-channels.js';
+import { PlaylistPages } from './channel/playlist-pages.js';
+import { PlaylistReader } from './channel/playlist-reader.js';
 import { UploadsReader } from './channel/uploads-reader.js';
 import { DataApiChannels } from './data-api/data-api-channels.js';
 import { DataApiClient } from './data-api/data-api-client.js';
@@ -54,6 +56,8 @@ import { YoutubePlatform } from './youtube-platform.js';
     SignatureTimestamp,
     WebProofs,
     InnertubeClient,
+    PlaylistPages,
+    PlaylistReader,
     UploadsReader,
     ChannelReader,
     InnertubeChannels,

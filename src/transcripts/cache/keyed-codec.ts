@@ -1,5 +1,5 @@
 /** The prefix of all keys. Changes with the stored form, so that the entries of other versions are not found. */
-export const CACHE_FORMAT = 'ct4';
+export const CACHE_FORMAT = 'ct5';
 
 /** Reads a value of unknown origin; undefined when it does not have the expected type. */
 export type Reader<T> = (value: unknown) => T | undefined;

@@ -39,6 +39,8 @@ const text = anyText({ maxLength: 30 });
 const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
 const anyDetails: fc.Arbitrary<VideoDetails> = fc.record(
   {
+    title: fc.option(text),
+    thumbnailUrl: fc.option(text),
     publishedAt: fc.option(text),
     durationSeconds: fc.option(number),
     viewCount: fc.option(number),

@@ -43,6 +43,8 @@ const JSON_BYTES_MAX = 8 * 1024 * 1024;
 const TOO_LONG = 'The captions of this video are larger than this service accepts.';
 
 const detailsReader: Reader<VideoDetails> = record<VideoDetails>({
+  title: nullable(text),
+  thumbnailUrl: nullable(text),
   publishedAt: nullable(text),
   durationSeconds: nullable(finite),
   viewCount: nullable(finite),

@@ -136,6 +136,12 @@ export async function* serializeJson(events: AsyncIterable<TranscriptsEvent>): A
       case 'channel':
         yield [`{"channel":${JSON.stringify(event.channel)},"results":[`];
         break;
+      case 'playlist':
+        yield [`{"playlist":${JSON.stringify(event.playlist)},"results":[`];
+        break;
+      case 'videos':
+        yield ['{"results":['];
+        break;
       case 'result':
         yield entryJson(separator, event.entry, '');
         separator = ',';
@@ -153,6 +159,11 @@ export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>):
     switch (event.type) {
       case 'channel':
         yield [`{"type":"channel","channel":${JSON.stringify(event.channel)}}\n`];
+        break;
+      case 'playlist':
+        yield [`{"type":"playlist","playlist":${JSON.stringify(event.playlist)}}\n`];
+        break;
+      case 'videos':
         break;
       case 'result':
         yield entryJson('{"type":"result","result":', event.entry, '}\n');

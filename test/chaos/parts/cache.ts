@@ -202,7 +202,7 @@ const MARKS: Readonly<Record<string, RegExp>> = {
 };
 
 function kindOf(key: string): Kind | undefined {
-  const [, kind] = /^ct4:(id|channel|uploads|transcript):/.exec(key) ?? [];
+  const [, kind] = /^ct5:(id|channel|uploads|transcript):/.exec(key) ?? [];
   if (kind !== 'transcript') return (['id', 'channel', 'uploads'] as const).find((known) => known === kind);
   return key.endsWith(':json') ? 'text' : key.endsWith(':deflated') ? 'deflated' : 'known';
 }

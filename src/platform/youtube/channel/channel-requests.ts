@@ -8,9 +8,9 @@ import {
   type ParsedResponse,
 } from '../innertube/innertube-client.js';
 import { type PlaylistOwner, readPlaylistOwner } from './playlist-owner.js';
-import { CHANNEL_FIELDS, UPLOADS_FIELDS } from '../innertube/field-masks.js';
+import { CHANNEL_FIELDS, PLAYLIST_FIELDS, UPLOADS_FIELDS } from '../innertube/field-masks.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import { readUploadsPage, type UploadsPage } from './uploads-page.js';
+import { readPlaylistPage, type PlaylistPage } from './uploads-page.js';
 import { readInstant } from './displayed-values.js';
 import { UnreadableError } from '../response-parsing.js';
 import { nextTag } from '../captions/xml-tags.js';
@@ -38,22 +38,31 @@ export function requestChannelPage(
   return innertube.query(call, readChannelPage, scope);
 }
 
-/** A list of a channel's uploads, and its metric label: all uploads, or the Shorts. */
-export type ListKind = 'uploads' | 'shorts';
+/** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */
+export type ListKind = 'uploads' | 'shorts' | 'playlist';
+
+/** The first page of a playlist, or a later one by the token on the page before it. */
+export type PlaylistPosition = { playlistId: string } | { continuation: string };
 
 /**
- * Requests a page of a playlist.
- *
- * @param from the playlist's ID for its first page, or the token of a later one
+ * Selects the list that contains deleted and private videos, which is hidden otherwise (recorded in January 2026, and sent
+ * by maintained clients for every playlist). Continuation tokens repeat it.
  */
+const WITH_UNAVAILABLE_VIDEOS = 'wgYCCAA%3D';
+
+/** Requests a page of a playlist. */
 export function requestPlaylistPage(
   innertube: InnertubeClient,
   kind: ListKind,
-  from: { playlistId: string } | { continuation: string },
+  from: PlaylistPosition,
   scope: RequestScope,
-): Promise<ParsedResponse<UploadsPage>> {
-  const payload = 'playlistId' in from ? { browseId: `VL${from.playlistId}` } : { continuation: from.continuation };
-  return innertube.query(browse(kind, payload, UPLOADS_FIELDS), readUploadsPage, scope);
+): Promise<ParsedResponse<PlaylistPage>> {
+  const named = kind === 'playlist';
+  const payload =
+    'playlistId' in from
+      ? { browseId: `VL${from.playlistId}`, ...(named && { params: WITH_UNAVAILABLE_VIDEOS }) }
+      : { continuation: from.continuation };
+  return innertube.query(browse(kind, payload, named ? PLAYLIST_FIELDS : UPLOADS_FIELDS), readPlaylistPage, scope);
 }
 
 /** Requests the owner named by the uploads playlist; null when it names none. Without a field mask, because none selects the owner. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Channel } from '../../../domain/transcript.js';
-import type { ReadingContext, UploadsList } from '../../video-platform.js';
+import type { PlaylistVideos, ReadingContext, UploadsList } from '../../video-platform.js';
 import { DataApiChannels } from '../data-api/data-api-channels.js';
 import { DataApiClient, DataApiUnansweredError } from '../data-api/data-api-client.js';
 import type { ChannelSource, NamedReference } from './channel-source.js';
@@ -25,6 +25,10 @@ export class ChannelSources implements ChannelSource {
 
   listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
     return this.first((source) => source.listUploads(channelId, count, context));
+  }
+
+  listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
+    return this.first((source) => source.listPlaylist(playlistId, count, context));
   }
 
   private async first<T>(read: (source: ChannelSource) => Promise<T>): Promise<T> {

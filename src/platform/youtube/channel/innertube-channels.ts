@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../../../config/environment.js';
-import { ChannelNotFoundError, UpstreamError } from '../../../domain/errors.js';
+import { ChannelNotFoundError, PlaylistNotFoundError, UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
-import type { ReadingContext, UploadsList } from '../../video-platform.js';
+import type { PlaylistVideos, ReadingContext, UploadsList } from '../../video-platform.js';
 import { EgressPool } from '../egress/egress-pool.js';
 import { type Attempt, withProxyFailover } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
@@ -11,6 +11,7 @@ import { report } from '../event-log.js';
 import { ChannelReadError } from './channel-errors.js';
 import { ChannelReader } from './channel-reader.js';
 import type { ChannelSource, NamedReference } from './channel-source.js';
+import { PlaylistReader } from './playlist-reader.js';
 
 /** Channels from the pages that YouTube's own clients read, through one egress after another. */
 @Injectable()
@@ -19,6 +20,7 @@ export class InnertubeChannels implements ChannelSource {
     private readonly environment: Environment,
     private readonly egresses: EgressPool,
     private readonly channels: ChannelReader,
+    private readonly playlists: PlaylistReader,
   ) {}
 
   resolve(reference: NamedReference, context: ReadingContext): Promise<string> {
@@ -31,6 +33,10 @@ export class InnertubeChannels implements ChannelSource {
 
   listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
     return this.throughEgresses(channelId, context, (scope) => this.channels.listUploads(channelId, count, scope));
+  }
+
+  listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
+    return this.throughEgresses(playlistId, context, (scope) => this.playlists.list(playlistId, count, scope));
   }
 
   private async throughEgresses<T>(
@@ -58,7 +64,7 @@ export class InnertubeChannels implements ChannelSource {
       return { result: { value: await read(scope) }, verdict: 'answered', retryAfterSeconds: null };
     } catch (error) {
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
-      if (error instanceof ChannelNotFoundError) {
+      if (error instanceof ChannelNotFoundError || error instanceof PlaylistNotFoundError) {
         return { result: { error }, verdict: 'answered', retryAfterSeconds: null };
       }
       if (error instanceof UpstreamError && error.cause instanceof ChannelReadError) {

@@ -1,4 +1,4 @@
-import type { Upload, VideoFailureCode, VideoKind } from '../../../domain/transcript.js';
+import { unlistedVideo, type Upload, type VideoFailureCode, type VideoKind } from '../../../domain/transcript.js';
 import { asArray, asCount, asString, at, textOf } from '../response-parsing.js';
 import { isAnnouncementText, isPublishedText, readDurationSeconds, readViewCount } from './displayed-values.js';
 
@@ -27,10 +27,8 @@ export function readListedUpload(item: unknown): Upload | null {
   if (typeof shown?.videoId !== 'string' || !VIDEO_ID.test(shown.videoId)) return null;
   const kind = shown.kind ?? kindOf(shown);
   return {
-    videoId: shown.videoId,
+    ...unlistedVideo(shown.videoId),
     title: shown.title,
-    url: `https://www.youtube.com/watch?v=${shown.videoId}`,
-    publishedAt: null,
     publishedText: shown.texts.find((text) => text !== null && isPublishedText(text)) ?? null,
     durationSeconds: kind === 'live' || kind === 'upcoming' ? null : shown.durationSeconds,
     viewCount: first(shown.texts, readViewCount),
@@ -152,7 +150,8 @@ function first<T>(texts: readonly (string | null)[], read: (text: string) => T |
   return null;
 }
 
-function largestThumbnail(thumbnails: readonly unknown[]): string | null {
+/** The URL of the widest thumbnail in a list of `{ url, width }`. */
+export function largestThumbnail(thumbnails: readonly unknown[]): string | null {
   let url: string | null = null;
   let widest = -1;
   for (const thumbnail of thumbnails) {

@@ -15,7 +15,7 @@ import {
 } from '../../../../test/pages/youtube-pages.js';
 import type { Upload } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
-import { readUploadsPage, type UploadsPage } from './uploads-page.js';
+import { readPlaylistPage, readUploadsPage, type UploadsPage } from './uploads-page.js';
 
 const A = 'aaaaaaaaaaa';
 const B = 'bbbbbbbbb-_';
@@ -331,3 +331,34 @@ function expectValidOrUnreadable(page: unknown): void {
       expect(number === null || Number.isFinite(number)).toBe(true);
   }
 }
+
+describe('the header of a playlist', () => {
+  const header = { playlistHeaderRenderer: { title: { simpleText: 'From the header' } } };
+  const metadata = { playlistMetadataRenderer: { title: 'From the metadata' } };
+
+  it.each([
+    [{ header, metadata }, 'From the metadata'],
+    [{ metadata }, 'From the metadata'],
+    [{ header }, 'From the header'],
+    [{ header: { playlistHeaderRenderer: { title: { runs: [{ text: 'In ' }, { text: 'runs' }] } } } }, 'In runs'],
+    [{ metadata: { playlistMetadataRenderer: { title: '' } } }, null],
+    [{}, null],
+  ])('has the title that the page states: %j', (fields, title) => {
+    expect(readPlaylistPage(oldPage([playlistVideo(A)], fields)).header).toEqual({ title, isPrivate: false });
+    expect(readPlaylistPage(playlistPage([lockup(A)], fields)).header).toEqual({ title, isPrivate: false });
+  });
+
+  it.each([
+    ['This playlist is private.', true],
+    ['The playlist does not exist.', false],
+    ['This playlist type is unviewable.', false],
+  ])('distinguishes a private playlist from one that does not exist: %s', (alert, isPrivate) => {
+    const page = readPlaylistPage(alertPage(alert));
+    expect(page).toEqual({ header: { title: null, isPrivate }, list: { kind: 'no-playlist' } });
+  });
+
+  it('does not take a notice about one private video for a private playlist', () => {
+    const notice = { alertWithButtonRenderer: { type: 'INFO', text: { simpleText: '1 video is private' } } };
+    expect(readPlaylistPage(oldPage([playlistVideo(A)], { alerts: [notice] })).header.isPrivate).toBe(false);
+  });
+});

@@ -22,7 +22,30 @@ export type UploadsPage =
   /** The playlist does not exist: the channel has no uploads, or does not exist. */
   | { kind: 'no-playlist' };
 
+/** What the first page of a playlist states about it; `title` is null where it states none. */
+export interface PlaylistHeader {
+  title: string | null;
+  /** The platform refuses the playlist as private, rather than as one that does not exist. */
+  isPrivate: boolean;
+}
+
+export interface PlaylistPage {
+  header: PlaylistHeader;
+  list: UploadsPage;
+}
+
 export type PlaylistShape = 'old' | 'new' | 'none';
+
+/**
+ * Reads a page of any playlist with its header.
+ *
+ * @throws UnreadableError as `readUploadsPage` does
+ */
+export function readPlaylistPage(page: unknown): PlaylistPage {
+  const header = at(page, 'header', 'playlistHeaderRenderer', 'title');
+  const title = asString(at(page, 'metadata', 'playlistMetadataRenderer', 'title')) ?? textOf(header);
+  return { header: { title, isPrivate: hasErrorAlert(page, PRIVATE) }, list: readUploadsPage(page) };
+}
 
 /**
  * Reads a first page or a continuation page of a playlist (`UU…`, `UUSH…`).
@@ -48,6 +71,7 @@ export function listItems(page: unknown): readonly unknown[] {
   return continuedItems(page) ?? firstItems(page) ?? [];
 }
 
+const PRIVATE = /is private/;
 // "The playlist does not exist.", "This playlist type is unviewable." (both seen), "This playlist is private."
 const NO_PLAYLIST = /does(?:n't| not) exist|unviewable|is private|not available|unavailable/;
 

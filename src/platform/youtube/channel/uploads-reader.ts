@@ -2,23 +2,20 @@ import { Injectable } from '@nestjs/common';
 import type { Upload } from '../../../domain/transcript.js';
 import type { UploadsList } from '../../video-platform.js';
 import { upstreamError } from './channel-errors.js';
-import { requestFeed, requestPlaylistPage, type ListKind } from './channel-requests.js';
+import { requestFeed } from './channel-requests.js';
 import { report } from '../event-log.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
+import { InnertubeClient } from '../innertube/innertube-client.js';
 import { withOptional } from '../optional-work.js';
-import type { UploadsPage } from './uploads-page.js';
+import { PlaylistPages } from './playlist-pages.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-
-/** Pages of a playlist have up to 100 entries; a list with fewer per page on average is not followed further. */
-const ENTRIES_PER_PAGE_MIN = 20;
-const PAGES_EXTRA = 3;
 
 /** Reads a channel's newest uploads and adds their kind (from the list of Shorts) and date (from the feed). */
 @Injectable()
 export class UploadsReader {
   constructor(
     private readonly innertube: InnertubeClient,
+    private readonly pages: PlaylistPages,
     private readonly metrics: UpstreamMetrics,
   ) {}
 
@@ -29,65 +26,30 @@ export class UploadsReader {
    * @throws UpstreamError when the uploads themselves cannot be read to that length
    */
   async list(channelId: string, count: number, scope: RequestScope): Promise<UploadsList | null> {
-    const [pages, additions] = await withOptional(
+    const [{ list }, additions] = await withOptional(
       scope,
-      () => this.pages('uploads', `UU${channelId.slice(2)}`, count, scope),
+      () => this.pages.read('uploads', `UU${channelId.slice(2)}`, count, scope),
       (optionalScope) =>
         Promise.all([
           this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, count, optionalScope)),
           this.optional('feed', channelId, optionalScope, () => this.dates(channelId, optionalScope)),
         ]),
     );
-    if (!pages) return null;
+    if (!list) return null;
     const [shorts, dates] = additions ?? [null, null];
-    return { uploads: withDates(withKinds(pages.uploads, shorts), dates), complete: pages.complete };
-  }
-
-  /** Null when the playlist does not exist. */
-  private async pages(
-    kind: ListKind,
-    playlistId: string,
-    count: number,
-    scope: RequestScope,
-  ): Promise<UploadsList | null> {
-    const uploads = new Map<string, Upload>();
-    const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
-    let from: { playlistId: string } | { continuation: string } = { playlistId };
-    for (let page = 1; page <= pagesMax; page += 1) {
-      const response = await requestPlaylistPage(this.innertube, kind, from, scope);
-      this.countShape(kind, playlistId, response);
-      const value = valueOf(response, playlistId);
-      // The playlist was deleted between two pages: the pages so far are the result.
-      if (value.kind === 'no-playlist') return page === 1 ? null : { uploads: [...uploads.values()], complete: true };
-      for (const upload of value.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
-      if (value.continuation === null) return { uploads: [...uploads.values()], complete: true };
-      if (uploads.size >= count) return { uploads: [...uploads.values()], complete: false };
-      from = { continuation: value.continuation };
-    }
-    // Fewer than requested without reaching the end: returning them would silently truncate the result.
-    throw upstreamError(
-      { kind: 'unparsable', expected: `${count} uploads or an end within ${pagesMax} pages` },
-      playlistId,
-    );
-  }
-
-  /** Counts page shapes: a new one announces pages that cannot be read. */
-  private countShape(kind: ListKind, playlistId: string, response: ParsedResponse<UploadsPage>): void {
-    if (response.kind === 'parsed' && response.value.kind === 'page')
-      this.metrics.notice('shape', kind, response.value.shape);
-    if (response.kind !== 'unparsable') return;
-    this.metrics.notice('shape', kind, 'unreadable');
-    report('warn', 'youtube_unreadable', { kind, playlistId, expected: response.expected });
+    return { uploads: withDates(withKinds(list.uploads, shorts), dates), complete: list.complete };
   }
 
   private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ShortsList> {
-    const pages = await this.pages('shorts', `UUSH${channelId.slice(2)}`, count, scope);
-    if (!pages) return { ids: [], complete: true };
-    return { ids: pages.uploads.map(({ videoId }) => videoId), complete: pages.complete };
+    const { list } = await this.pages.read('shorts', `UUSH${channelId.slice(2)}`, count, scope);
+    if (!list) return { ids: [], complete: true };
+    return { ids: list.uploads.map(({ videoId }) => videoId), complete: list.complete };
   }
 
   private async dates(channelId: string, scope: RequestScope): Promise<Map<string, string>> {
-    return valueOf(await requestFeed(this.innertube, channelId, scope), 'feed');
+    const response = await requestFeed(this.innertube, channelId, scope);
+    if (response.kind === 'parsed') return response.value;
+    throw upstreamError(response, 'feed');
   }
 
   /** Reads an addition to the list; a failure is logged and returns null. Never rejects. */
@@ -107,11 +69,6 @@ export class UploadsReader {
       return null;
     }
   }
-}
-
-function valueOf<T>(response: ParsedResponse<T>, subject: string): T {
-  if (response.kind === 'parsed') return response.value;
-  throw upstreamError(response, subject);
 }
 
 /** The IDs of a channel's Shorts, newest first; `complete` when these are all of them. */

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Channel, Upload } from '../../../domain/transcript.js';
-import type { ReadingContext, UploadsList } from '../../video-platform.js';
+import type { PlaylistVideos, ReadingContext, UploadsList } from '../../video-platform.js';
 import type { ChannelSource, NamedReference } from '../channel/channel-source.js';
 import { report } from '../event-log.js';
+import { withListKind } from '../channel/playlist-reader.js';
 import { type ShortsList, withKinds } from '../channel/uploads-reader.js';
 import { DataApiClient, DataApiUnansweredError } from './data-api-client.js';
 import {
@@ -12,6 +13,7 @@ import {
   readChannel,
   readChannelId,
   readPlaylistItems,
+  readPlaylistTitle,
   readVideoCount,
   readVideos,
 } from './data-api-responses.js';
@@ -35,7 +37,8 @@ const ITEM_PARTS = {
 };
 
 /**
- * Channels from the Data API: a channel costs one unit, and fifty of its uploads two. Its methods also throw
+ * Channels and playlists from the Data API: a channel or the title of a playlist costs one unit, and fifty videos of a
+ * list two. Its methods also throw
  * `DataApiUnansweredError` for whatever the API does not state with certainty.
  */
 @Injectable()
@@ -70,6 +73,22 @@ export class DataApiChannels implements ChannelSource {
     if (list.items.length === 0) return this.empty(channelId, context);
     const uploads = await this.uploads(list.items, context);
     return { uploads: await this.withShorts(channelId, uploads, context), complete: list.complete };
+  }
+
+  /**
+   * The API refuses a private playlist as one that is not accessible, and lists an empty one as it does one that it cannot
+   * read: InnerTube decides both.
+   */
+  async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
+    const parameters = { part: 'snippet', fields: 'kind,items(id,snippet/title)', id: playlistId };
+    const parse = (response: unknown) => readPlaylistTitle(response, playlistId);
+    const [title, { items, complete }] = await Promise.all([
+      this.client.list('playlists', parameters, parse, context),
+      this.entries(playlistId, count, context),
+    ]);
+    if (items.length === 0) throw new DataApiUnansweredError('doubtful');
+    const uploads = withListKind(withLongVideos(await this.uploads(items, context)), playlistId);
+    return { playlist: { id: playlistId, title }, uploads, complete };
   }
 
   /** An empty list is certain only for a channel that has no videos; the API has no playlist (404) for some channels. */
@@ -119,11 +138,7 @@ export class DataApiChannels implements ChannelSource {
 
   /** Sets the kinds. The list of Shorts is read only when an upload is short enough to be one, and as far as it can reach. */
   private async withShorts(channelId: string, uploads: readonly Upload[], context: ReadingContext): Promise<Upload[]> {
-    const timed = uploads.map((upload) =>
-      upload.kind === null && (upload.durationSeconds ?? 0) > SHORT_SECONDS_MAX
-        ? { ...upload, kind: 'video' as const }
-        : upload,
-    );
+    const timed = withLongVideos(uploads);
     const candidates = timed.filter(({ kind, durationSeconds }) => kind === null && durationSeconds !== null);
     if (candidates.length === 0) return timed;
     return withKinds(timed, await this.shorts(channelId, candidates.length, context));
@@ -139,6 +154,13 @@ export class DataApiChannels implements ChannelSource {
       return null;
     }
   }
+}
+
+/** Sets the kind of videos that are too long to be Shorts. */
+function withLongVideos(uploads: readonly Upload[]): Upload[] {
+  return uploads.map((upload) =>
+    upload.kind === null && (upload.durationSeconds ?? 0) > SHORT_SECONDS_MAX ? { ...upload, kind: 'video' } : upload,
+  );
 }
 
 /** The filter of `channels.list` for a name; null for the older forms that the API does not know. */

@@ -18,7 +18,7 @@ const RETRIES_MAX = 1;
 /** How many egresses one request is sent through when they are unreachable. */
 const EGRESSES_MAX = 3;
 
-const METHODS = ['channels', 'playlistItems', 'videos'] as const;
+const METHODS = ['channels', 'playlists', 'playlistItems', 'videos'] as const;
 /** A method of the API (`….list`); each request costs one unit of 10,000 a day. */
 export type DataApiMethod = (typeof METHODS)[number];
 

@@ -1,4 +1,10 @@
-import type { Channel, Upload, VideoFailureCode, VideoKind } from '../../../domain/transcript.js';
+import {
+  type Channel,
+  unlistedVideo,
+  type Upload,
+  type VideoFailureCode,
+  type VideoKind,
+} from '../../../domain/transcript.js';
 import { readInstant } from '../channel/displayed-values.js';
 import { asArray, asCount, asString, at, isObject, UnreadableError } from '../response-parsing.js';
 
@@ -37,6 +43,14 @@ export function readVideoCount(response: unknown, channelId: string): number | n
   if (id === null) return undefined;
   if (id !== channelId) throw new UnreadableError('the requested channel');
   return asCount(at(response, 'items', 0, 'statistics', 'videoCount'));
+}
+
+/** The title of the requested playlist; null when the API does not list it, as for some lists that the platform makes. */
+export function readPlaylistTitle(response: unknown, playlistId: string): string | null {
+  const [item] = readItems(response, 'youtube#playlistListResponse');
+  if (item === undefined) return null;
+  if (at(item, 'id') !== playlistId) throw new UnreadableError('the requested playlist');
+  return asString(at(item, 'snippet', 'title'));
 }
 
 /** An entry of a playlist. */
@@ -102,11 +116,7 @@ function readVideo(item: unknown, videoId: string): Upload {
 
 /** A video of which only the entry of the playlist is known. */
 export function listedVideo(item: PlaylistItem): Upload {
-  return {
-    ...item,
-    url: `https://www.youtube.com/watch?v=${item.videoId}`,
-    ...{ publishedText: null, durationSeconds: null, viewCount: null, thumbnailUrl: null, kind: null },
-  };
+  return { ...unlistedVideo(item.videoId), ...item };
 }
 
 /** Whether the video is live or upcoming; null for all others. A past stream can still be listed as live for a while. */

@@ -18,10 +18,17 @@ import {
   VIDEO_ID,
 } from '../../../../test/pages/youtube-pages.js';
 import { readChannelPage } from '../channel/channel-page.js';
-import { CHANNEL_FIELDS, MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS, UPLOADS_FIELDS } from './field-masks.js';
+import {
+  CHANNEL_FIELDS,
+  MICROFORMAT_FIELDS,
+  PLAYER_FIELDS,
+  PLAYLIST_FIELDS,
+  REEL_FIELDS,
+  UPLOADS_FIELDS,
+} from './field-masks.js';
 import { at } from '../response-parsing.js';
 import { readMicroformat, readPlayer, readReel } from '../video/player-response.js';
-import { readUploadsPage } from '../channel/uploads-page.js';
+import { readPlaylistPage, readUploadsPage } from '../channel/uploads-page.js';
 
 /** Names that are kept, each with what is kept of its value; an empty one keeps all. */
 type Mask = Map<string, Mask>;
@@ -70,6 +77,7 @@ const hidden = {
   alerts: [{ alertWithButtonRenderer: { type: 'INFO', text: { simpleText: '1 unavailable video is hidden' } } }],
 };
 const empty = { header: { playlistHeaderRenderer: { title: {}, numVideosText: { runs: [{ text: 'No videos' }] } } } };
+const titled = { metadata: { playlistMetadataRenderer: { title: 'From the metadata', description: 'x' } } };
 const oldItems = [
   playlistVideo(A),
   playlistVideo('bbbbbbbbbbb', { badges: [{ metadataBadgeRenderer: { style: 'BADGE_STYLE_TYPE_MEMBERS_ONLY' } }] }),
@@ -145,6 +153,19 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
       continuedPage(oldItems),
       continuedPage(newItems, 'reload'),
       alertPage('The playlist does not exist.'),
+    ],
+  ],
+  [
+    'PLAYLIST_FIELDS',
+    PLAYLIST_FIELDS,
+    readPlaylistPage,
+    [
+      oldPage(oldItems, titled),
+      playlistPage(newItems, { ...titled, ...hidden }),
+      playlistPage(newItems, { header: { playlistHeaderRenderer: { title: { simpleText: 'From the header' } } } }),
+      oldPage([], empty),
+      continuedPage(newItems),
+      alertPage('This playlist is private.'),
     ],
   ],
 ])('the mask %s', (_, fields, read, pages) => {

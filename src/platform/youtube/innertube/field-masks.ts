@@ -51,6 +51,9 @@ export const UPLOADS_FIELDS =
   `${TABS}(richGridRenderer,sectionListRenderer/contents/itemSectionRenderer/contents(${ITEM},richGridRenderer,` +
   `playlistVideoListRenderer/contents(${ITEM})))`;
 
+/** The same with the title of the playlist. */
+export const PLAYLIST_FIELDS = `${UPLOADS_FIELDS},header/playlistHeaderRenderer/title,metadata/playlistMetadataRenderer/title`;
+
 /**
  * The verdict about a response to a masked request. `proof`: it contains the important part. `ignored`: it is complete
  * despite the mask. `doubtful`: the mask may have removed what is missing. `rejected`: the request was rejected as invalid,

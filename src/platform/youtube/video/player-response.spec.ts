@@ -11,7 +11,13 @@ const refused = (playability: object, video: object | null = {}) => {
   const response = playerResponse({ playability, video: video ?? {} });
   return read(video === null ? { ...response, videoDetails: undefined } : response);
 };
-const DETAILS = { ...NO_DETAILS, durationSeconds: 316, viewCount: 1_856_109 };
+const DETAILS = {
+  ...NO_DETAILS,
+  title: 'x',
+  thumbnailUrl: 'https://i.ytimg.com/vi/x/default.jpg',
+  durationSeconds: 316,
+  viewCount: 1_856_109,
+};
 
 function readTracks(captions: object): PlayerReading & { kind: 'tracks' } {
   const reading = read(playerResponse({ captions }));
@@ -261,6 +267,23 @@ describe('a refusal', () => {
     },
   );
 
+  it.each([
+    [
+      { title: ' ', thumbnail: undefined },
+      { title: null, thumbnailUrl: null },
+    ],
+    [
+      { title: 5, thumbnail: { thumbnails: [{ url: 'javascript:x', width: 1 }, null] } },
+      { title: null, thumbnailUrl: null },
+    ],
+    [
+      { thumbnail: { thumbnails: [1280, 320].map((width) => ({ url: `//i.ytimg.com/${width}.jpg`, width })) } },
+      { title: 'x', thumbnailUrl: 'https://i.ytimg.com/1280.jpg' },
+    ],
+  ])('has the title and the widest thumbnail where the platform gave them: %j', (video, expected) => {
+    expect(refused({ status: 'UNPLAYABLE' }, video)).toMatchObject({ details: expected });
+  });
+
   it('includes the details of the video, but no tracks', () => {
     expect(refused({ status: 'UNPLAYABLE', reason: 'Blocked here' })).toEqual({
       kind: 'unplayable',
@@ -387,7 +410,14 @@ describe('mergeDetails', () => {
   const track = { languageCode: 'en', name: 'English', generated: false };
 
   it('keeps known values where the new response has none', () => {
-    const known = { ...NO_DETAILS, durationSeconds: 5, viewCount: 0, captionTracks: [track] };
+    const known = {
+      ...NO_DETAILS,
+      title: 'Title',
+      thumbnailUrl: 'https://x',
+      durationSeconds: 5,
+      viewCount: 0,
+      captionTracks: [track],
+    };
     expect(mergeDetails(known, NO_DETAILS)).toEqual(known);
     expect(mergeDetails(known, { publishedAt: '2026-01-01T00:00:00.000Z' })).toEqual({
       ...known,

@@ -1,8 +1,9 @@
 import { NO_DETAILS, type VideoDetails, type VideoKind } from '../../../domain/transcript.js';
-import { asCount, asString, at, isObject, UnreadableError } from '../response-parsing.js';
+import { asArray, asCount, asString, at, isObject, UnreadableError } from '../response-parsing.js';
 import { hasCaptcha, readPlayabilityProblem, type PlayabilityProblem } from './playability.js';
 import { readTracks, type PlayerTrack, type TrackDefaults } from './player-tracks.js';
 import { readInstant } from '../channel/displayed-values.js';
+import { largestThumbnail } from '../channel/listed-upload.js';
 
 /** The content of a player response. Every kind but `tracks` is a reason for having no text. */
 export type PlayerReading =
@@ -107,6 +108,8 @@ function readDetails(video: unknown): VideoDetails {
   const seconds = asCount(at(video, 'lengthSeconds'));
   return {
     ...NO_DETAILS,
+    title: asString(at(video, 'title')),
+    thumbnailUrl: largestThumbnail(asArray(at(video, 'thumbnail', 'thumbnails'))),
     durationSeconds: seconds === 0 ? null : seconds,
     viewCount: asCount(at(video, 'viewCount')),
     kind: at(video, 'isLive') === true ? 'live' : null,
@@ -148,6 +151,8 @@ function readKind(video: unknown, microformat: unknown): VideoKind | null {
 /** Merges the details of two responses about one video; the newer value takes precedence. */
 export function mergeDetails(known: VideoDetails, parsed: Partial<VideoDetails>): VideoDetails {
   return {
+    title: parsed.title ?? known.title,
+    thumbnailUrl: parsed.thumbnailUrl ?? known.thumbnailUrl,
     publishedAt: parsed.publishedAt ?? known.publishedAt,
     durationSeconds: parsed.durationSeconds ?? known.durationSeconds,
     viewCount: parsed.viewCount ?? known.viewCount,

@@ -1,0 +1,34 @@
+import { REFERENCE_LENGTH_MAX } from './channel-reference.js';
+
+/** The URL of a page on the platform. Segments and parameters are percent-decoded. */
+export interface PageUrl {
+  /** On `youtu.be` the path is a video ID. */
+  short: boolean;
+  /** The path, without an empty segment at its end. */
+  segments: readonly string[];
+  parameters: URLSearchParams;
+}
+
+const PAGE =
+  /^(?:https?:\/\/?)?(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?<short>(?:www\.)?youtu\.be))\/(?<path>[^?#]*)(?:\?(?<query>[^#]*))?/i;
+const WHOLLY_ENCODED = /^[^/]*%2F/i;
+
+/**
+ * Parses the URL of a page on the platform's hosts, with or without a scheme. Undefined for everything else. The text is
+ * never fetched, so the URL of another site causes no request.
+ *
+ * @param text percent-decoded once as by a router; all of it, or its path and query, may be encoded once more
+ */
+export function parsePageUrl(text: string): PageUrl | undefined {
+  if (text.length > REFERENCE_LENGTH_MAX) return undefined;
+  try {
+    const url = WHOLLY_ENCODED.test(text) ? decodeURIComponent(text) : text;
+    const { short, path = '', query = '' } = PAGE.exec(url)?.groups ?? {};
+    if (path === '') return undefined;
+    const segments = path.split('/').map(decodeURIComponent);
+    if (segments.at(-1) === '') segments.pop();
+    return { short: short !== undefined, segments, parameters: new URLSearchParams(query) };
+  } catch {
+    return undefined;
+  }
+}
