@@ -6,7 +6,7 @@ import type { Segment } from '../../domain/transcript.js';
 import { textOf } from '../cache/transcript-text.js';
 import type { VideoMetadata } from '../transcript-events.js';
 import { lineText } from './line-text.js';
-import { channelHead, failureLine, summaryLine, videoHead, videoText } from './markdown.js';
+import { failureLine, listHead, summaryLine, videoHead, videoText } from './markdown.js';
 
 /** With HTML, tables, strikethrough and bare URLs, as on GitHub. */
 const parser = new MarkdownIt({ html: true, linkify: true });
@@ -217,7 +217,10 @@ describe('a document about several videos', () => {
     };
     expect(
       [
-        channelHead({ id: 'UCharbourlight__________', name: 'Harbour *Light*', handle: '@harbour_light' }),
+        listHead({
+          type: 'channel',
+          channel: { id: 'UCharbourlight__________', name: 'Harbour *Light*', handle: '@harbour_light' },
+        }),
         failureLine(failed),
         summaryLine({ total: 1, succeeded: 0, failed: 1, cached: 0, fetched: 0 }),
       ].join('\n'),
@@ -226,6 +229,13 @@ describe('a document about several videos', () => {
         '\n- [One \\[hour\\]](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)\n' +
         '\n---\n\n1 video: 0 with a transcript, 1 without.\n',
     );
+  });
+
+  it('starts with the title of a playlist, or its ID', () => {
+    const head = (title: string | null): string => listHead({ type: 'playlist', playlist: { id: 'PL_boats', title } });
+    const link = '<https://www.youtube.com/playlist?list=PL_boats>';
+    expect(head('All *boats*')).toBe(`# All \\*boats\\*\n\n${link}\n`);
+    expect(head(null)).toBe(`# PL\\_boats\n\n${link}\n`);
   });
 
   it('has failures of one line each, whatever their titles and messages', () => {

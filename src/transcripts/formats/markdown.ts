@@ -1,4 +1,5 @@
-import type { Channel, Segment } from '../../domain/transcript.js';
+import type { Segment } from '../../domain/transcript.js';
+import type { ListHeader } from '../sources/video-list.js';
 import type { Entry, Summary, VideoMetadata } from '../transcript-events.js';
 import { clockTime, lineText, wholeSeconds } from './line-text.js';
 import { escapeMarkdown, linkDestination } from './markdown-text.js';
@@ -20,10 +21,15 @@ export interface MarkdownVideo {
   transcript: Buffer;
 }
 
-/** The head of a document about several videos. */
-export function channelHead({ id, name, handle }: Channel): string {
-  const link = `<${linkDestination(`https://www.youtube.com/channel/${id}`)}>`;
-  return `# ${escapeMarkdown(name) || id}\n\n${handle === null ? '' : `${escapeMarkdown(handle)} · `}${link}\n`;
+/** The head of a document about the videos of a channel or a playlist. */
+export function listHead(header: Exclude<ListHeader, { type: 'videos' }>): string {
+  if (header.type === 'playlist') {
+    const { id, title } = header.playlist;
+    return `# ${escapeMarkdown(title ?? '') || escapeMarkdown(id)}\n\n${autolink(`https://www.youtube.com/playlist?list=${id}`)}\n`;
+  }
+  const { id, name, handle } = header.channel;
+  const link = autolink(`https://www.youtube.com/channel/${id}`);
+  return `# ${escapeMarkdown(name) || escapeMarkdown(id)}\n\n${handle === null ? '' : `${escapeMarkdown(handle)} · `}${link}\n`;
 }
 
 /** The head of a section: title, link, date and length. */
@@ -31,7 +37,7 @@ export function videoHead({ videoId, metadata }: Pick<MarkdownVideo, 'videoId' |
   const { url, publishedAt, publishedText, durationSeconds } = metadata;
   const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? publishedText;
   const details = [
-    `<${linkDestination(url)}>`,
+    autolink(url),
     ...(date === null ? [] : [escapeMarkdown(date)]),
     ...(durationSeconds === null ? [] : [clockTime(durationSeconds)]),
   ];
@@ -77,6 +83,10 @@ export function secondUrl(videoId: string, seconds: number): string {
 
 function shortUrl(videoId: string): string {
   return linkDestination(`https://youtu.be/${videoId}`);
+}
+
+function autolink(url: string): string {
+  return `<${linkDestination(url)}>`;
 }
 
 function titleOf(videoId: string, { title }: VideoMetadata): string {
