@@ -24,6 +24,9 @@ const ALLOWED = {
   auth: ['rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
   transcripts: ['cache', PORT, 'quota', 'http', TRACING, REGISTRY, 'domain', 'config'],
   channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
+  // The entries, the query and the examples are those of the channel operation.
+  videos: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
+  playlists: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
   // Messages share the query, the NDJSON events and the guards of the HTTP route.
   messages: ['channels', 'transcripts', 'auth', 'http', 'observability/logging', TRACING, 'domain', 'config'],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],

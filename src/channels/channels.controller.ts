@@ -1,43 +1,19 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import {
-  ApiExcludeEndpoint,
-  ApiExtraModels,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
+import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
-import { NDJSON, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
+import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { listedMetadata } from '../transcripts/transcript-events.js';
+import { ApiTranscripts, LIST_ERRORS, READ_ERRORS } from './dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from './dto/transcripts-query.dto.js';
 import { ChannelUploadsDto } from './dto/uploads-response.dto.js';
 import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
-
-const CHANNEL_ERRORS = [
-  'invalid_request',
-  'unauthorized',
-  'invalid_api_key',
-  'channel_not_found',
-  'method_not_allowed',
-  'rate_limited',
-  'concurrency_limited',
-  'failed_authentications',
-  'internal_error',
-  'upstream_failure',
-  'upstream_blocked',
-  'service_unavailable',
-  'at_capacity',
-  'upstream_timeout',
-] as const;
 
 const CHANNEL_PARAMETER = {
   name: 'id',
@@ -70,36 +46,14 @@ export class ChannelsController {
       'unknown parameters are refused.',
   })
   @ApiParam(CHANNEL_PARAMETER)
-  @ApiExtraModels(TranscriptsDto)
-  @ApiOkResponse({
-    content: {
-      'application/json': { schema: { $ref: getSchemaPath(TranscriptsDto) }, example: TRANSCRIPTS_EXAMPLE },
-      [NDJSON]: {
-        schema: {
-          type: 'string',
-          description:
-            'One JSON object per line, with a `type`: first `channel` with the field `channel`, then a `result` with the field ' +
-            '`result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
-        },
-        example: TRANSCRIPTS_NDJSON_EXAMPLE,
-      },
-    },
-    description:
-      'One entry for each upload. JSON is streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in ' +
-      'which the videos finish.',
-    headers: {
-      'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } },
-      Vary: {
-        description:
-          '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that ' +
-          'accept it.',
-        schema: { type: 'string' },
-      },
-      ...RATE_LIMIT_HEADERS,
-      ...QUOTA_HEADERS,
-    },
+  @ApiTranscripts({
+    type: TranscriptsDto,
+    example: TRANSCRIPTS_EXAMPLE,
+    firstLines: 'first `channel` with the field `channel`, then',
+    ndjsonExample: TRANSCRIPTS_NDJSON_EXAMPLE,
+    order: 'newest first',
   })
-  @ApiErrors(...CHANNEL_ERRORS, 'plan_limit_exceeded', 'feature_not_in_plan')
+  @ApiErrors(...LIST_ERRORS, 'channel_not_found', 'feature_not_in_plan')
   list(
     @Param('id') id: string,
     @Query() query: TranscriptsQueryDto,
@@ -142,7 +96,7 @@ export class ChannelsController {
       ...RATE_LIMIT_HEADERS,
     },
   })
-  @ApiErrors(...CHANNEL_ERRORS)
+  @ApiErrors(...READ_ERRORS, 'channel_not_found', 'upstream_failure', 'upstream_blocked', 'upstream_timeout')
   async listUploads(
     @Param('id') id: string,
     @Query() query: UploadsQueryDto,

@@ -1,4 +1,5 @@
 import type { Plan } from './plan.js';
+import type { VideoFailureCode } from './transcript.js';
 
 /** Every `error.code` of a refused call. `http/error-status.ts` maps each to its HTTP status. */
 export type ErrorCode =
@@ -18,7 +19,9 @@ export type ErrorCode =
   | 'upstream_failure'
   | 'upstream_blocked'
   | 'service_unavailable'
-  | 'upstream_timeout';
+  | 'upstream_timeout'
+  /** Of a call about one video. */
+  | VideoFailureCode;
 
 /** Fields of an error body in addition to `code`, `message`, `retryable` and `requestId`. */
 export type ErrorFields = Readonly<Record<string, unknown>>;
@@ -114,6 +117,24 @@ export class VideoNotFoundError extends DomainError {
         '/embed/) or youtu.be.',
       cause,
     );
+  }
+}
+
+/** Seconds to wait when the service holds back its requests and does not know for how long. */
+const BUSY_RETRY_AFTER_SECONDS = 30;
+
+/** The one video of a call has no transcript. In a list of videos this is a failed entry. */
+export class VideoFailedError extends DomainError {
+  readonly code: VideoFailureCode;
+  override readonly retryable: boolean;
+  override readonly retryAfterSeconds: number | undefined;
+
+  constructor(failure: { code: VideoFailureCode; message: string; retryable: boolean; retryAfterSeconds?: number }) {
+    super(failure.message);
+    this.code = failure.code;
+    this.retryable = failure.retryable;
+    this.retryAfterSeconds =
+      failure.retryAfterSeconds ?? (failure.code === 'upstream_busy' ? BUSY_RETRY_AFTER_SECONDS : undefined);
   }
 }
 

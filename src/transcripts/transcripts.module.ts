@@ -7,6 +7,7 @@ import { QuotaReservations } from './quota-reservations.js';
 import { ResponseMemory } from './response/response-memory.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
+import { PlaylistSource } from './sources/playlist-source.js';
 import { TranscriptDelivery } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 import { TranscriptPlanner } from './transcript-planner.js';
@@ -17,6 +18,7 @@ import { TranscriptsService } from './transcripts.service.js';
   imports: [MetricsRegistryModule, QuotaModule],
   providers: [
     ChannelUploads,
+    PlaylistSource,
     QuotaReservations,
     ResponseMemory,
     TranscriptCache,
@@ -27,6 +29,6 @@ import { TranscriptsService } from './transcripts.service.js';
     TranscriptsService,
     VideoFetcher,
   ],
-  exports: [ChannelUploads, ResponseMemory, TranscriptMetrics, TranscriptsResponse, TranscriptsService],
+  exports: [ChannelUploads, PlaylistSource, ResponseMemory, TranscriptMetrics, TranscriptsResponse, TranscriptsService],
 })
 export class TranscriptsModule {}

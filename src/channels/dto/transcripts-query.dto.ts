@@ -1,4 +1,4 @@
-import { ApiPropertyOptional, PickType } from '@nestjs/swagger';
+import { ApiPropertyOptional, OmitType, PickType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsArray, Matches, Min, ValidateIf } from 'class-validator';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
@@ -8,6 +8,7 @@ const LANGUAGES_MAX = 20;
 /** A BCP 47 code as YouTube writes it: groups of letters and digits, joined by hyphens. */
 const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
+export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`;
 const SINCE_INVALID = 'since must be the ID of a video (11 characters), given once.';
 const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 
@@ -15,7 +16,7 @@ const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 export class TranscriptsQueryDto {
   @ApiPropertyOptional({
     description:
-      'The maximum number of videos to return, from the start of the list: the newest uploads of a channel. ' +
+      'The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. ' +
       `Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
     type: 'integer',
     minimum: 1,
@@ -38,7 +39,7 @@ export class TranscriptsQueryDto {
   @ValidateIf((_query, value) => value !== undefined)
   @Transform(({ value }: { value: unknown }) => parseLanguages(value))
   @IsArray({
-    message: `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`,
+    message: LANGUAGES_INVALID,
   })
   languages?: string[];
 
@@ -53,6 +54,9 @@ export class TranscriptsQueryDto {
   @Matches(VIDEO_ID, { message: SINCE_INVALID })
   since?: string;
 }
+
+/** The query parameters of a playlist, whose order is not by date. */
+export class PlaylistQueryDto extends OmitType(TranscriptsQueryDto, ['since'] as const) {}
 
 /** The query parameters of a list of uploads without transcripts. */
 export class UploadsQueryDto extends PickType(TranscriptsQueryDto, ['limit', 'since'] as const) {}

@@ -175,6 +175,12 @@ export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>):
   }
 }
 
+/** The JSON of one entry by itself. Its end is written when the events have ended, which is after the settlement. */
+export async function* serializeEntry(entry: Entry, rest: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
+  yield entryJson('', entry, '');
+  for await (const event of rest) if (event.type === 'summary') yield [];
+}
+
 function entryJson(before: string, entry: Entry, after: string): Chunk {
   const head = `${before}{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${metadataJson(entry.metadata)},"transcript":`;
   return entry.ok

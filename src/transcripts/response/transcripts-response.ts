@@ -1,14 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext, type RequestContext } from '../../http/request-context.js';
 import { responseEnd } from '../../http/response-end.js';
 import type { TextForm } from '../cache/transcript-text.js';
 import { markdownDocument, textChunks } from '../formats/markdown-document.js';
 import type { Delivery } from '../transcript-delivery.js';
+import type { Entry, TranscriptsEvent } from '../transcript-events.js';
 import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { serializeJson, serializeNdjson, writeResponse, type Chunk } from './response-writer.js';
+import { serializeEntry, serializeJson, serializeNdjson, writeResponse, type Chunk } from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
 export const MARKDOWN = 'text/markdown';
@@ -30,16 +32,33 @@ export class TranscriptsResponse {
    */
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
     const plan = await this.prepare(wanted, request, response);
-    const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
+    const encoding = encodingFor(request);
     const type = listType(request);
-    // Markdown is written from the parsed JSON and compressed as a whole.
+    // Markdown is written from the JSON and compressed afterwards.
     const form = encoding === 'gzip' && type !== MARKDOWN ? 'deflated' : 'json';
     const delivery = this.deliver(plan, form, request);
-    setQuotaHeaders(response, plan.quota);
-    response.vary('Accept-Encoding');
-    response.vary('Accept');
+    setEntryHeaders(response, plan);
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
     await writeResponse(response, chunksOf(type, delivery, plan, encoding), encoding);
+  }
+
+  /**
+   * Sends the entry of a source's only video by itself.
+   *
+   * @throws VideoFailedError when the video has no transcript, and the errors that refuse the call
+   */
+  async sendEntry(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
+    const plan = await this.prepare(wanted, request, response);
+    const encoding = encodingFor(request);
+    const events = this.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json', request).events('listed');
+    const entry = await firstEntry(events);
+    if (!entry.ok) {
+      await settled(events);
+      throw new VideoFailedError(entry.error);
+    }
+    setEntryHeaders(response, plan);
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    await writeResponse(response, serializeEntry(entry, events), encoding);
   }
 
   /** Plans the call of a request. @throws the errors that refuse the call */
@@ -84,9 +103,33 @@ function chunksOf(
   }
 }
 
+function encodingFor(request: Request): 'gzip' | 'identity' {
+  return request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
+}
+
+function setEntryHeaders(response: Response, { quota }: CallPlan): void {
+  setQuotaHeaders(response, quota);
+  response.vary('Accept-Encoding');
+  response.vary('Accept');
+}
+
+async function firstEntry(events: AsyncGenerator<TranscriptsEvent>): Promise<Entry> {
+  for (;;) {
+    const next = await events.next();
+    if (next.done === true) throw new Error('The plan has no video.');
+    if (next.value.type === 'result') return next.value.entry;
+  }
+}
+
+/** Reads the remaining events: the summary waits for the settlement. */
+async function settled(events: AsyncGenerator<TranscriptsEvent>): Promise<void> {
+  for (let end = false; !end;) end = (await events.next()).done === true;
+}
+
 /** Adds what a call is about to its log line. */
 export function logPlan(log: RequestContext['log'], { header, resource, order }: CallPlan): void {
   if (header.type === 'channel') log['channelId'] = resource;
   else if (header.type === 'playlist') log['playlistId'] = resource;
-  else log['videos'] = order.length;
+  else if (resource === 'videos') log['videos'] = order.length;
+  else log['videoId'] = resource;
 }

@@ -22,23 +22,19 @@ import { TranscriptMetrics } from '../transcript-metrics.js';
 import type { VideoSource } from './video-list.js';
 
 const channelReader: Reader<Channel> = record<Channel>({ id: text, name: text, handle: nullable(text) });
-const uploadsReader: Reader<UploadsList> = record<UploadsList>({
-  uploads: listOf(
-    record<Upload>({
-      videoId: text,
-      title: nullable(text),
-      url: text,
-      publishedAt: nullable(text),
-      publishedText: nullable(text),
-      durationSeconds: nullable(finite),
-      viewCount: nullable(finite),
-      thumbnailUrl: nullable(text),
-      kind: nullable(oneOf(VIDEO_KINDS)),
-      failure: nullable(oneOf(VIDEO_FAILURE_CODES)),
-    }),
-  ),
-  complete: flag,
+export const uploadReader: Reader<Upload> = record<Upload>({
+  videoId: text,
+  title: nullable(text),
+  url: text,
+  publishedAt: nullable(text),
+  publishedText: nullable(text),
+  durationSeconds: nullable(finite),
+  viewCount: nullable(finite),
+  thumbnailUrl: nullable(text),
+  kind: nullable(oneOf(VIDEO_KINDS)),
+  failure: nullable(oneOf(VIDEO_FAILURE_CODES)),
 });
+const uploadsReader: Reader<UploadsList> = record<UploadsList>({ uploads: listOf(uploadReader), complete: flag });
 
 export interface ChannelWithUploads {
   channel: Channel;
