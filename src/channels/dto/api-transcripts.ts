@@ -1,7 +1,7 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
-import { NDJSON } from '../../transcripts/response/transcripts-response.js';
+import { MARKDOWN, NDJSON } from '../../transcripts/response/transcripts-response.js';
 
 /** The errors of every operation with an API key that reads the platform. */
 export const READ_ERRORS = [
@@ -25,6 +25,17 @@ export const LIST_ERRORS = [
   'upstream_blocked',
   'upstream_timeout',
 ] as const;
+
+/** The example of a Markdown document: one transcript, and one video without captions. */
+const MARKDOWN_EXAMPLE = [
+  '## We rebuilt a 1962 dinghy from the keel up\n',
+  '<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
+  '[0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.\n',
+  '- [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. ' +
+    '(`transcript_unavailable`)\n',
+  '---\n',
+  '2 videos: 1 with a transcript, 1 without.\n',
+].join('\n');
 
 /** What the OpenAPI document states of the response of an operation for many videos. */
 interface ListDocs {
@@ -53,10 +64,20 @@ export function ApiTranscripts({ type, example, firstLines, ndjsonExample, order
           },
           example: ndjsonExample,
         },
+        [MARKDOWN]: {
+          schema: {
+            type: 'string',
+            description:
+              'One document: a section for each video with title, link, date and paragraphs of about a minute, each with a ' +
+              'link to its second; one line for each video without a transcript, with its error code; and last the counts. ' +
+              'Text is escaped, so that it is not read as markup.',
+          },
+          example: MARKDOWN_EXAMPLE,
+        },
       },
       description:
-        `One entry for each video. JSON is streamed ${order}; NDJSON (\`Accept: application/x-ndjson\`) in the order in ` +
-        'which the videos finish.',
+        `One entry for each video. JSON and Markdown (\`Accept: text/markdown\`) are streamed ${order}; NDJSON ` +
+        '(`Accept: application/x-ndjson`) in the order in which the videos finish.',
       headers: { ...ENTRY_HEADERS },
     }),
   );

@@ -5,13 +5,19 @@ import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext, type RequestContext } from '../../http/request-context.js';
 import { responseEnd } from '../../http/response-end.js';
 import type { TextForm } from '../cache/transcript-text.js';
+import { markdownDocument, textChunks } from '../formats/markdown-document.js';
 import type { Delivery } from '../transcript-delivery.js';
 import type { Entry, EntryError, TranscriptsEvent } from '../transcript-events.js';
 import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { serializeEntry, serializeJson, serializeNdjson, writeResponse } from './response-writer.js';
+import { serializeEntry, serializeJson, serializeNdjson, writeResponse, type Chunk } from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
+export const MARKDOWN = 'text/markdown';
+
+/** The content types of a response about many videos. Of equally accepted ones the first is sent. */
+const LIST_TYPES = ['application/json', NDJSON, MARKDOWN] as const;
+type ListType = (typeof LIST_TYPES)[number];
 
 /** Responds to an HTTP request with the transcripts of the videos that a source lists. */
 @Injectable()
@@ -19,21 +25,21 @@ export class TranscriptsResponse {
   constructor(private readonly transcripts: TranscriptsService) {}
 
   /**
-   * Sends the entries of all videos, as JSON in the order of the list or as NDJSON in the order in which they finish.
+   * Sends the entries of all videos, as JSON or Markdown in the order of the list, or as NDJSON in the order in which they
+   * finish.
    *
    * @throws the errors that refuse the call, before anything is written
    */
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
     const plan = await this.prepare(wanted, request, response);
     const encoding = encodingFor(request);
-    const delivery = this.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json', request);
+    const type = listType(request);
+    // Markdown is written from the JSON and compressed afterwards.
+    const form = encoding === 'gzip' && type !== MARKDOWN ? 'deflated' : 'json';
+    const delivery = this.deliver(plan, form, request);
     setEntryHeaders(response, plan);
-    const streamsLines = request.accepts(['application/json', NDJSON]) === NDJSON;
-    response.setHeader('Content-Type', `${streamsLines ? NDJSON : 'application/json'}; charset=utf-8`);
-    const chunks = streamsLines
-      ? serializeNdjson(delivery.events('as-finished'))
-      : serializeJson(delivery.events('listed'));
-    await writeResponse(response, chunks, encoding);
+    response.setHeader('Content-Type', `${type}; charset=utf-8`);
+    await writeResponse(response, chunksOf(type, delivery, plan, encoding), encoding);
   }
 
   /**
@@ -68,6 +74,28 @@ export class TranscriptsResponse {
     const delivery = this.transcripts.deliver(plan, form);
     requestContext(request).log['counts'] = delivery.summary;
     return delivery;
+  }
+}
+
+/** The content type that the caller prefers: JSON unless it names another one. */
+function listType(request: Request): ListType {
+  const preferred = request.accepts([...LIST_TYPES]);
+  return LIST_TYPES.find((type) => type === preferred) ?? 'application/json';
+}
+
+function chunksOf(
+  type: ListType,
+  delivery: Delivery,
+  { languages }: CallPlan,
+  encoding: 'gzip' | 'identity',
+): AsyncIterable<Chunk> {
+  switch (type) {
+    case 'application/json':
+      return serializeJson(delivery.events('listed'));
+    case NDJSON:
+      return serializeNdjson(delivery.events('as-finished'));
+    case MARKDOWN:
+      return textChunks(markdownDocument(delivery.events('listed'), languages), encoding);
   }
 }
 
