@@ -20,10 +20,16 @@ export interface EntryError {
   retryAfterSeconds?: number;
 }
 
+export interface SucceededEntry {
+  videoId: string;
+  ok: true;
+  metadata: VideoMetadata;
+  transcript: SentText;
+  cached: boolean;
+}
+
 /** One video of a response. Its transcript is already serialized. */
-export type Entry =
-  | { videoId: string; ok: true; metadata: VideoMetadata; transcript: SentText; cached: boolean }
-  | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
+export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
 
 /** `total = succeeded + failed`, `succeeded = cached + fetched`, and the call is charged `fetched`. */
 export interface Summary {

@@ -36,10 +36,17 @@ import { parseVideoReference } from '../domain/video-reference.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
 import { NoParameters } from '../http/validation.js';
-import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
+import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/given-videos.js';
 import { entryError } from '../transcripts/transcript-events.js';
 import { parseVideoList, VideoQueryDto, VideosBodyDto } from './dto/videos-request.dto.js';
+
+function textContent(
+  description: string,
+  example: string,
+): { schema: { type: 'string'; description: string }; example: string } {
+  return { schema: { type: 'string', description }, example };
+}
 
 function failureExample(code: VideoFailureCode): ErrorExample {
   const error = new VideoFailedError(entryError({ code }));
@@ -71,20 +78,40 @@ export class VideosController {
   })
   @ApiExtraModels(EntryDto)
   @ApiOkResponse({
-    description: 'The entry of the video; `ok` is always true.',
-    content: { 'application/json': { schema: { $ref: getSchemaPath(EntryDto) }, example: ENTRY_EXAMPLE } },
+    description:
+      'The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true.',
+    content: {
+      'application/json': { schema: { $ref: getSchemaPath(EntryDto) }, example: ENTRY_EXAMPLE },
+      [ENTRY_MEDIA_TYPES.text]: textContent(
+        'One line per segment.',
+        'Good morning from the boatyard.\nThis little dinghy was built in 1962.\n',
+      ),
+      [ENTRY_MEDIA_TYPES.srt]: textContent(
+        'SubRip subtitles.',
+        '1\n00:00:00,240 --> 00:00:03,360\nGood morning from the boatyard.\n',
+      ),
+      [ENTRY_MEDIA_TYPES.vtt]: textContent(
+        'WebVTT subtitles.',
+        'WEBVTT\n\n00:00:00.240 --> 00:00:03.360\nGood morning from the boatyard.\n',
+      ),
+      [ENTRY_MEDIA_TYPES.markdown]: textContent(
+        'A Markdown document.',
+        '# We rebuilt a 1962 dinghy from the keel up\n\n<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
+      ),
+    },
     headers: ENTRY_HEADERS,
   })
   @ApiErrors(...READ_ERRORS, 'plan_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))
   one(
     @Param('id') id: string,
-    @Query() { languages }: VideoQueryDto,
+    @Query() { languages, format }: VideoQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
-    return this.transcripts.sendEntry({ source: givenVideos([videoId], videoId), languages }, request, response);
+    const source = givenVideos([videoId], videoId);
+    return this.transcripts.sendEntry({ source, languages }, request, response, format);
   }
 
   /** The same for a video's URL with unencoded slashes, which some gateways decode. */

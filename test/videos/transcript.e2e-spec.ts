@@ -85,6 +85,52 @@ describe('the transcript of one video', () => {
   });
 });
 
+describe('the formats of one video', () => {
+  const LINES = [
+    'Half a kettle, lid on, and wait for the lull.',
+    'Milk first. We are not discussing it.',
+    'The stove swings so that the kettle does not.',
+  ];
+  const path = '/videos/tw-tea_____/transcript';
+
+  it.each([
+    ['text', 'text/plain', /^The stove swings/],
+    ['srt', 'application/x-subrip', /^1\n00:00:0\d,\d{3} --> /],
+    ['vtt', 'text/vtt', /^WEBVTT\n\n00:00:0\d\.\d{3} --> /],
+    ['markdown', 'text/markdown', /^# Tea on a gimballed stove\n/],
+  ])('%s is sent for the parameter and for Accept: %s, also compressed', async (format, type, start) => {
+    const { key } = await service.organization();
+    const byParameter = await service.get(`${path}?format=${format}`, key);
+    expect(byParameter.headers['content-type']).toBe(`${type}; charset=utf-8`);
+    expect(byParameter.text).toMatch(start);
+    for (const line of LINES) expect(byParameter.text).toContain(line);
+    const byHeader = await service.get(path, key, { Accept: type });
+    expect(byHeader.text).toBe(byParameter.text);
+    expect(byHeader.headers.vary).toMatch(/accept\b(?!-)/i);
+    const compressed = await fetch(`${service.url}${path}?format=${format}`, {
+      headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'gzip' },
+    });
+    expect(await compressed.text()).toBe(byParameter.text);
+    expect((await service.get('/usage', key)).body.used).toBeLessThanOrEqual(1);
+  });
+
+  it('are overridden by the parameter, and JSON is the default', async () => {
+    const { key } = await service.organization();
+    const types = async (query: string, accept: string) =>
+      (await service.get(path + query, key, { Accept: accept })).headers['content-type']?.split(';')[0];
+    expect(await types('?format=json', 'text/vtt')).toBe('application/json');
+    expect(await types('?format=text', 'application/json')).toBe('text/plain');
+    for (const accept of ['*/*', 'image/png', 'text/html,*/*;q=0.8', ''])
+      expect(await types('', accept)).toBe('application/json');
+  });
+
+  it('of a failed video is the JSON error', async () => {
+    const { key } = await service.organization();
+    const response = await service.get('/videos/hl-silent__/transcript?format=srt', key, { Accept: 'text/vtt' });
+    expect([response.status, response.body.error.code]).toEqual([404, 'transcript_unavailable']);
+  });
+});
+
 describe('a video without a transcript', () => {
   it.each([
     ['hl-silent__', 404, 'transcript_unavailable', false],
@@ -166,6 +212,9 @@ describe('a call for one video', () => {
     ['languages=', 'languages'],
     ['since=tw-tea_____', 'since'],
     ['format[]=json', 'format'],
+    ['format=', 'format'],
+    ['format=SRT', 'format'],
+    ['format=srt&format=vtt', 'format'],
   ])('with %s is 400, naming the field', async (query, field) => {
     const { key } = await service.organization();
     const response = await service.get(`/videos/tw-chowder_/transcript?${query}`, key);

@@ -6,8 +6,9 @@ import { requestContext, type RequestContext } from '../../http/request-context.
 import { responseEnd } from '../../http/response-end.js';
 import type { TextForm } from '../cache/transcript-text.js';
 import { markdownDocument, textChunks } from '../formats/markdown-document.js';
+import { FORMAT_MEDIA_TYPES, formatTranscript, type TranscriptFormat } from '../formats/transcript-formats.js';
 import type { Delivery } from '../transcript-delivery.js';
-import type { Entry, EntryError, TranscriptsEvent } from '../transcript-events.js';
+import type { EntryError, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
 import { TranscriptsService } from '../transcripts.service.js';
 import { serializeEntry, serializeJson, serializeNdjson, writeResponse, type Chunk } from './response-writer.js';
@@ -18,6 +19,11 @@ export const MARKDOWN = 'text/markdown';
 /** The content types of a response about many videos. Of equally accepted ones the first is sent. */
 const LIST_TYPES = ['application/json', NDJSON, MARKDOWN] as const;
 type ListType = (typeof LIST_TYPES)[number];
+
+/** The content type of each format of one entry. */
+export const ENTRY_MEDIA_TYPES = { json: 'application/json', ...FORMAT_MEDIA_TYPES } as const;
+export type EntryFormat = keyof typeof ENTRY_MEDIA_TYPES;
+export const ENTRY_FORMATS = Object.keys(ENTRY_MEDIA_TYPES) as EntryFormat[];
 
 /** Responds to an HTTP request with the transcripts of the videos that a source lists. */
 @Injectable()
@@ -45,16 +51,28 @@ export class TranscriptsResponse {
   /**
    * Sends the entry of a source's only video by itself.
    *
+   * @param format by default the one that the request accepts
    * @throws VideoFailedError when the video has no transcript, and the errors that refuse the call
    */
-  async sendEntry(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
+  async sendEntry(
+    wanted: TranscriptsRequest,
+    request: Request,
+    response: Response,
+    format: EntryFormat = acceptedFormat(request),
+  ): Promise<void> {
     const plan = await this.prepare(wanted, request, response);
     const encoding = encodingFor(request);
-    const events = this.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json', request).events('listed');
+    // The other formats are written from the JSON and compressed afterwards.
+    const form = encoding === 'gzip' && format === 'json' ? 'deflated' : 'json';
+    const events = this.deliver(plan, form, request).events('listed');
     const entry = await onlyEntry(events);
     setEntryHeaders(response, plan);
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    await writeResponse(response, serializeEntry(entry, events), encoding);
+    response.setHeader('Content-Type', `${ENTRY_MEDIA_TYPES[format]}; charset=utf-8`);
+    const chunks =
+      format === 'json'
+        ? serializeEntry(entry, events)
+        : textChunks(formatEntry(format, entry, events, plan.languages), encoding);
+    await writeResponse(response, chunks, encoding);
   }
 
   /** Plans the call of a request. @throws the errors that refuse the call */
@@ -81,6 +99,23 @@ export class TranscriptsResponse {
 function listType(request: Request): ListType {
   const preferred = request.accepts([...LIST_TYPES]);
   return LIST_TYPES.find((type) => type === preferred) ?? 'application/json';
+}
+
+function acceptedFormat(request: Request): EntryFormat {
+  const preferred = request.accepts(Object.values(ENTRY_MEDIA_TYPES));
+  return ENTRY_FORMATS.find((format) => ENTRY_MEDIA_TYPES[format] === preferred) ?? 'json';
+}
+
+/** The text of an entry. Its end is written when the events have ended, which is after the settlement. */
+async function* formatEntry(
+  format: TranscriptFormat,
+  entry: SucceededEntry,
+  rest: AsyncIterable<TranscriptsEvent>,
+  languages: readonly string[],
+): AsyncGenerator<string> {
+  const { videoId, metadata, transcript } = entry;
+  yield* formatTranscript(format, { videoId, metadata, transcript: transcript.bytes }, languages);
+  for await (const event of rest) if (event.type === 'summary') yield '';
 }
 
 function chunksOf(
@@ -114,7 +149,7 @@ function setEntryHeaders(response: Response, { quota }: CallPlan): void {
  *
  * @throws VideoFailedError when the video has no transcript, after the call was settled
  */
-export async function onlyEntry(events: AsyncGenerator<TranscriptsEvent>): Promise<Extract<Entry, { ok: true }>> {
+export async function onlyEntry(events: AsyncGenerator<TranscriptsEvent>): Promise<SucceededEntry> {
   let failure: EntryError | undefined;
   for (let next = await events.next(); next.done !== true; next = await events.next()) {
     if (next.value.type !== 'result') continue;

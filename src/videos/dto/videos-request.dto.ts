@@ -1,15 +1,28 @@
 import { ApiProperty, ApiPropertyOptional, PickType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsString, ValidateIf } from 'class-validator';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, ValidateIf } from 'class-validator';
 import { LANGUAGES_INVALID, parseLanguages, TranscriptsQueryDto } from '../../channels/dto/transcripts-query.dto.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
+import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 
 const VIDEOS_INVALID = `videos must be a list of 1 to ${VIDEOS_PER_CALL_MAX} IDs or URLs of videos.`;
 
 /** The query parameters of the operation for one video. */
-export class VideoQueryDto extends PickType(TranscriptsQueryDto, ['languages'] as const) {}
+export class VideoQueryDto extends PickType(TranscriptsQueryDto, ['languages'] as const) {
+  @ApiPropertyOptional({
+    description:
+      'The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are ' +
+      'subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` ' +
+      'and `vtt` have the first. By default the format that `Accept` names, or `json`.',
+    enum: ENTRY_FORMATS,
+    example: 'json',
+  })
+  @ValidateIf((_query, value) => value !== undefined)
+  @IsIn(ENTRY_FORMATS, { message: `format must be one of ${ENTRY_FORMATS.join(', ')}, given once.` })
+  format?: EntryFormat;
+}
 
 /** The body of the operation for a list of videos. */
 export class VideosBodyDto {
