@@ -1,4 +1,5 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { remainingQuota, type QuotaState } from '../domain/errors.js';
 import { QuotaService } from '../quota/quota.service.js';
@@ -24,6 +25,21 @@ export interface ReservationResult {
   quota: QuotaState;
 }
 
+/** What calls are charged to. */
+type Quota = Pick<QuotaService, 'state' | 'reserve' | 'settleWithRetry'>;
+
+/** Grants every call and charges none. */
+export const UNLIMITED_QUOTA: Quota = {
+  state: () => Promise.resolve(unlimitedState()),
+  reserve: () => Promise.resolve({ granted: true, id: randomUUID(), quota: unlimitedState() }),
+  settleWithRetry: () => Promise.resolve(true),
+};
+
+function unlimitedState(): QuotaState {
+  const asOf = new Date();
+  return { limit: Number.MAX_SAFE_INTEGER, used: 0, reserved: 0, resetAt: asOf, asOf };
+}
+
 /** Seconds that a lease outlasts the deadline of its call, for the settlement. */
 const LEASE_MARGIN_SECONDS = 15;
 
@@ -34,7 +50,7 @@ export class QuotaReservations {
   private readonly running = new Set<Promise<unknown>>();
 
   constructor(
-    private readonly quota: QuotaService,
+    @Inject(QuotaService) private readonly quota: Quota,
     private readonly environment: Environment,
   ) {}
 
