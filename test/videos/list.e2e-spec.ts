@@ -141,23 +141,24 @@ describe('a list of videos', () => {
 describe('a channel, a list and one video for the same videos at the same time', () => {
   it('share each fetch and charge each video once', async () => {
     const { key } = await service.organization();
-    const videos = Array.from({ length: 4 }, (_, index) => `fs-${218 - index}_____`);
+    const { uploads } = (await service.get('/channels/@bench-8x25/uploads', key)).body;
+    const videos = uploads.slice(0, 4).map(({ videoId }: { videoId: string }) => videoId) as string[];
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const calls = [
       post(key, { videos: [...videos, ...videos] }),
-      service.get('/channels/@fogsignalradio/transcripts?limit=18', key),
+      service.get('/channels/@bench-8x25/transcripts', key),
       post(key, { videos: [...videos].reverse() }, { Accept: 'application/x-ndjson' }),
     ];
     const one = service.get(`/videos/${videos[0]}/transcript`, key);
     await hold.arrived;
-    await until(async () => Number(((await usageOf(key)) as { reserved: number }).reserved) >= 4 + 18 + 4 + 1);
+    await until(async () => Number(((await usageOf(key)) as { reserved: number }).reserved) >= 4 + 8 + 4 + 1);
     hold.release();
     const bodies = await Promise.all(calls);
     expect(bodies.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect((await one).status).toBe(200);
     const { used } = (await usageOf(key)) as { used: number };
-    expect(used).toBe(18);
-    expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(18);
-    expect(await usageOf(key)).toMatchObject({ used: 18, reserved: 0 });
+    expect(used).toBe(8);
+    expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(8);
+    expect(await usageOf(key)).toMatchObject({ used: 8, reserved: 0 });
   });
 });
