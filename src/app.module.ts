@@ -11,7 +11,9 @@ import { HttpModule } from './http/http.module.js';
 import { MetricsModule } from './observability/metrics/metrics.module.js';
 import { ApiKey } from './organizations/api-key.entity.js';
 import { Organization } from './organizations/organization.entity.js';
+import { VideosModule } from './videos/videos.module.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
+import { PlaylistsModule } from './playlists/playlists.module.js';
 import { UsageModule } from './usage/usage.module.js';
 
 /** Wiring only, and the only module that names the platform. */
@@ -28,6 +30,8 @@ export class AppModule {
         HttpModule,
         { module: YoutubeModule, global: true },
         ChannelsModule,
+        PlaylistsModule,
+        VideosModule,
         UsageModule,
         AdminModule,
         HealthModule,

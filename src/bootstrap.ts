@@ -21,7 +21,7 @@ import {
   rejectUndecodablePath,
 } from './http/request-checks.js';
 import { assignRequestContext } from './http/request-context.js';
-import { normalizeRequestUrls, readQuery, rejectUndocumentedPaths } from './http/request-paths.js';
+import { leadBrowsersToDocs, normalizeRequestUrls, readQuery, rejectUndocumentedPaths } from './http/request-paths.js';
 import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { traceRequests } from './http/trace-requests.js';
@@ -111,6 +111,7 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     rejectUndecodablePath,
     app.get(ShutdownState).refuse,
     hideAdmin(environment),
+    leadBrowsersToDocs,
     rejectUndocumentedPaths(document),
   );
   serveDocument(app, document);
@@ -120,7 +121,7 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
 function allowOrigins(app: NestExpressApplication, origins: readonly string[]): void {
   const cors = {
     origin: origins.includes('*') ? '*' : [...origins],
-    methods: ['GET'],
+    methods: ['GET', 'POST'],
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_SECONDS,
   };

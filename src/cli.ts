@@ -1,4 +1,8 @@
 import 'reflect-metadata';
 import { runCommand } from './admin/cli/run-command.js';
 
-process.exitCode = await runCommand(process.argv.slice(2));
+// Imported here, so that the other commands do not load the platform.
+process.exitCode = await runCommand(process.argv.slice(2), async (work) => {
+  const { withLocalTranscripts } = await import('./local-transcripts.js');
+  await withLocalTranscripts(work);
+});

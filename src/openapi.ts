@@ -5,15 +5,15 @@ import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
 import { METRICS_TOKEN_SCHEME } from './observability/metrics/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
-const API_VERSION = '1.1.0';
+const API_VERSION = '1.2.0';
 
 /** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Channel Transcripts')
     .setDescription(
-      "Returns the transcripts of a YouTube channel's newest uploads in one call. To try it here, select Authorize, enter an " +
-        'API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId } }`. ' +
+      "Returns the transcripts of a YouTube channel's newest uploads in one call, or those of a playlist, a list of videos or one " +
+        'video. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId } }`. ' +
         'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
         'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
         'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header or ' +
@@ -22,7 +22,9 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .setVersion(API_VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')
     .addServer('/', 'The service that serves this document')
-    .addTag('channels', 'Transcripts of channels')
+    .addTag('channels', 'Uploads of channels and their transcripts')
+    .addTag('videos', 'Transcripts of single videos and lists of videos')
+    .addTag('playlists', 'Transcripts of playlists')
     .addTag('usage', 'Quota usage of the organization')
     .addTag('health', 'Liveness and readiness probes')
     .addTag('metrics', 'Prometheus metrics')

@@ -24,8 +24,22 @@ const ALLOWED = {
   auth: ['rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
   transcripts: ['cache', PORT, 'quota', 'http', TRACING, REGISTRY, 'domain', 'config'],
   channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
-  // Messages share the query, the NDJSON events and the guards of the HTTP route.
-  messages: ['channels', 'transcripts', 'auth', 'http', 'observability/logging', TRACING, 'domain', 'config'],
+  // The entries, the query and the examples are those of the channel operation.
+  videos: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
+  playlists: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
+  // Messages share the parameters, the NDJSON events and the guards of the HTTP route.
+  messages: [
+    'channels/dto',
+    'videos/dto',
+    'rate-limit',
+    'transcripts',
+    'auth',
+    'http',
+    'observability/logging',
+    TRACING,
+    'domain',
+    'config',
+  ],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
   observability: [
     'transcripts',
@@ -38,8 +52,20 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  // The usage under /admin is a customer's usage and more.
-  admin: ['auth', 'rate-limit', 'organizations', 'quota', 'usage/dto', 'http', 'domain', 'config', 'database'],
+  // The usage under /admin is a customer's usage and more. A command prints transcripts.
+  admin: [
+    'transcripts',
+    'channels/dto',
+    'auth',
+    'rate-limit',
+    'organizations',
+    'quota',
+    'usage/dto',
+    'http',
+    'domain',
+    'config',
+    'database',
+  ],
 };
 
 for (const [folder, allowed] of Object.entries(ALLOWED)) {
@@ -86,7 +112,7 @@ export default {
       comment: 'Everything else uses the port, so that another platform can be supported.',
       from: {
         path: '^src/',
-        pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|hostile-text\\.spec)\\.ts$'],
+        pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|local-transcripts|hostile-text\\.spec)\\.ts$'],
       },
       to: { path: '^src/platform/youtube/' },
     },

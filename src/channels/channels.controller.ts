@@ -1,34 +1,38 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import {
-  ApiExcludeEndpoint,
-  ApiExtraModels,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { QUOTA_HEADERS, RATE_LIMIT_HEADERS, setQuotaHeaders } from '../http/limit-headers.js';
+import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
-import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
+import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
+import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
+import { ApiTranscripts, LIST_ERRORS, READ_ERRORS } from './dto/api-transcripts.js';
+import { TranscriptsQueryDto, UploadsQueryDto } from './dto/transcripts-query.dto.js';
+import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
 import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
-import { writeResponse, serializeJson, serializeNdjson } from '../transcripts/response/response-writer.js';
-import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
 
-const NDJSON = 'application/x-ndjson';
+const CHANNEL_PARAMETER = {
+  name: 'id',
+  description:
+    'A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel ' +
+    '(`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw.',
+  schema: { type: 'string' as const, maxLength: 2048, example: '@harbourlight' },
+};
 
-/** Turns an HTTP request into a call of the service, and its events into the response. */
+/** The reads of a channel. */
 @ApiTags('channels')
 @Controller('channels')
-@RequiresFeature('channel_transcripts')
 export class ChannelsController {
-  constructor(private readonly transcripts: TranscriptsService) {}
+  constructor(
+    private readonly uploads: ChannelUploads,
+    private readonly transcripts: TranscriptsResponse,
+  ) {}
 
   @Get(':id/transcripts')
+  @RequiresFeature('channel_transcripts')
   @ApiOperation({
     operationId: 'getChannelTranscripts',
     summary: "The transcripts of a channel's newest uploads",
@@ -40,89 +44,28 @@ export class ChannelsController {
       'deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and ' +
       'unknown parameters are refused.',
   })
-  @ApiParam({
-    name: 'id',
-    description:
-      'A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel ' +
-      '(`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw.',
-    schema: { type: 'string', maxLength: 2048, example: '@harbourlight' },
+  @ApiParam(CHANNEL_PARAMETER)
+  @ApiTranscripts({
+    type: TranscriptsDto,
+    example: TRANSCRIPTS_EXAMPLE,
+    firstLines: 'first `channel` with the field `channel`, then',
+    ndjsonExample: TRANSCRIPTS_NDJSON_EXAMPLE,
+    order: 'newest first',
   })
-  @ApiExtraModels(TranscriptsDto)
-  @ApiOkResponse({
-    content: {
-      'application/json': { schema: { $ref: getSchemaPath(TranscriptsDto) }, example: TRANSCRIPTS_EXAMPLE },
-      [NDJSON]: {
-        schema: {
-          type: 'string',
-          description:
-            'One JSON object per line, with a `type`: first `channel` with the field `channel`, then a `result` with the field ' +
-            '`result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
-        },
-        example: TRANSCRIPTS_NDJSON_EXAMPLE,
-      },
-    },
-    description:
-      'One entry for each upload. JSON is streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in ' +
-      'which the videos finish.',
-    headers: {
-      'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } },
-      Vary: {
-        description:
-          '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that ' +
-          'accept it.',
-        schema: { type: 'string' },
-      },
-      ...RATE_LIMIT_HEADERS,
-      ...QUOTA_HEADERS,
-    },
-  })
-  @ApiErrors(
-    'invalid_request',
-    'unauthorized',
-    'invalid_api_key',
-    'plan_limit_exceeded',
-    'feature_not_in_plan',
-    'channel_not_found',
-    'method_not_allowed',
-    'rate_limited',
-    'concurrency_limited',
-    'failed_authentications',
-    'internal_error',
-    'upstream_failure',
-    'upstream_blocked',
-    'service_unavailable',
-    'at_capacity',
-    'upstream_timeout',
-  )
-  async list(
+  @ApiErrors(...LIST_ERRORS, 'channel_not_found', 'feature_not_in_plan')
+  list(
     @Param('id') id: string,
     @Query() query: TranscriptsQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const { caller, requestId, startedAtMs, log } = requestContext(request);
-    const plan = await this.transcripts.prepare(
-      { reference: id, ...query },
-      { organizationId: caller.organization.id, keyId: caller.keyId, requestId },
-      { startedAtMs, responseEnd: responseEnd(response) },
-    );
-    log['channelId'] = plan.channel.id;
-    const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
-    const delivery = this.transcripts.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json');
-    log['counts'] = delivery.summary;
-    setQuotaHeaders(response, plan.quota);
-    response.vary('Accept-Encoding');
-    response.vary('Accept');
-    const streamsLines = request.accepts(['application/json', NDJSON]) === NDJSON;
-    response.setHeader('Content-Type', `${streamsLines ? NDJSON : 'application/json'}; charset=utf-8`);
-    const chunks = streamsLines
-      ? serializeNdjson(delivery.events('as-finished'))
-      : serializeJson(delivery.events('newest-first'));
-    await writeResponse(response, chunks, encoding);
+    const { languages } = query;
+    return this.transcripts.send({ source: this.uploads.source(id, query), languages }, request, response);
   }
 
   /** The same for a channel URL with unencoded slashes, which some gateways decode. */
   @Get('*id/transcripts')
+  @RequiresFeature('channel_transcripts')
   @ApiExcludeEndpoint()
   listByRawUrl(
     @Param('id') segments: string[],
@@ -131,5 +74,51 @@ export class ChannelsController {
     @Res() response: Response,
   ): Promise<void> {
     return this.list(segments.join('/'), query, request, response);
+  }
+
+  @Get(':id/uploads')
+  @RequiresFeature('channel_uploads')
+  @OwnRateLimit(UPLOADS_RATE_LIMIT)
+  @ApiOperation({
+    operationId: 'listChannelUploads',
+    summary: "A channel's newest uploads, without transcripts",
+    description:
+      'Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and ' +
+      'has a rate limit of its own: as many requests per minute as the other operations together, counted separately.',
+  })
+  @ApiParam(CHANNEL_PARAMETER)
+  @ApiOkResponse({
+    type: ChannelUploadsDto,
+    description: 'The newest uploads, newest first.',
+    headers: {
+      'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } },
+      ...RATE_LIMIT_HEADERS,
+    },
+  })
+  @ApiErrors(...READ_ERRORS, 'channel_not_found', 'upstream_failure', 'upstream_blocked', 'upstream_timeout')
+  async listUploads(
+    @Param('id') id: string,
+    @Query() query: UploadsQueryDto,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<ChannelUploadsDto> {
+    const { startedAtMs, log } = requestContext(request);
+    const times = { startedAtMs, responseEnd: responseEnd(response) };
+    const listed = await this.uploads.listWithinDeadline(id, query, times);
+    log['channelId'] = listed.channel.id;
+    return toUploadsDto(listed);
+  }
+
+  @Get('*id/uploads')
+  @RequiresFeature('channel_uploads')
+  @OwnRateLimit(UPLOADS_RATE_LIMIT)
+  @ApiExcludeEndpoint()
+  listUploadsByRawUrl(
+    @Param('id') segments: string[],
+    @Query() query: UploadsQueryDto,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<ChannelUploadsDto> {
+    return this.listUploads(segments.join('/'), query, request, response);
   }
 }

@@ -1,4 +1,5 @@
 import type { Plan } from './plan.js';
+import type { VideoFailureCode } from './transcript.js';
 
 /** Every `error.code` of a refused call. `http/error-status.ts` maps each to its HTTP status. */
 export type ErrorCode =
@@ -18,7 +19,9 @@ export type ErrorCode =
   | 'upstream_failure'
   | 'upstream_blocked'
   | 'service_unavailable'
-  | 'upstream_timeout';
+  | 'upstream_timeout'
+  /** Of a call about one video. */
+  | VideoFailureCode;
 
 /** Fields of an error body in addition to `code`, `message`, `retryable` and `requestId`. */
 export type ErrorFields = Readonly<Record<string, unknown>>;
@@ -117,6 +120,24 @@ export class VideoNotFoundError extends DomainError {
   }
 }
 
+/** Seconds to wait when the service holds back its requests and does not know for how long. */
+const BUSY_RETRY_AFTER_SECONDS = 30;
+
+/** The one video of a call has no transcript. In a list of videos this is a failed entry. */
+export class VideoFailedError extends DomainError {
+  readonly code: VideoFailureCode;
+  override readonly retryable: boolean;
+  override readonly retryAfterSeconds: number | undefined;
+
+  constructor(failure: { code: VideoFailureCode; message: string; retryable: boolean; retryAfterSeconds?: number }) {
+    super(failure.message);
+    this.code = failure.code;
+    this.retryable = failure.retryable;
+    this.retryAfterSeconds =
+      failure.retryAfterSeconds ?? (failure.code === 'upstream_busy' ? BUSY_RETRY_AFTER_SECONDS : undefined);
+  }
+}
+
 /** The playlist does not exist, or the platform states that it is private. */
 export class PlaylistNotFoundError extends DomainError {
   readonly code = 'playlist_not_found';
@@ -150,15 +171,19 @@ export function remainingQuota({ limit, used, reserved }: QuotaState): number {
 export class PlanLimitExceededError extends DomainError {
   readonly code = 'plan_limit_exceeded';
 
-  /** @param limitThatFits the largest `limit` with which the same call would be granted now; 0 when none would */
+  /**
+   * @param fitting the largest number of videos, from the first on, with which the same call would be granted now
+   * @param parameter how the call states the number of its videos: by a `limit`, or by a list of `videos`
+   */
   constructor(
     readonly quota: QuotaState,
     readonly required: number,
-    readonly limitThatFits: number,
+    readonly fitting: number,
+    parameter: 'limit' | 'videos' = 'limit',
   ) {
     super(
       `This request may use up to ${required} ${required === 1 ? 'transcript' : 'transcripts'} of the monthly quota, and ` +
-        `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, limitThatFits)}`,
+        `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, fitting, parameter)}`,
     );
   }
 
@@ -174,10 +199,15 @@ export class PlanLimitExceededError extends DomainError {
   }
 }
 
-function advice({ reserved, resetAt }: QuotaState, limitThatFits: number): string {
-  if (limitThatFits > 0) return `Retry with limit=${limitThatFits} or lower.`;
-  if (reserved > 0) return `No limit fits now, because ${reserved} are reserved by running requests.`;
-  return `No limit fits before the quota resets at ${resetAt.toISOString()}.`;
+function advice({ reserved, resetAt }: QuotaState, fitting: number, parameter: 'limit' | 'videos'): string {
+  if (parameter === 'limit') {
+    if (fitting > 0) return `Retry with limit=${fitting} or lower.`;
+    if (reserved > 0) return `No limit fits now, because ${reserved} are reserved by running requests.`;
+    return `No limit fits before the quota resets at ${resetAt.toISOString()}.`;
+  }
+  if (fitting > 0) return `Retry with the first ${fitting === 1 ? 'video' : `${fitting} videos`} or fewer.`;
+  if (reserved > 0) return `Retry later, because ${reserved} are reserved by running requests.`;
+  return `The quota resets at ${resetAt.toISOString()}.`;
 }
 
 /** Codes of errors that fail a call as a whole; the failure of one video is a `VideoFailure` instead. */

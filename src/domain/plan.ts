@@ -2,10 +2,16 @@
 export const PLANS = ['free', 'pro'] as const;
 export type Plan = (typeof PLANS)[number];
 
-export type Feature = 'channel_transcripts';
-
 /** The lowest plan that includes each feature. */
-const REQUIRED_PLAN: Record<Feature, Plan> = { channel_transcripts: 'pro' };
+const REQUIRED_PLAN = {
+  video_transcripts: 'free',
+  channel_uploads: 'free',
+  channel_transcripts: 'pro',
+  playlist_transcripts: 'pro',
+  bulk_transcripts: 'pro',
+} as const satisfies Record<string, Plan>;
+
+export type Feature = keyof typeof REQUIRED_PLAN;
 
 export function requiredPlan(feature: Feature): Plan {
   return REQUIRED_PLAN[feature];
@@ -15,5 +21,5 @@ export function planIncludes(plan: Plan, feature: Feature): boolean {
   return PLANS.indexOf(plan) >= PLANS.indexOf(REQUIRED_PLAN[feature]);
 }
 
-/** The maximum number of videos in one call, on plans with channel transcripts. */
+/** The maximum number of videos in one call, on plans that include calls for many videos. */
 export const VIDEOS_PER_CALL_MAX = 100;

@@ -20,4 +20,13 @@ export const ERROR_STATUS: Record<ErrorCode, HttpStatus> = {
   upstream_blocked: HttpStatus.BAD_GATEWAY,
   service_unavailable: HttpStatus.SERVICE_UNAVAILABLE,
   upstream_timeout: HttpStatus.GATEWAY_TIMEOUT,
+  transcript_unavailable: HttpStatus.NOT_FOUND,
+  language_unavailable: HttpStatus.NOT_FOUND,
+  video_unavailable: HttpStatus.NOT_FOUND,
+  video_private: HttpStatus.NOT_FOUND,
+  video_members_only: HttpStatus.NOT_FOUND,
+  video_age_restricted: HttpStatus.NOT_FOUND,
+  video_not_live_yet: HttpStatus.CONFLICT,
+  video_live: HttpStatus.CONFLICT,
+  upstream_busy: HttpStatus.SERVICE_UNAVAILABLE,
 };

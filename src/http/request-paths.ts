@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
 /** HEAD would fetch transcripts and charge quota without returning them. */
-const WITHOUT_HEAD = new Set(['/channels/{id}/transcripts']);
+const WITHOUT_HEAD = new Set(['/channels/{id}/transcripts', '/playlists/{id}/transcripts', '/videos/{id}/transcript']);
 
 /** Swagger UI, its files and the OpenAPI document, which are not operations of the document. */
 const DOCUMENT_ROUTES = {
@@ -23,13 +23,22 @@ const SEGMENT = '[^/]+';
 /** One segment, or a URL with raw slashes, which may end with a slash of its own. */
 const RAW_URL = '[^/]+(?:/.*[^/]/?)?';
 
-/** Paths whose parameter may contain slashes: the id of a channel can be a URL that is not percent-encoded. */
-const WITH_RAW_URL = new Set(['/channels/{id}/transcripts']);
+/** Paths whose parameter may contain slashes: the id can be a URL that is not percent-encoded. */
+const WITH_RAW_URL = new Set([
+  '/channels/{id}/transcripts',
+  '/channels/{id}/uploads',
+  '/playlists/{id}/transcripts',
+  '/videos/{id}/transcript',
+]);
 
 /** A request target in absolute form: the scheme and the authority, then the rest. */
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+((?:[/?#].*)?)$/is;
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
+
+/** The URL of a page as the ID of a video or playlist, whose own query is not encoded: its `?` would end the path. */
+const RAW_PAGE_URL =
+  /^\/(videos|playlists)\/((?:https?:\/\/?)?(?:www\.|m\.|music\.)?youtube\.com\/(?:watch|playlist)\?[^/]*)\/(transcripts?(?:\?.*)?)$/is;
 
 export interface DocumentedPaths {
   paths: Record<string, object>;
@@ -43,11 +52,12 @@ export function routeFinder(document: DocumentedPaths): (path: string) => string
 
 /**
  * Reduces the target of every request, which a proxy may send as an absolute URL, to its path and query without resolving
- * or decoding anything. Express would respond to a target that it cannot parse in HTML, before all middleware.
+ * or decoding anything, and encodes the URL of a page that is sent raw as an ID. Express would respond to a target that it
+ * cannot parse in HTML, before all middleware.
  */
 export function normalizeRequestUrls(server: Server): void {
   server.prependListener('request', (request: IncomingMessage) => {
-    request.url = pathAndQuery(request.url ?? '');
+    request.url = encodePageUrl(pathAndQuery(request.url ?? ''));
   });
 }
 
@@ -59,6 +69,22 @@ function pathAndQuery(target: string): string {
   // The path is cut from the text, because the URL parser resolves `/x/../metrics` to `/metrics`.
   if (rest === undefined || !URL.canParse(address)) return UNPARSABLE;
   return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+function encodePageUrl(target: string): string {
+  const [, route, url, rest] = RAW_PAGE_URL.exec(target) ?? [];
+  return url === undefined ? target : `/${route}/${encodeURIComponent(url)}/${rest}`;
+}
+
+/** Middleware: leads browsers from the root to the documentation. For other clients the root is an unknown path. */
+export function leadBrowsersToDocs(request: Request, response: Response, next: NextFunction): void {
+  const asked = request.path === '/' && DOCUMENT_ROUTES.methods.includes(request.method);
+  if (!asked || request.accepts(['application/json', 'text/html']) !== 'text/html') {
+    next();
+    return;
+  }
+  response.vary('Accept');
+  response.redirect('/docs');
 }
 
 /** Parses all parameters of a query; by default those after the thousandth are ignored. */

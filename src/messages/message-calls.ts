@@ -1,4 +1,5 @@
 import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import { RpcException } from '@nestjs/microservices';
 import type { Span } from '@opentelemetry/api';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
@@ -9,14 +10,12 @@ import { RequestContext, requestContext, requestIdFrom, setRequestContext } from
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
+import { MessageName } from './message-pattern.js';
 import { fieldsOf } from './message-reader.js';
 import type { MessageSlot, ReplyChannel } from './message-transport.js';
 
 /** For a message that is refused because too many are pending. */
 const RETRY_AFTER_SECONDS = 2;
-
-/** The subject over NATS, the pattern over TCP. */
-export const TRANSCRIPTS_PATTERN = 'channels.transcripts';
 
 /** A call that arrived as a message. */
 export class MessageCall extends RequestContext {
@@ -32,6 +31,8 @@ export class MessageCall extends RequestContext {
 
   constructor(
     message: unknown,
+    /** The pattern of the message. */
+    readonly name: string,
     readonly replyChannel: ReplyChannel,
   ) {
     const { apiKey, requestId } = fieldsOf(message);
@@ -82,7 +83,10 @@ export class MessageCalls {
   );
   private readonly running = new Set<MessageCall>();
 
-  constructor(private readonly shutdown: ShutdownState) {}
+  constructor(
+    private readonly shutdown: ShutdownState,
+    private readonly reflector: Reflector,
+  ) {}
 
   /** The call of the message that has this context. */
   callOf(context: object): MessageCall {
@@ -94,8 +98,9 @@ export class MessageCalls {
   /** Opens the call of a message and runs it through the guards and its handler; `next` returns the response. */
   open(context: ExecutionContext, replyChannel: ReplyChannel, next: () => Observable<unknown>): Observable<unknown> {
     const rpc = context.switchToRpc();
-    if (replyChannel.isFull) return throwError(() => this.refuseUnread(rpc.getData<unknown>()));
-    const call = new MessageCall(rpc.getData<unknown>(), replyChannel);
+    const name = this.reflector.get(MessageName, context.getHandler());
+    if (replyChannel.isFull) return throwError(() => this.refuseUnread(rpc.getData<unknown>(), name));
+    const call = new MessageCall(rpc.getData<unknown>(), name, replyChannel);
     setRequestContext(rpc.getContext<object>(), call);
     this.running.add(call);
     const response = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
@@ -118,11 +123,11 @@ export class MessageCalls {
   }
 
   /** Refuses a message at the lowest cost possible, because a flood of them has to be refused. */
-  private refuseUnread(message: unknown): RpcException {
+  private refuseUnread(message: unknown, name: string): RpcException {
     const requestId = requestIdFrom(fieldsOf(message)['requestId']);
     const log: Record<string, unknown> = {};
     const body = this.errorBody(new ServiceAtCapacityError(RETRY_AFTER_SECONDS), requestId, log);
-    this.writeLine({ requestId, ...log });
+    this.writeLine(name, { requestId, ...log });
     return new RpcException(body);
   }
 
@@ -137,7 +142,7 @@ export class MessageCalls {
   }
 
   private async finish(call: MessageCall): Promise<void> {
-    const { log, requestId, startedAtMs, replyChannel, responseEnd } = call;
+    const { name, log, requestId, startedAtMs, replyChannel, responseEnd } = call;
     // A caller that has already disconnected raises no event any more.
     if (!responseEnd.aborted) {
       const disconnected = new Promise<void>((resolve) => responseEnd.addEventListener('abort', () => resolve()));
@@ -145,7 +150,7 @@ export class MessageCalls {
     }
     this.running.delete(call);
     call.finish();
-    this.writeLine({
+    this.writeLine(name, {
       requestId,
       ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
       ...(call.isDisconnected && { left: true }),
@@ -154,20 +159,20 @@ export class MessageCalls {
   }
 
   /** Errors of unauthenticated callers and of the rate limit are sampled: a caller controls their number. */
-  private writeLine(fields: Readonly<Record<string, unknown>>): void {
+  private writeLine(pattern: string, fields: Readonly<Record<string, unknown>>): void {
     const { code, organizationId } = fields;
     if (typeof code === 'string' && (organizationId === undefined || code === 'rate_limited')) {
       if (!this.refusals.allows(code)) return;
     }
-    this.logger.log({ event: 'message', pattern: TRANSCRIPTS_PATTERN, ...fields });
+    this.logger.log({ event: 'message', pattern, ...fields });
   }
 }
 
 /** Runs the call within a span whose parent is the span that the sender names. */
 function inSpanOf(call: MessageCall, response: Observable<unknown>): Observable<unknown> {
-  const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': TRANSCRIPTS_PATTERN };
+  const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': call.name };
   return new Observable((subscriber) =>
-    inServerSpan(`process ${TRANSCRIPTS_PATTERN}`, call.replyChannel.traceHeaders, attributes, (span) => {
+    inServerSpan(`process ${call.name}`, call.replyChannel.traceHeaders, attributes, (span) => {
       const traceId = activeTraceId();
       if (traceId !== undefined) call.log['traceId'] = traceId;
       void call.ended().then(() => endSpan(span, call));

@@ -1,7 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../domain/errors.js';
-import { NotAMessageError, PacketDeserializer, readPacket, readTranscriptsMessage } from './message-reader.js';
+import { TranscriptsQueryDto } from '../channels/dto/transcripts-query.dto.js';
+import {
+  NotAMessageError,
+  PacketDeserializer,
+  readIdMessage,
+  readPacket,
+  readVideosMessage,
+} from './message-reader.js';
+
+const readTranscriptsMessage = (message: unknown) => readIdMessage(message, TranscriptsQueryDto, 'a channel');
 
 describe('readPacket', () => {
   it.each<[string, unknown]>([
@@ -49,8 +58,11 @@ describe('PacketDeserializer', () => {
   });
 });
 
-async function fieldsRefused(message: unknown): Promise<readonly string[]> {
-  return readTranscriptsMessage(message).then(
+async function fieldsRefused(
+  message: unknown,
+  read: (message: unknown) => Promise<unknown> = readTranscriptsMessage,
+): Promise<readonly string[]> {
+  return read(message).then(
     () => [],
     (error: unknown) => {
       if (error instanceof InvalidRequestError) return error.details.map(({ field }) => field);
@@ -66,7 +78,7 @@ function nested(levels: number): unknown {
   return value;
 }
 
-describe('readTranscriptsMessage', () => {
+describe('readIdMessage', () => {
   it('applies the defaults of the query', async () => {
     expect(await readTranscriptsMessage({ apiKey: 'k', requestId: 'r', id: '@name' })).toEqual({
       id: '@name',
@@ -109,5 +121,26 @@ describe('readTranscriptsMessage', () => {
         expect(Array.isArray(await fieldsRefused(message))).toBe(true);
       }),
     );
+  });
+});
+
+describe('readVideosMessage', () => {
+  it('reads the references as they are, and languages as a list or as text', async () => {
+    const videos = ['hl-dinghy__', 'https://youtu.be/hl-dinghy__'];
+    expect(await readVideosMessage({ apiKey: 'k', videos })).toEqual({ videos });
+    expect(await readVideosMessage({ videos, languages: ['EN'] })).toEqual({ videos, languages: ['en'] });
+    expect(await readVideosMessage({ videos, languages: 'en,de' })).toEqual({ videos, languages: ['en', 'de'] });
+  });
+
+  it.each<[unknown, string[]]>([
+    [{}, ['videos']],
+    [{ videos: [] }, ['videos']],
+    [{ videos: Array.from({ length: 101 }, () => 'x') }, ['videos']],
+    [{ videos: [1] }, ['videos']],
+    [{ videos: ['x'], id: 'x' }, ['id']],
+    [{ videos: ['x'], languages: [] }, ['languages']],
+    ['x', ['videos']],
+  ])('refuses %j, naming %j', async (message, fields) => {
+    expect([...new Set(await fieldsRefused(message, readVideosMessage))]).toEqual(fields);
   });
 });

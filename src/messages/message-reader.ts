@@ -1,7 +1,8 @@
+import type { Type } from '@nestjs/common';
 import type { ConsumerDeserializer, IncomingEvent, IncomingRequest } from '@nestjs/microservices';
-import { TranscriptsQueryDto } from '../channels/dto/transcripts-query.dto.js';
-import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
+import { InvalidRequestError } from '../domain/errors.js';
 import { StrictValidationPipe } from '../http/validation.js';
+import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
 
 /** Every event of a response repeats the ID. */
 const ID_CHARACTERS_MAX = 128;
@@ -55,17 +56,6 @@ export class PacketDeserializer implements ConsumerDeserializer {
   }
 }
 
-/** The parameters of a message. */
-export interface TranscriptsMessage {
-  id: string;
-  query: TranscriptsQueryDto;
-}
-
-const ID_MISSING: InvalidField = {
-  field: 'id',
-  message: 'id must be a string: the handle, the ID or the URL of a channel.',
-};
-
 /** Identifies the caller; read before the parameters. */
 const CALLER_FIELDS = new Set(['apiKey', 'requestId']);
 
@@ -77,23 +67,41 @@ export function fieldsOf(message: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Reads the parameters of a message by the rules of the HTTP query. As JSON has both, `limit` may be a number and
- * `languages` a list.
+ * Reads the parameters of a message about one channel, playlist or video, by the rules of the HTTP query. As JSON has both,
+ * `limit` may be a number and `languages` a list.
  *
+ * @param type the class of the query
+ * @param idDescription what `id` must be
  * @throws InvalidRequestError naming every field that is wrong or unknown
  */
-export async function readTranscriptsMessage(message: unknown): Promise<TranscriptsMessage> {
-  const { id, ...others } = fieldsOf(message);
-  const parameters = Object.fromEntries(Object.entries(others).filter(([name]) => !CALLER_FIELDS.has(name)));
-  const query: unknown = await pipe
-    .transform(asQuery(parameters), { type: 'query', metatype: TranscriptsQueryDto })
-    .catch((error: unknown) => {
-      if (typeof id === 'string' || !(error instanceof InvalidRequestError)) throw error;
-      throw new InvalidRequestError([ID_MISSING, ...error.details]);
-    });
-  if (typeof id !== 'string') throw new InvalidRequestError([ID_MISSING]);
-  if (!(query instanceof TranscriptsQueryDto)) throw new Error('The validation pipe returned no query.');
+export async function readIdMessage<Query extends object>(
+  message: unknown,
+  type: Type<Query>,
+  idDescription: string,
+): Promise<{ id: string; query: Query }> {
+  const { id, ...parameters } = parametersOf(message);
+  const idMissing = { field: 'id', message: `id must be a string: ${idDescription}.` };
+  const query = await validated(asQuery(parameters), 'query', type).catch((error: unknown) => {
+    if (typeof id === 'string' || !(error instanceof InvalidRequestError)) throw error;
+    throw new InvalidRequestError([idMissing, ...error.details]);
+  });
+  if (typeof id !== 'string') throw new InvalidRequestError([idMissing]);
   return { id, query };
+}
+
+/** Reads the parameters of a message about a list of videos. @throws InvalidRequestError */
+export function readVideosMessage(message: unknown): Promise<VideosBodyDto> {
+  return validated(parametersOf(message), 'body', VideosBodyDto);
+}
+
+function parametersOf(message: unknown): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(fieldsOf(message)).filter(([name]) => !CALLER_FIELDS.has(name)));
+}
+
+async function validated<T extends object>(value: unknown, kind: 'query' | 'body', type: Type<T>): Promise<T> {
+  const valid: unknown = await pipe.transform(value, { type: kind, metatype: type });
+  if (!(valid instanceof type)) throw new Error('The validation pipe returned another type.');
+  return valid;
 }
 
 /** Writes numbers and lists as a query does; invalid values stay invalid. */

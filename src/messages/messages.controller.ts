@@ -1,37 +1,100 @@
 import { Controller } from '@nestjs/common';
-import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { Ctx, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
-import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { DomainError } from '../domain/errors.js';
-import { serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
+import { PlaylistQueryDto, TranscriptsQueryDto, UploadsQueryDto } from '../channels/dto/transcripts-query.dto.js';
+import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-response.dto.js';
+import { DomainError, VideoNotFoundError } from '../domain/errors.js';
+import { parseVideoReference } from '../domain/video-reference.js';
+import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
+import { serializeEntry, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
+import { logPlan, onlyEntry } from '../transcripts/response/transcripts-response.js';
+import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
+import { givenVideos } from '../transcripts/sources/given-videos.js';
+import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
+import type { Delivery } from '../transcripts/transcript-delivery.js';
+import type { TranscriptsRequest } from '../transcripts/transcript-planner.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { MessageCalls, TRANSCRIPTS_PATTERN, type MessageCall } from './message-calls.js';
-import { readTranscriptsMessage } from './message-reader.js';
+import { parseVideoList, VideoQueryDto } from '../videos/dto/videos-request.dto.js';
+import { MessageCalls, type MessageCall } from './message-calls.js';
+import { OnMessage } from './message-pattern.js';
+import { readIdMessage, readVideosMessage } from './message-reader.js';
 
-/** The operation of the HTTP route as a message, behind the same guards; the response is a stream of events. */
+/** The HTTP operations as messages, behind the same guards; the responses are streams of events. */
 @Controller()
-@RequiresFeature('channel_transcripts')
 export class MessagesController {
   constructor(
+    private readonly uploads: ChannelUploads,
+    private readonly playlists: PlaylistSource,
     private readonly transcripts: TranscriptsService,
     private readonly calls: MessageCalls,
   ) {}
 
-  @MessagePattern(TRANSCRIPTS_PATTERN)
-  async list(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
+  @OnMessage('channels.transcripts', 'channel_transcripts')
+  async channel(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
+    const call = this.accept(context);
+    const { id, query } = await readIdMessage(
+      message,
+      TranscriptsQueryDto,
+      'the handle, the ID or the URL of a channel',
+    );
+    return this.stream(call, { source: this.uploads.source(id, query), languages: query.languages });
+  }
+
+  @OnMessage('channels.uploads', 'channel_uploads')
+  @OwnRateLimit(UPLOADS_RATE_LIMIT)
+  async channelUploads(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
+    const call = this.accept(context);
+    const { id, query } = await readIdMessage(message, UploadsQueryDto, 'the handle, the ID or the URL of a channel');
+    const listed = await this.uploads.listWithinDeadline(id, query, call);
+    call.log['channelId'] = listed.channel.id;
+    return from(eventsFor(call, [[JSON.stringify(toUploadsDto(listed))]]));
+  }
+
+  @OnMessage('playlists.transcripts', 'playlist_transcripts')
+  async playlist(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
+    const call = this.accept(context);
+    const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
+    return this.stream(call, { source: this.playlists.source(id, query.limit), languages: query.languages });
+  }
+
+  @OnMessage('videos.transcripts', 'bulk_transcripts')
+  async videos(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
+    const call = this.accept(context);
+    const { videos, languages } = await readVideosMessage(message);
+    return this.stream(call, { source: givenVideos(parseVideoList(videos)), languages });
+  }
+
+  @OnMessage('videos.transcript', 'video_transcripts')
+  async video(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
+    const call = this.accept(context);
+    const { id, query } = await readIdMessage(message, VideoQueryDto, 'the ID or the URL of a video');
+    const videoId = parseVideoReference(id);
+    if (videoId === undefined) throw new VideoNotFoundError();
+    const delivery = await this.deliver(call, { source: givenVideos([videoId], videoId), languages: query.languages });
+    const events = delivery.events('listed');
+    return from(eventsFor(call, serializeEntry(await onlyEntry(events), events)));
+  }
+
+  /** The call of a message that has passed the guards. */
+  private accept(context: object): MessageCall {
     const call = this.calls.callOf(context);
     call.passed();
-    const { id, query } = await readTranscriptsMessage(message);
+    return call;
+  }
+
+  private async stream(call: MessageCall, request: TranscriptsRequest): Promise<Observable<unknown>> {
+    const delivery = await this.deliver(call, request);
+    return from(eventsFor(call, serializeNdjson(delivery.events('as-finished'))));
+  }
+
+  private async deliver(call: MessageCall, request: TranscriptsRequest): Promise<Delivery> {
     const { organization, keyId } = call.caller;
-    const plan = await this.transcripts.prepare(
-      { reference: id, ...query },
-      { organizationId: organization.id, keyId, requestId: call.requestId },
-      call,
-    );
-    call.log['channelId'] = plan.channel.id;
+    const payer = { organizationId: organization.id, keyId, requestId: call.requestId };
+    const plan = await this.transcripts.prepare(request, payer, call);
+    logPlan(call.log, plan);
     const delivery = this.transcripts.deliver(plan, 'json');
     call.log['counts'] = delivery.summary;
-    return from(eventsFor(call, serializeNdjson(delivery.events('as-finished'))));
+    return delivery;
   }
 }
 
@@ -52,10 +115,11 @@ export class EventTooLargeError extends DomainError {
  *
  * @throws EventTooLargeError
  */
-async function* eventsFor(call: MessageCall, lines: AsyncIterable<Chunk>): AsyncGenerator<unknown> {
+async function* eventsFor(call: MessageCall, lines: AsyncIterable<Chunk> | Iterable<Chunk>): AsyncGenerator<unknown> {
   const { replyChannel } = call;
   for await (const line of lines) {
     const text = line.map((part) => (typeof part === 'string' ? part : part.bytes.toString())).join('');
+    if (text === '') continue;
     const { eventBytesMax } = replyChannel;
     const bytes = Buffer.byteLength(text);
     if (eventBytesMax !== undefined && bytes > eventBytesMax) throw new EventTooLargeError(bytes, eventBytesMax);

@@ -29,7 +29,8 @@ export interface ReservationRequest {
   keyId: string;
   /** The caller's request id, stored for support; the reservation has an id of its own. */
   requestId: string;
-  channelId: string;
+  /** What the call is about, e.g. the ID of a channel; stored for support, in the column `channel_id`. */
+  resource: string;
   /** The most that the call can cost, in transcripts. */
   required: number;
   /** How long the reservation is valid, by the database's clock. */
@@ -72,10 +73,10 @@ export class QuotaService implements OnApplicationShutdown {
    */
   async reserve(request: ReservationRequest): Promise<Reservation> {
     const id = randomUUID();
-    const { organizationId, keyId, requestId, channelId, required, leaseSeconds } = request;
+    const { organizationId, keyId, requestId, resource, required, leaseSeconds } = request;
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
-    const names = [id, organizationId, keyId, requestId, channelId];
+    const names = [id, organizationId, keyId, requestId, resource];
     const values = [...names, required, leaseSeconds, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const pending = (result: Promise<ReserveRow[]>): void => {
       void this.untilSettled(this.cancelUnlessRefused(names, result, leaseEndsAtMs));
@@ -198,7 +199,7 @@ export class QuotaService implements OnApplicationShutdown {
    * Cancels a reservation whose result arrived too late or never: its call was refused, so the quota is released before
    * the lease ends.
    *
-   * @param names the ids of the reservation, its organization, key, request and channel
+   * @param names the ids of the reservation, its organization, key, request and resource
    */
   private async cancelUnlessRefused(
     names: readonly string[],

@@ -1,4 +1,5 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import { Environment } from '../config/environment.js';
 import { RequestRateExceededError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
@@ -9,7 +10,10 @@ import { RejectionMetrics } from './rejection-metrics.js';
 
 const WINDOW_MS = 60_000;
 
-/** Refuses a call by a key that has exceeded its limit per minute (429). All routes share one count. */
+/** Names the count of a route that has one of its own, with the same limit. The other routes share one count. */
+export const OwnRateLimit = Reflector.createDecorator<string>();
+
+/** Refuses a call by a key that has exceeded its limit per minute (429). */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   private readonly limit: number;
@@ -19,6 +23,7 @@ export class RateLimitGuard implements CanActivate {
     { RATE_LIMIT_PER_MINUTE }: Environment,
     private readonly counter: RateCounter,
     private readonly metrics: RejectionMetrics,
+    private readonly reflector: Reflector,
   ) {
     this.limit = RATE_LIMIT_PER_MINUTE;
   }
@@ -34,7 +39,9 @@ export class RateLimitGuard implements CanActivate {
   async count(context: ExecutionContext): Promise<RateRecord | undefined> {
     if (this.limit === 0) return undefined;
     const call = requestContextOf(context);
-    const record = await this.counter.increment(`ct:rate:${call.caller.keyId}`, WINDOW_MS, this.limit);
+    const own = this.reflector.get(OwnRateLimit, context.getHandler());
+    const name = own === undefined ? call.caller.keyId : `${own}:${call.caller.keyId}`;
+    const record = await this.counter.increment(`ct:rate:${name}`, WINDOW_MS, this.limit);
     setRateLimitHeaders(call, this.limit, record);
     return record;
   }

@@ -9,7 +9,7 @@ import { deflate, inflate, type SentText, type TextForm, type TranscriptText } f
 import { CallEnded } from './call.js';
 import type { BufferedTexts } from './response/response-memory.js';
 import { SingleFlight } from './single-flight.js';
-import { failedEntry, succeededEntry, type Entry } from './transcript-events.js';
+import { entryError, failedEntry, succeededEntry, type Entry } from './transcript-events.js';
 import type { CallPlan } from './transcript-planner.js';
 
 export const TEXT_EVICTED: VideoFailure = {
@@ -169,6 +169,22 @@ export class Fetching implements ReadingContext {
     this.buffered.add(bytes, 'passing');
     this.buffered.release(transcript.bytes);
     return { ...entry, transcript: { ...transcript, bytes } };
+  }
+
+  /**
+   * The entry of a video that the response already contains. Its text is read from the cache again, so that texts are not
+   * retained until their last occurrence.
+   */
+  async repeat(entry: Entry): Promise<Entry> {
+    if (!entry.ok) return entry;
+    const { videoId, metadata, transcript } = entry;
+    const failed = (failure: VideoFailure): Entry => ({ videoId, ok: false, metadata, error: entryError(failure) });
+    const { jsonBytes, crc32 } = transcript;
+    if (!this.buffered.mayRead(jsonBytes)) return failed(BUFFER_FULL);
+    const text = await this.fetcher.text(videoId, this.languages, { jsonBytes, crc32 }, this.form);
+    if (!text) return failed(TEXT_EVICTED);
+    this.buffered.add(text.bytes, 'passing');
+    return { ...entry, transcript: text, cached: true };
   }
 
   /** @returns whether the call pays for the transcript. Never rejects: a bug rejects the entry of the slot. */

@@ -1,4 +1,5 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { remainingQuota, type QuotaState } from '../domain/errors.js';
 import { QuotaService } from '../quota/quota.service.js';
@@ -24,6 +25,21 @@ export interface ReservationResult {
   quota: QuotaState;
 }
 
+/** What calls are charged to. */
+type Quota = Pick<QuotaService, 'state' | 'reserve' | 'settleWithRetry'>;
+
+/** Grants every call and charges none. */
+export const UNLIMITED_QUOTA: Quota = {
+  state: () => Promise.resolve(unlimitedState()),
+  reserve: () => Promise.resolve({ granted: true, id: randomUUID(), quota: unlimitedState() }),
+  settleWithRetry: () => Promise.resolve(true),
+};
+
+function unlimitedState(): QuotaState {
+  const asOf = new Date();
+  return { limit: Number.MAX_SAFE_INTEGER, used: 0, reserved: 0, resetAt: asOf, asOf };
+}
+
 /** Seconds that a lease outlasts the deadline of its call, for the settlement. */
 const LEASE_MARGIN_SECONDS = 15;
 
@@ -34,23 +50,24 @@ export class QuotaReservations {
   private readonly running = new Set<Promise<unknown>>();
 
   constructor(
-    private readonly quota: QuotaService,
+    @Inject(QuotaService) private readonly quota: Quota,
     private readonly environment: Environment,
   ) {}
 
   /**
    * Reserves `required` transcripts for the length of a call.
    *
+   * @param resource what the call is about, stored for support
    * @throws CallEnded when the call ends first; a reservation that is granted afterwards is released
    */
-  async reserve(payer: Payer, channelId: string, required: number, call: Call): Promise<ReservationResult> {
+  async reserve(payer: Payer, resource: string, required: number, call: Call): Promise<ReservationResult> {
     // Reading the state neither waits for the organization's lock nor leaves a row.
     if (required === 0)
       return { reservation: undefined, quota: await call.within(this.quota.state(payer.organizationId)) };
     const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
     const reserving = this.quota
-      .reserve({ ...payer, channelId, required, leaseSeconds })
+      .reserve({ ...payer, resource, required, leaseSeconds })
       .then(({ quota, ...result }) => ({
         reservation: result.granted ? { id: result.id, leaseEndsAtMs } : undefined,
         quota,
@@ -71,12 +88,12 @@ export class QuotaReservations {
   async reserveUpTo(
     wanted: number,
     payer: Payer,
-    channelId: string,
+    resource: string,
     call: Call,
   ): Promise<{ reservation: OpenReservation | undefined; granted: number }> {
     try {
       for (let required = wanted; required > 0;) {
-        const { reservation, quota } = await this.reserve(payer, channelId, required, call);
+        const { reservation, quota } = await this.reserve(payer, resource, required, call);
         if (reservation) return { reservation, granted: required };
         required = Math.min(required - 1, remainingQuota(quota));
       }

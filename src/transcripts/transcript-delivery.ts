@@ -10,15 +10,17 @@ import { QuotaReservations } from './quota-reservations.js';
 import { BufferedTexts, ResponseMemory } from './response/response-memory.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent } from './transcript-events.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
-import type { CallPlan } from './transcript-planner.js';
+import type { CallPlan, PlannedVideo } from './transcript-planner.js';
 
 /** How long the summary waits for the settlement, so that a slow database does not delay a complete response. */
 const SETTLEMENT_WAIT_MS = 2_000;
 /** No response outlasts its deadline by more than a second: this, and the time to write the summary. */
 const AFTER_DEADLINE_MAX_MS = 800;
 
-/** `newest-first` sends entries in the order of the uploads; `as-finished` sends each as soon as it is available. */
-export type EntryOrder = 'newest-first' | 'as-finished';
+/** `listed` sends entries in the order of the list; `as-finished` sends each as soon as it is available. */
+export type EntryOrder = 'listed' | 'as-finished';
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** Starts the deliveries of plans. */
 @Injectable()
@@ -49,8 +51,10 @@ export class TranscriptDelivery {
 export class Delivery {
   /** Counts of the entries that were yielded so far. */
   readonly summary = emptySummary();
-  /** One for each planned video; undefined for those in the cache and those already sent. */
-  private readonly slots: (Slot | undefined)[];
+  /** The slots of the videos that the plan lacks, until they are sent. */
+  private readonly slots: Map<PlannedVideo, Slot>;
+  /** How often each video occurs in the response, for those that occur more than once. */
+  private readonly repeated: ReadonlyMap<string, number>;
   /** Slots of planned videos whose texts were evicted, by video. */
   private readonly evicted = new Map<string, Slot>();
   private readonly settlements: Promise<void>[] = [];
@@ -66,20 +70,22 @@ export class Delivery {
     private readonly reservations: QuotaReservations,
     private readonly metrics: TranscriptMetrics,
   ) {
-    this.slots = plan.videos.map(({ upload, outcome }) => (outcome ? undefined : new Slot(upload)));
+    const missing = plan.videos.filter(({ outcome }) => !outcome);
+    this.slots = new Map(missing.map((video) => [video, new Slot(video.upload)]));
+    this.repeated = repeatedVideos(plan);
     plan.call.signal.addEventListener('abort', () => {
       // The caller disconnected before the first event was read, so that `events` never closes.
       if (!this.reading) this.close();
     });
-    this.track(this.fetchMissing(this.slots.filter((slot) => slot !== undefined)));
+    this.track(this.fetchMissing([...this.slots.values()]));
   }
 
-  /** The channel, the entries in the given order, and the summary. Throws only for a bug. */
+  /** The header of the list, the entries in the given order, and the summary. Throws only for a bug. */
   async *events(order: EntryOrder): AsyncGenerator<TranscriptsEvent, void, undefined> {
     this.reading = true;
     try {
-      yield { type: 'channel', channel: this.plan.channel };
-      for await (const entry of order === 'newest-first' ? this.newestFirst() : this.asFinished()) {
+      yield this.plan.header;
+      for await (const entry of order === 'listed' ? this.listed() : this.asFinished()) {
         count(this.summary, entry);
         this.metrics.entry(entry);
         yield { type: 'result', entry };
@@ -93,23 +99,39 @@ export class Delivery {
     }
   }
 
-  private async *newestFirst(): AsyncGenerator<Entry> {
-    for (const [index, video] of this.plan.videos.entries()) {
-      const slot = this.takeSlot(index);
-      const entry = slot ? undefined : await this.cached.entry(video);
-      if (entry) yield entry;
-      else {
-        const awaited = slot ?? (await this.slotOfEvicted(video.upload));
-        yield await this.fetched(awaited, awaited.entry);
-      }
+  private async *listed(): AsyncGenerator<Entry> {
+    const sent = new Map<string, Entry>();
+    for (const video of this.plan.order) {
+      const { videoId } = video.upload;
+      const first = sent.get(videoId);
+      const entry = first ? await this.fetching.repeat(first) : await this.entry(video);
+      if (!first && this.repeated.has(videoId)) sent.set(videoId, withoutText(entry));
+      yield entry;
     }
   }
 
-  /** First the cached entries, then each fetched one as it finishes. */
+  private async entry(video: PlannedVideo): Promise<Entry> {
+    const slot = this.takeSlot(video);
+    const entry = slot ? undefined : await this.cached.entry(video);
+    if (entry) return entry;
+    const awaited = slot ?? (await this.slotOfEvicted(video.upload));
+    return this.fetched(awaited, awaited.entry);
+  }
+
+  /** First the cached entries, then each fetched one as it finishes; the further entries of a video follow the first. */
   private async *asFinished(): AsyncGenerator<Entry> {
+    for await (const entry of this.eachAsFinished()) {
+      yield entry;
+      const occurrences = this.repeated.get(entry.videoId) ?? 1;
+      for (let repetition = 1; repetition < occurrences; repetition++)
+        yield entry.ok ? { ...entry, cached: true } : entry;
+    }
+  }
+
+  private async *eachAsFinished(): AsyncGenerator<Entry> {
     const finishing = new CompletionOrder<WaitingEntry>();
-    const cached = this.plan.videos.filter((_video, index) => {
-      const slot = this.takeSlot(index);
+    const cached = this.plan.videos.filter((video) => {
+      const slot = this.takeSlot(video);
       if (slot) finishing.add(slot.entry);
       return !slot;
     });
@@ -122,9 +144,9 @@ export class Delivery {
   }
 
   /** Removes the slot from the delivery, so that a text that was sent is not retained until the end of the call. */
-  private takeSlot(index: number): Slot | undefined {
-    const slot = this.slots[index];
-    this.slots[index] = undefined;
+  private takeSlot(video: PlannedVideo): Slot | undefined {
+    const slot = this.slots.get(video);
+    this.slots.delete(video);
     return slot;
   }
 
@@ -160,10 +182,10 @@ export class Delivery {
 
   /** The plan's reservation does not cover these videos, and none is fetched for free: they get a reservation of their own. */
   private async fetchEvicted(slots: readonly Slot[]): Promise<void> {
-    const { call, payer, channel } = this.plan;
+    const { call, payer, resource } = this.plan;
     try {
       await call.within(this.cached.delete(slots.map(({ upload }) => upload.videoId)));
-      const { reservation, granted } = await this.reservations.reserveUpTo(slots.length, payer, channel.id, call);
+      const { reservation, granted } = await this.reservations.reserveUpTo(slots.length, payer, resource, call);
       for (const slot of slots.slice(granted)) slot.fail(TEXT_EVICTED);
       const fetched = await this.fetching.fill(slots.slice(0, granted));
       await this.reservations.settle(reservation, fetched);
@@ -191,10 +213,22 @@ export class Delivery {
   /** Releases the buffered texts once nothing reads them any more; the settlement may still be running. */
   private close(): void {
     this.buffered.close();
-    this.slots.length = 0;
+    this.slots.clear();
     this.evicted.clear();
     this.cached.close();
   }
+}
+
+function repeatedVideos({ videos, order }: CallPlan): Map<string, number> {
+  const occurrences = new Map<string, number>();
+  if (order.length === videos.length) return occurrences;
+  for (const { upload } of order) occurrences.set(upload.videoId, (occurrences.get(upload.videoId) ?? 0) + 1);
+  for (const [videoId, count] of occurrences) if (count === 1) occurrences.delete(videoId);
+  return occurrences;
+}
+
+function withoutText(entry: Entry): Entry {
+  return entry.ok ? { ...entry, transcript: { ...entry.transcript, bytes: NO_BYTES } } : entry;
 }
 
 /** Iterates over promises in the order in which they settle. */

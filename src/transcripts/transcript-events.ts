@@ -1,12 +1,13 @@
 import {
+  NO_DETAILS,
   VIDEO_FAILURES,
-  type Channel,
   type Upload,
   type VideoDetails,
   type VideoFailure,
   type VideoFailureCode,
 } from '../domain/transcript.js';
 import type { SentText } from './cache/transcript-text.js';
+import type { ListHeader } from './sources/video-list.js';
 
 /** The metadata of a video in a response; null where the platform gave no value. */
 export type VideoMetadata = Omit<Upload, 'videoId' | 'failure'> & Pick<VideoDetails, 'captionTracks'>;
@@ -19,10 +20,16 @@ export interface EntryError {
   retryAfterSeconds?: number;
 }
 
+export interface SucceededEntry {
+  videoId: string;
+  ok: true;
+  metadata: VideoMetadata;
+  transcript: SentText;
+  cached: boolean;
+}
+
 /** One video of a response. Its transcript is already serialized. */
-export type Entry =
-  | { videoId: string; ok: true; metadata: VideoMetadata; transcript: SentText; cached: boolean }
-  | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
+export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
 
 /** `total = succeeded + failed`, `succeeded = cached + fetched`, and the call is charged `fetched`. */
 export interface Summary {
@@ -33,22 +40,29 @@ export interface Summary {
   fetched: number;
 }
 
-/** The events of a response, in this order: the channel, a result for each video, the summary. */
-export type TranscriptsEvent =
-  { type: 'channel'; channel: Channel } | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
+/** The events of a response, in this order: the header of the list, a result for each video, the summary. */
+export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
 
 export function succeededEntry(upload: Upload, details: VideoDetails, transcript: SentText, cached: boolean): Entry {
   return { videoId: upload.videoId, ok: true, metadata: metadata(upload, details), transcript, cached };
 }
 
 export function failedEntry(upload: Upload, details: VideoDetails, failure: VideoFailure): Entry {
+  return { videoId: upload.videoId, ok: false, metadata: metadata(upload, details), error: entryError(failure) };
+}
+
+export function entryError(failure: VideoFailure): EntryError {
   const { message, retryable } = VIDEO_FAILURES[failure.code];
   const { code, retryAfterSeconds } = failure;
-  const error = {
+  return {
     ...{ code, message: failure.message ?? message, retryable },
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
-  return { videoId: upload.videoId, ok: false, metadata: metadata(upload, details), error };
+}
+
+/** The metadata of a video that was listed and not read. */
+export function listedMetadata(upload: Upload): VideoMetadata {
+  return compose(upload, NO_DETAILS);
 }
 
 /** The metadata composed last for an upload: while both are cached, calls share one object, and so its JSON. */

@@ -3,7 +3,7 @@ import { Counter, Registry } from 'prom-client';
 import { VIDEO_FAILURE_CODES } from '../domain/transcript.js';
 import type { Entry } from './transcript-events.js';
 
-type CachedKind = 'transcript' | 'channel_id' | 'channel' | 'uploads';
+type CachedKind = 'transcript' | 'channel_id' | 'channel' | 'uploads' | 'playlist';
 
 /** Counts the cache lookups of one kind of entry. */
 export class CacheLookups {
@@ -61,6 +61,7 @@ export class TranscriptMetrics {
       channel_id: of('channel_id'),
       channel: of('channel'),
       uploads: of('uploads'),
+      playlist: of('playlist'),
     };
   }
 

@@ -6,25 +6,22 @@ import {
   remainingQuota,
   UpstreamError,
 } from '../domain/errors.js';
-import { NO_DETAILS, type Channel, type Upload } from '../domain/transcript.js';
+import { NO_DETAILS, type Upload } from '../domain/transcript.js';
 import { TranscriptCache, type CachedOutcome } from './cache/transcript-cache.js';
 import { CallEnded, type Call } from './call.js';
-import { ChannelUploads } from './channel-uploads.js';
 import { QuotaReservations, type Payer, type ReservationResult } from './quota-reservations.js';
 import { ResponseMemory } from './response/response-memory.js';
+import type { ListHeader, VideoList, VideoSource } from './sources/video-list.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 
 /** The parameters of a call. */
 export interface TranscriptsRequest {
-  /** A handle, a channel ID or the URL of a channel. */
-  reference: string;
-  /** The number of uploads at most, the newest ones. */
-  limit: number;
+  source: VideoSource;
   /** Languages in order of preference; the video's original language when there are none. */
-  languages?: readonly string[];
+  languages?: readonly string[] | undefined;
 }
 
-/** One upload and its state in the cache when the call was planned. */
+/** One video and its state in the cache when the call was planned. */
 export interface PlannedVideo {
   upload: Upload;
   /** Undefined when the video has to be fetched, which the reservation covers. */
@@ -35,8 +32,12 @@ export interface PlannedVideo {
 export interface CallPlan extends ReservationResult {
   call: Call;
   payer: Payer;
-  channel: Channel;
+  header: ListHeader;
+  resource: string;
+  /** Each video once. */
   videos: PlannedVideo[];
+  /** The order of the entries, in which a video can occur more than once. */
+  order: readonly PlannedVideo[];
   languages: readonly string[];
 }
 
@@ -44,25 +45,29 @@ export interface CallPlan extends ReservationResult {
 @Injectable()
 export class TranscriptPlanner {
   constructor(
-    private readonly channelUploads: ChannelUploads,
     private readonly cache: TranscriptCache,
     private readonly reservations: QuotaReservations,
     private readonly memory: ResponseMemory,
     private readonly metrics: TranscriptMetrics,
   ) {}
 
-  /** @throws ChannelNotFoundError | PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError */
-  async plan(request: TranscriptsRequest, payer: Payer, call: Call): Promise<CallPlan> {
-    const { reference, limit, languages = [] } = request;
+  /**
+   * @throws PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError, and what the source
+   * throws
+   */
+  async plan({ source, languages = [] }: TranscriptsRequest, payer: Payer, call: Call): Promise<CallPlan> {
     this.memory.refuseWhenFull();
     try {
-      const { channel, uploads } = await this.channelUploads.list(reference, limit, call);
-      const videos = await this.lookUp(uploads, languages);
+      const list = await source(call);
+      const { header, resource } = list;
+      const { videos, order } = await this.lookUp(list, languages);
       const required = requiredCount(videos);
-      const { reservation, quota } = await this.reservations.reserve(payer, channel.id, required, call);
-      if (required > 0 && !reservation)
-        throw new PlanLimitExceededError(quota, required, limitThatFits(videos, remainingQuota(quota)));
-      return { call, payer, channel, videos, languages, reservation, quota };
+      const { reservation, quota } = await this.reservations.reserve(payer, resource, required, call);
+      if (required > 0 && !reservation) {
+        const fitting = limitThatFits(order, remainingQuota(quota));
+        throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
+      }
+      return { call, payer, header, resource, videos, order, languages, reservation, quota };
     } catch (error) {
       if (error instanceof CallEnded) throw new UpstreamError('upstream_timeout', error);
       // The organization was deleted after its key was checked.
@@ -72,7 +77,11 @@ export class TranscriptPlanner {
   }
 
   /** One cache lookup for all videos; those that the list already reports as failed need none. */
-  private async lookUp(uploads: readonly Upload[], languages: readonly string[]): Promise<PlannedVideo[]> {
+  private async lookUp(
+    { uploads: listed }: VideoList,
+    languages: readonly string[],
+  ): Promise<Pick<CallPlan, 'videos' | 'order'>> {
+    const uploads = [...new Map(listed.map((upload) => [upload.videoId, upload])).values()];
     const readable = uploads.filter((upload) => upload.failure === null);
     const outcomes = await this.cache.getMany(
       readable.map((upload) => upload.videoId),
@@ -80,12 +89,14 @@ export class TranscriptPlanner {
     );
     for (const outcome of outcomes) this.metrics.cache.transcript.count(outcome !== undefined);
     const known = new Map(readable.map((upload, index) => [upload.videoId, outcomes[index]]));
-    return uploads.map((upload) => ({
+    const videos = uploads.map((upload) => ({
       upload,
       outcome: upload.failure
-        ? { ok: false, details: NO_DETAILS, failure: { code: upload.failure } }
+        ? { ok: false as const, details: NO_DETAILS, failure: { code: upload.failure } }
         : known.get(upload.videoId),
     }));
+    const planned = new Map(videos.map((video) => [video.upload.videoId, video]));
+    return { videos, order: listed.flatMap(({ videoId }) => planned.get(videoId) ?? []) };
   }
 }
 
@@ -94,12 +105,16 @@ export function requiredCount(videos: readonly { outcome: unknown }[]): number {
   return videos.filter((video) => !video.outcome).length;
 }
 
-/** The largest `limit` whose videos cost at most `remaining`; 0 when even the first costs more. */
-export function limitThatFits(videos: readonly { outcome: unknown }[], remaining: number): number {
-  let cost = 0;
-  for (const [index, { outcome }] of videos.entries()) {
-    if (!outcome) cost++;
-    if (cost > Math.max(0, remaining)) return index;
+/**
+ * The largest number of entries, from the first on, that cost at most `remaining`; 0 when even the first costs more.
+ *
+ * @param order in which a video that occurs more than once is the same object
+ */
+export function limitThatFits(order: readonly { outcome: unknown }[], remaining: number): number {
+  const fetched = new Set<object>();
+  for (const [index, video] of order.entries()) {
+    if (!video.outcome) fetched.add(video);
+    if (fetched.size > Math.max(0, remaining)) return index;
   }
-  return videos.length;
+  return order.length;
 }

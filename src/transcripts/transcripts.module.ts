@@ -1,30 +1,52 @@
 import { Module } from '@nestjs/common';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
+import { QuotaService } from '../quota/quota.service.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
-import { ChannelUploads } from './channel-uploads.js';
 import { VideoFetcher } from './fetching.js';
-import { QuotaReservations } from './quota-reservations.js';
+import { QuotaReservations, UNLIMITED_QUOTA } from './quota-reservations.js';
 import { ResponseMemory } from './response/response-memory.js';
+import { TranscriptsResponse } from './response/transcripts-response.js';
+import { ChannelUploads } from './sources/channel-uploads.js';
+import { PlaylistSource } from './sources/playlist-source.js';
 import { TranscriptDelivery } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 import { TranscriptPlanner } from './transcript-planner.js';
 import { TranscriptsService } from './transcripts.service.js';
 
+const PROVIDERS = [
+  ChannelUploads,
+  PlaylistSource,
+  ResponseMemory,
+  TranscriptCache,
+  TranscriptDelivery,
+  TranscriptMetrics,
+  TranscriptPlanner,
+  TranscriptsResponse,
+  TranscriptsService,
+  VideoFetcher,
+];
+const EXPORTS = [
+  ChannelUploads,
+  PlaylistSource,
+  ResponseMemory,
+  TranscriptMetrics,
+  TranscriptsResponse,
+  TranscriptsService,
+];
+
 /** Requires a `VideoPlatform`, which the application provides. */
 @Module({
   imports: [MetricsRegistryModule, QuotaModule],
-  providers: [
-    ChannelUploads,
-    QuotaReservations,
-    ResponseMemory,
-    TranscriptCache,
-    TranscriptDelivery,
-    TranscriptMetrics,
-    TranscriptPlanner,
-    TranscriptsService,
-    VideoFetcher,
-  ],
-  exports: [ResponseMemory, TranscriptMetrics, TranscriptsService],
+  providers: [...PROVIDERS, QuotaReservations],
+  exports: EXPORTS,
 })
 export class TranscriptsModule {}
+
+/** The same without quota, and so without a database: for one person on their own machine. */
+@Module({
+  imports: [MetricsRegistryModule],
+  providers: [...PROVIDERS, QuotaReservations, { provide: QuotaService, useValue: UNLIMITED_QUOTA }],
+  exports: EXPORTS,
+})
+export class UnmeteredTranscriptsModule {}

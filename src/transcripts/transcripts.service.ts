@@ -7,7 +7,7 @@ import { QuotaReservations, type Payer } from './quota-reservations.js';
 import { TranscriptDelivery, type Delivery } from './transcript-delivery.js';
 import { TranscriptPlanner, type CallPlan, type TranscriptsRequest } from './transcript-planner.js';
 
-/** The use case: the transcripts of a channel's newest uploads. */
+/** The use case: the transcripts of the videos that a source lists. */
 @Injectable()
 export class TranscriptsService {
   constructor(
@@ -21,13 +21,16 @@ export class TranscriptsService {
    * Opens a call and plans it. Everything that can refuse the call happens here; when it throws, nothing was fetched and
    * nothing is charged.
    *
-   * @throws ChannelNotFoundError | PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError
+   * @throws PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError, and what the source of
+   * the request throws
    */
   prepare(request: TranscriptsRequest, payer: Payer, times: CallTimes): Promise<CallPlan> {
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, times);
-    return inSpan('transcripts.prepare', { 'transcripts.limit': request.limit }, () =>
-      this.planner.plan(request, payer, call),
-    );
+    return inSpan('transcripts.prepare', {}, async (span) => {
+      const plan = await this.planner.plan(request, payer, call);
+      span.setAttributes({ 'transcripts.source': plan.header.type, 'transcripts.videos': plan.order.length });
+      return plan;
+    });
   }
 
   /**

@@ -126,7 +126,7 @@ describe('during a call', () => {
         organizationId: organization.id,
         keyId: organization.keyId,
         requestId: 'other',
-        channelId: 'UC',
+        resource: 'UC',
         required: 4,
         leaseSeconds: 60,
       });

@@ -18,6 +18,8 @@ beforeAll(async () => {
   routes = Object.entries(paths).map(([route, operations]) => ({
     path: route.replace('{id}', () => {
       if (route.startsWith('/channels/')) return '@tidewater';
+      if (route.startsWith('/playlists/')) return 'UUtidewater_____________';
+      if (route.startsWith('/videos/')) return 'tw-tea_____';
       return route.includes('/keys/{id}') ? organization.keyId : organization.id;
     }),
     method: Object.keys(operations)[0]?.toUpperCase() ?? '',

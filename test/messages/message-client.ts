@@ -32,10 +32,14 @@ export function clientOf(url: URL): ClientProxy {
 }
 
 /** Sends a message and waits for the end of its reply. */
-export function request(client: ClientProxy, message: unknown): Promise<MessageReply> {
+export function request(
+  client: ClientProxy,
+  message: unknown,
+  pattern = 'channels.transcripts',
+): Promise<MessageReply> {
   const events: MessageEvent[] = [];
   return new Promise((resolve) => {
-    client.send<MessageEvent>('channels.transcripts', message).subscribe({
+    client.send<MessageEvent>(pattern, message).subscribe({
       next: (event) => void events.push(event),
       error: (error: unknown) => resolve({ events, error }),
       complete: () => resolve({ events, error: undefined }),

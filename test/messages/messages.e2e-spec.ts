@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
 import { MessageCalls } from '../../src/messages/message-calls.js';
+import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { countHeld } from './garbage.js';
@@ -73,6 +74,56 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
         .split('\n')
         .map((line): unknown => JSON.parse(line));
       expect(again.events).toEqual(lines);
+    });
+
+    it('reads uploads, one video, lists of videos and playlists with the fields of the HTTP responses', async () => {
+      const { key: apiKey } = await service.organization();
+      const listed = await request(client, { apiKey, id: '@tidewater', limit: 2 }, 'channels.uploads');
+      expect(listed.events).toEqual([(await service.get('/channels/@tidewater/uploads?limit=2', apiKey)).body]);
+      await service.get('/channels/@tidewater/transcripts', apiKey);
+      const one = await request(client, { apiKey, id: 'tw-bread___' }, 'videos.transcript');
+      expect(one.events).toEqual([(await service.get('/videos/tw-bread___/transcript', apiKey)).body]);
+      const videos = ['tw-tea_____', 'https://youtu.be/tw-chowder_', 'tw-tea_____'];
+      const list = await request(client, { apiKey, videos, languages: ['en'] }, 'videos.transcripts');
+      expect(list.events.map(({ type }) => type)).toEqual(['result', 'result', 'result', 'summary']);
+      const playlist = await request(client, { apiKey, id: SATURDAY.id, limit: 2 }, 'playlists.transcripts');
+      expect(playlist.events[0]).toEqual({
+        type: 'playlist',
+        playlist: { id: SATURDAY.id, title: 'A Saturday in the yard' },
+      });
+      expect(idsOf(byType(playlist, 'result'))).toEqual(['hl-dinghy__', 'tw-bread___']);
+    });
+
+    it.each<[pattern: string, message: object, code: string]>([
+      ['videos.transcript', { id: 'hl-silent__' }, 'transcript_unavailable'],
+      ['videos.transcript', { id: 'short' }, 'video_not_found'],
+      ['videos.transcript', { id: 'tw-tea_____', limit: 5 }, 'invalid_request'],
+      ['videos.transcripts', { videos: [] }, 'invalid_request'],
+      ['videos.transcripts', { videos: ['short'] }, 'invalid_request'],
+      ['playlists.transcripts', { id: 'PL' }, 'playlist_not_found'],
+      ['playlists.transcripts', { id: 'WL' }, 'invalid_request'],
+      ['channels.uploads', { id: '@no-such-channel' }, 'channel_not_found'],
+      ['channels.uploads', { id: '@tidewater', languages: ['en'] }, 'invalid_request'],
+    ])('%s %j is refused with %s', async (pattern, message, code) => {
+      const { key: apiKey } = await service.organization();
+      const { events, error } = await request(client, { apiKey, ...message }, pattern);
+      expect([events, error.error.code]).toEqual([[], code]);
+    });
+
+    it('for many videos needs the Pro plan, for one video and for uploads any plan', async () => {
+      const { key: apiKey } = await service.organization({ plan: 'free' });
+      const codes = [];
+      for (const pattern of ['videos.transcripts', 'playlists.transcripts', 'channels.transcripts'])
+        codes.push((await request(client, { apiKey }, pattern)).error.error.code);
+      expect(codes).toEqual(Array(3).fill('feature_not_in_plan'));
+      for (const pattern of ['videos.transcript', 'channels.uploads'])
+        expect((await request(client, { apiKey }, pattern)).error.error.code).toBe('invalid_request');
+    });
+
+    it('is logged with its pattern', async () => {
+      const { key: apiKey } = await service.organization();
+      await request(client, { apiKey, id: 'tw-tea_____', requestId: `one-${transport}` }, 'videos.transcript');
+      expect(await lineOf(`one-${transport}`)).toMatchObject({ pattern: 'videos.transcript', videoId: 'tw-tea_____' });
     });
 
     it('reads limit and languages as text, as a number and as a list alike', async () => {

@@ -80,15 +80,19 @@ describe('the OpenAPI document', () => {
       'GET /admin/organizations/{id}/keys',
       'GET /admin/organizations/{id}/usage',
       'GET /channels/{id}/transcripts',
+      'GET /channels/{id}/uploads',
       'GET /health/live',
       'GET /health/ready',
       'GET /metrics',
+      'GET /playlists/{id}/transcripts',
       'GET /usage',
+      'GET /videos/{id}/transcript',
       'PATCH /admin/organizations/{id}',
       'POST /admin/keys/{id}/rotate',
       'POST /admin/organizations',
       'POST /admin/organizations/{id}/keys',
       'POST /admin/usage/prune',
+      'POST /transcripts',
     ]);
   });
 
@@ -213,6 +217,47 @@ describe('a response matches the document', () => {
     await expectMatch(503, TRANSCRIPTS, get('/channels/@tidewater/transcripts'));
     await expectMatch(503, '/health/ready', () => service.request('GET', '/health/ready'));
     service.link.join();
+  });
+
+  it('for the other reads', async () => {
+    const { key } = await service.organization();
+    const free = await service.organization({ plan: 'free' });
+    const get =
+      (path: string, as = key) =>
+      () =>
+        service.get(path, as);
+    const post =
+      (body: object, as = key) =>
+      () =>
+        service.request(
+          'POST',
+          '/transcripts',
+          { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
+          JSON.stringify(body),
+        );
+    const [video, playlist, uploads] = [
+      '/videos/{id}/transcript',
+      '/playlists/{id}/transcripts',
+      '/channels/{id}/uploads',
+    ] as const;
+    await expectMatch(200, video, get('/videos/hl-dinghy__/transcript', free.key));
+    await expectMatch(400, video, get('/videos/hl-dinghy__/transcript?format=pdf'));
+    for (const id of ['short', 'hl-silent__', 'hl-private_', 'no-such-vid'])
+      await expectMatch(404, video, get(`/videos/${id}/transcript`));
+    await expectMatch(409, video, get('/videos/hl-tidecam_/transcript'));
+    await expectMatch(200, uploads, get('/channels/@harbourlight/uploads', free.key));
+    await expectMatch(404, uploads, get('/channels/@no-such-channel/uploads'));
+    await expectMatch(200, playlist, get('/playlists/UUharbourlight__________/transcripts?limit=100'));
+    await expectMatch(400, playlist, get('/playlists/WL/transcripts'));
+    await expectMatch(403, playlist, get('/playlists/UUharbourlight__________/transcripts', free.key));
+    await expectMatch(404, playlist, get('/playlists/PL/transcripts'));
+    await expectMatch(200, '/transcripts', post({ videos: ['hl-dinghy__', 'hl-dinghy__', 'no-such-vid'] }), 'post');
+    await expectMatch(400, '/transcripts', post({ videos: ['x'] }), 'post');
+    await expectMatch(403, '/transcripts', post({ videos: ['hl-dinghy__'] }, free.key), 'post');
+    await expectMatch(405, '/transcripts', get('/transcripts'), 'post');
+    service.fakeYoutube.setFaults({ kind: 'captcha' });
+    await expectMatch(502, video, get('/videos/fs-200_____/transcript'));
+    service.fakeYoutube.setFaults();
   });
 
   it('for the other routes', async () => {

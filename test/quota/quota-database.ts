@@ -75,7 +75,7 @@ export class QuotaDatabase {
   }
 
   reserve(customer: Customer, required: number, leaseSeconds = 60): Promise<Reservation> {
-    return this.quota.reserve({ ...customer, requestId: 'r', channelId: 'UC', required, leaseSeconds });
+    return this.quota.reserve({ ...customer, requestId: 'r', resource: 'UC', required, leaseSeconds });
   }
 
   /** Reserves and gives the id; fails when it is refused. */

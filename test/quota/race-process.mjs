@@ -11,7 +11,7 @@ const [url, organizationId, keyId, attempts] = process.argv.slice(2);
 const environment = Object.assign(new Environment(), { DATABASE_URL: url });
 const { dataSource, close } = await openDatabase(environment, { as: 'service', entities: [], migrations: [] });
 const quota = new QuotaService(dataSource, environment, new QuotaMetrics(new Registry()));
-const request = { organizationId, keyId, requestId: 'race', channelId: 'UC', required: 1, leaseSeconds: 60 };
+const request = { organizationId, keyId, requestId: 'race', resource: 'UC', required: 1, leaseSeconds: 60 };
 
 // Every connection is open before the start, so that they arrive at once.
 await Promise.all(Array.from({ length: 10 }, () => dataSource.query('SELECT pg_sleep(0.05)')));

@@ -82,6 +82,7 @@ function printInstructions(base: string, keys: { pro: string; free: string; smal
   print();
   print('More requests:');
   const more: [string, string][] = [
+    ['one video as subtitles, on the free plan', curl(keys.free, '/videos/hl-dinghy__/transcript?format=srt')],
     ['the quota usage', curl(keys.pro, '/usage')],
     ['a channel as a raw URL', curl(keys.pro, '/channels/https://www.youtube.com/@tidewater/transcripts?limit=2')],
     ['401: no API key', curl('', '/channels/@harbourlight/transcripts', '-si')],

@@ -8,6 +8,9 @@ export type { TranscriptsEvent } from './events.js';
 
 export type ChannelTranscripts = components['schemas']['ChannelTranscripts'];
 export type VideoTranscript = components['schemas']['VideoTranscript'];
+export type ChannelUploads = components['schemas']['ChannelUploads'];
+export type PlaylistTranscripts = components['schemas']['PlaylistTranscripts'];
+export type VideosTranscripts = components['schemas']['VideosTranscripts'];
 export type Usage = components['schemas']['Usage'];
 
 const STREAMED = 'application/x-ndjson';
@@ -21,20 +24,38 @@ export interface ClientOptions {
   fetch?: (request: Request) => Promise<Response>;
 }
 
-export interface TranscriptsOptions {
-  /** The number of newest uploads; 25 by default, at most 100. */
-  limit?: number;
+export interface VideoOptions {
   /** Language codes in order of preference. */
   languages?: readonly string[];
   /** Cancels the call. Transcripts fetched before that are charged. */
   signal?: AbortSignal;
 }
 
+export interface ListOptions extends VideoOptions {
+  /** The number of videos; 25 by default, at most 100. */
+  limit?: number;
+}
+
+export interface TranscriptsOptions extends ListOptions {
+  /** The ID of a video: only the uploads that are newer than it. */
+  since?: string;
+}
+
+export type UploadsOptions = Pick<TranscriptsOptions, 'limit' | 'since' | 'signal'>;
+
 export interface ChannelTranscriptsClient {
   /** Returns the transcripts of a channel's newest uploads. Throws ChannelTranscriptsError. */
   transcripts(channel: string, options?: TranscriptsOptions): Promise<ChannelTranscripts>;
   /** Yields the same as events, each as soon as it is available. Throws ChannelTranscriptsError before the first one. */
   events(channel: string, options?: TranscriptsOptions): AsyncGenerator<TranscriptsEvent, void, undefined>;
+  /** Lists a channel's newest uploads without their transcripts, which costs no quota. Throws ChannelTranscriptsError. */
+  uploads(channel: string, options?: UploadsOptions): Promise<ChannelUploads>;
+  /** Returns the transcripts of a playlist's first videos. Throws ChannelTranscriptsError. */
+  playlist(playlist: string, options?: ListOptions): Promise<PlaylistTranscripts>;
+  /** Returns the transcripts of up to 100 videos, in their order. Throws ChannelTranscriptsError. */
+  videos(videos: readonly string[], options?: VideoOptions): Promise<VideosTranscripts>;
+  /** Returns the transcript of one video. Throws ChannelTranscriptsError, also when the video has none. */
+  video(video: string, options?: VideoOptions): Promise<VideoTranscript>;
   /** Returns the quota of the organization and its use. Throws ChannelTranscriptsError. */
   usage(options?: { signal?: AbortSignal }): Promise<Usage>;
   /** Typed access to every operation by its path; returns `data` or `error`, and throws for neither. */
@@ -53,6 +74,27 @@ export function createChannelTranscriptsClient({ baseUrl, apiKey, fetch }: Clien
       return data;
     },
     events: (channel, options = {}) => events(http, channel, options),
+    uploads: async (channel, options = {}) => {
+      const { data, error, response } = await http.GET('/channels/{id}/uploads', callOf(channel, options));
+      if (data === undefined) throw errorOf(response, error);
+      return data;
+    },
+    playlist: async (playlist, options = {}) => {
+      const { data, error, response } = await http.GET('/playlists/{id}/transcripts', callOf(playlist, options));
+      if (data === undefined) throw errorOf(response, error);
+      return data;
+    },
+    videos: async (videos, { languages, signal } = {}) => {
+      const body = { videos: [...videos], ...(languages && { languages: [...languages] }) };
+      const { data, error, response } = await http.POST('/transcripts', { body, ...(signal && { signal }) });
+      if (data === undefined) throw errorOf(response, error);
+      return data;
+    },
+    video: async (video, options = {}) => {
+      const { data, error, response } = await http.GET('/videos/{id}/transcript', callOf(video, options));
+      if (data === undefined) throw errorOf(response, error);
+      return data;
+    },
     usage: async ({ signal } = {}) => {
       const { data, error, response } = await http.GET('/usage', signal && { signal });
       if (data === undefined) throw errorOf(response, error);
@@ -79,7 +121,11 @@ async function* events(
   yield* readEvents(data);
 }
 
-function callOf(channel: string, { limit, languages, signal }: TranscriptsOptions) {
-  const query = { ...(limit !== undefined && { limit }), ...(languages && { languages: languages.join(',') }) };
-  return { params: { path: { id: channel }, query }, ...(signal && { signal }) };
+function callOf(id: string, { limit, languages, since, signal }: TranscriptsOptions) {
+  const query = {
+    ...(limit !== undefined && { limit }),
+    ...(languages && { languages: languages.join(',') }),
+    ...(since !== undefined && { since }),
+  };
+  return { params: { path: { id }, query }, ...(signal && { signal }) };
 }

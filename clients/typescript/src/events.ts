@@ -1,12 +1,13 @@
 import type { components } from './schema.js';
 
-/** One line of an NDJSON response: first `channel`, then each `result` as it finishes, last `summary`. */
+/** One line of an NDJSON response: first `channel` or `playlist`, then each `result` as it finishes, last `summary`. */
 export type TranscriptsEvent =
   | { type: 'channel'; channel: components['schemas']['Channel'] }
+  | { type: 'playlist'; playlist: components['schemas']['Playlist'] }
   | { type: 'result'; result: components['schemas']['VideoTranscript'] }
   | { type: 'summary'; summary: components['schemas']['Summary'] };
 
-const TYPES = ['channel', 'result', 'summary'] as const;
+const TYPES = ['channel', 'playlist', 'result', 'summary'] as const;
 
 /**
  * Yields the events of an `application/x-ndjson` body as they arrive. Unknown types are skipped, because later versions

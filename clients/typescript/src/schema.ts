@@ -24,6 +24,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/channels/{id}/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A channel's newest uploads, without transcripts
+         * @description Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and has a rate limit of its own: as many requests per minute as the other operations together, counted separately.
+         */
+        get: operations["listChannelUploads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/playlists/{id}/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The transcripts of a playlist
+         * @description Returns a transcript and a status for each of the first videos of a public or unlisted playlist, in its order; deleted and private videos are failed entries. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`. A mix (`RD…`), watch later and liked videos have no list that can be read: 400.
+         */
+        get: operations["getPlaylistTranscripts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/videos/{id}/transcript": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The transcript of one video
+         * @description Returns the entry of one video, on every plan. A transcript that is successful and not cached counts against the monthly quota; the request is refused with 402 when none remains. A video without a transcript is an error: 404 with the code of its entry, 409 while it is live or has not started, 502, 503 or 504 when YouTube could not be read.
+         */
+        get: operations["getVideoTranscript"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The transcripts of a list of videos
+         * @description Returns a transcript and a status for each of up to 100 videos, in the order of the request. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`.
+         */
+        post: operations["getVideoTranscripts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/usage": {
         parameters: {
             query?: never;
@@ -266,7 +346,7 @@ export interface components {
              * @description A stable error code. docs/errors.md describes each.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "not_found" | "method_not_allowed" | "conflict" | "rate_limited" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout";
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "not_found" | "method_not_allowed" | "conflict" | "rate_limited" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
@@ -496,6 +576,97 @@ export interface components {
             results: components["schemas"]["VideoTranscript"][];
             /** @description Totals over `results`. */
             summary: components["schemas"]["Summary"];
+        };
+        ListedUpload: {
+            /**
+             * @description The YouTube video ID.
+             * @example hl-dinghy__
+             */
+            videoId: string;
+            /** @description The metadata that the list states. `captionTracks` is always null, because the video itself is not read. */
+            metadata: components["schemas"]["VideoMetadata"];
+        };
+        ChannelUploads: {
+            /** @description The channel. */
+            channel: components["schemas"]["Channel"];
+            /**
+             * @description The most recent uploads, newest first.
+             * @example [
+             *       {
+             *         "videoId": "hl-dinghy__",
+             *         "metadata": {
+             *           "title": "We rebuilt a 1962 dinghy from the keel up",
+             *           "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+             *           "publishedAt": "2026-10-31T19:00:00Z",
+             *           "publishedText": "17 hours ago",
+             *           "durationSeconds": 612,
+             *           "viewCount": 1214330,
+             *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+             *           "kind": "video",
+             *           "captionTracks": null
+             *         }
+             *       },
+             *       {
+             *         "videoId": "hl-silent__",
+             *         "metadata": {
+             *           "title": "One hour of planing larch, no talking",
+             *           "url": "https://www.youtube.com/watch?v=hl-silent__",
+             *           "publishedAt": null,
+             *           "publishedText": "3 weeks ago",
+             *           "durationSeconds": 3600,
+             *           "viewCount": 512044,
+             *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+             *           "kind": "video",
+             *           "captionTracks": null
+             *         }
+             *       }
+             *     ]
+             */
+            uploads: components["schemas"]["ListedUpload"][];
+        };
+        Playlist: {
+            /**
+             * @description The YouTube playlist ID.
+             * @example PLharbourlight-boats
+             */
+            id: string;
+            /**
+             * @description The title. Null when YouTube states none.
+             * @example Boats from start to launch
+             */
+            title: string | null;
+        };
+        PlaylistTranscripts: {
+            /** @description The playlist. */
+            playlist: components["schemas"]["Playlist"];
+            /** @description The first videos, in the playlist's order, each with its own status. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description Totals over `results`. */
+            summary: components["schemas"]["Summary"];
+        };
+        VideosTranscripts: {
+            /** @description The videos in the order of the request, each with its own status. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description Totals over `results`. */
+            summary: components["schemas"]["Summary"];
+        };
+        VideosBodyDto: {
+            /**
+             * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
+             * @example [
+             *       "hl-dinghy__",
+             *       "https://www.youtube.com/watch?v=hl-silent__"
+             *     ]
+             */
+            videos: string[];
+            /**
+             * @description Language codes in order of preference, as in `languages` of the other operations.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages?: string[];
         };
         UsagePeriod: {
             /**
@@ -935,10 +1106,12 @@ export interface operations {
     getChannelTranscripts: {
         parameters: {
             query?: {
-                /** @description The maximum number of uploads to return, starting with the newest. Values above 100 are treated as 100. */
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
                 languages?: string;
+                /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned. */
+                since?: string;
             };
             header?: never;
             path: {
@@ -949,12 +1122,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One entry for each upload. JSON is streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
             200: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     /** @description Requests per minute that the key may make. */
                     "X-RateLimit-Limit"?: number;
@@ -1060,6 +1233,20 @@ export interface operations {
                      *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
                      */
                     "application/x-ndjson": string;
+                    /**
+                     * @example ## We rebuilt a 1962 dinghy from the keel up
+                     *
+                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
+                     *
+                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
+                     *
+                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
+                     *
+                     *     ---
+                     *
+                     *     2 videos: 1 with a transcript, 1 without.
+                     */
+                    "text/markdown": string;
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */
@@ -1203,6 +1390,977 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    listChannelUploads: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned. */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest uploads, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelUploads"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: The channel could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getPlaylistTranscripts: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                languages?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of a playlist (`PL…`, `UU…`, `OLAK5uy_…`) or a URL with the parameter `list`, percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the playlist's order; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "playlist": {
+                     *         "id": "PLharbourlight-boats",
+                     *         "title": "Boats from start to launch"
+                     *       },
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "total": 2,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PlaylistTranscripts"];
+                    /**
+                     * @example {"type":"playlist","playlist":{"id":"PLharbourlight-boats","title":"Boats from start to launch"}}
+                     *     {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
+                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
+                     *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
+                     */
+                    "application/x-ndjson": string;
+                    /**
+                     * @example ## We rebuilt a 1962 dinghy from the keel up
+                     *
+                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
+                     *
+                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
+                     *
+                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
+                     *
+                     *     ---
+                     *
+                     *     2 videos: 1 with a transcript, 1 without.
+                     */
+                    "text/markdown": string;
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include playlist transcripts. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `playlist_not_found`: The playlist does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: The channel could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getVideoTranscript: {
+        parameters: {
+            query?: {
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                languages?: string;
+                /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
+                format?: "json" | "text" | "srt" | "vtt" | "markdown";
+            };
+            header?: never;
+            path: {
+                /** @description The ID of a video (11 characters) or its URL (`https://www.youtube.com/watch?v=…`, `https://youtu.be/…`, `/shorts/…`, `/live/…`, `/embed/…`), percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "videoId": "hl-dinghy__",
+                     *       "ok": true,
+                     *       "metadata": {
+                     *         "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *         "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *         "publishedAt": "2026-10-31T19:00:00Z",
+                     *         "publishedText": "17 hours ago",
+                     *         "durationSeconds": 612,
+                     *         "viewCount": 1214330,
+                     *         "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *         "kind": "video",
+                     *         "captionTracks": [
+                     *           {
+                     *             "languageCode": "en",
+                     *             "name": "English",
+                     *             "generated": false
+                     *           },
+                     *           {
+                     *             "languageCode": "en",
+                     *             "name": "English (auto-generated)",
+                     *             "generated": true
+                     *           }
+                     *         ]
+                     *       },
+                     *       "transcript": {
+                     *         "en": [
+                     *           {
+                     *             "text": "Good morning from the boatyard.",
+                     *             "start": 0.24,
+                     *             "duration": 3.12
+                     *           },
+                     *           {
+                     *             "text": "This little dinghy was built in 1962.",
+                     *             "start": 3.4,
+                     *             "duration": 2.9
+                     *           }
+                     *         ]
+                     *       },
+                     *       "cached": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["VideoTranscript"];
+                    /**
+                     * @example Good morning from the boatyard.
+                     *     This little dinghy was built in 1962.
+                     */
+                    "text/plain": string;
+                    /**
+                     * @example 1
+                     *     00:00:00,240 --> 00:00:03,360
+                     *     Good morning from the boatyard.
+                     */
+                    "application/x-subrip": string;
+                    /**
+                     * @example WEBVTT
+                     *
+                     *     00:00:00.240 --> 00:00:03.360
+                     *     Good morning from the boatyard.
+                     */
+                    "text/vtt": string;
+                    /**
+                     * @example # We rebuilt a 1962 dinghy from the keel up
+                     *
+                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
+                     */
+                    "text/markdown": string;
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `video_not_found`: The text is not a reference to a video. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_failure`: YouTube sent a response that could not be read. Retry later. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getVideoTranscripts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VideosBodyDto"];
+            };
+        };
+        responses: {
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the order of the request; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "total": 2,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["VideosTranscripts"];
+                    /**
+                     * @example {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
+                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
+                     *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
+                     */
+                    "application/x-ndjson": string;
+                    /**
+                     * @example ## We rebuilt a 1962 dinghy from the keel up
+                     *
+                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
+                     *
+                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
+                     *
+                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
+                     *
+                     *     ---
+                     *
+                     *     2 videos: 1 with a transcript, 1 without.
+                     */
+                    "text/markdown": string;
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include lists of videos. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {

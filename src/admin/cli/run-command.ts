@@ -5,17 +5,19 @@ import { redactApiKeys } from '../../organizations/api-key.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
 import type { RunWork } from './output.js';
+import { addTranscriptsCommand, type RunLocally } from './transcripts-command.js';
 import { addUsageCommands } from './usage-commands.js';
 
 /**
- * Runs one admin command. The result is printed to standard output, an error as one line to standard error (one line per
+ * Runs one command. The result is printed to standard output, an error as one line to standard error (one line per
  * invalid environment variable).
  *
+ * @param runLocally opens the services of `transcripts`
  * @returns the exit code
  */
-export async function runCommand(args: readonly string[]): Promise<number> {
+export async function runCommand(args: readonly string[], runLocally: RunLocally): Promise<number> {
   try {
-    await program().parseAsync([...args], { from: 'user' });
+    await program(runLocally).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
@@ -24,9 +26,9 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   }
 }
 
-function program(): Command {
+function program(runLocally: RunLocally): Command {
   const root = new Command('channel-transcripts')
-    .description('Manage organizations, API keys and usage.')
+    .description('Manage organizations, API keys and usage, and print transcripts.')
     .option('--json', 'print the result as one JSON document')
     .configureHelp({ showGlobalOptions: true })
     // Errors are thrown, and printed by runCommand as one line.
@@ -42,6 +44,7 @@ function program(): Command {
   addOrganizationCommands(root, run);
   addKeyCommands(root, run);
   addUsageCommands(root, run);
+  addTranscriptsCommand(root, runLocally);
   return root;
 }
 

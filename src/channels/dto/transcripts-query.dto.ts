@@ -1,6 +1,6 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiPropertyOptional, OmitType, PickType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsArray, Min, ValidateIf } from 'class-validator';
+import { IsArray, Matches, Min, ValidateIf } from 'class-validator';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 
 export const LIMIT_DEFAULT = 25;
@@ -8,11 +8,15 @@ const LANGUAGES_MAX = 20;
 /** A BCP 47 code as YouTube writes it: groups of letters and digits, joined by hyphens. */
 const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
+export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`;
+const SINCE_INVALID = 'since must be the ID of a video (11 characters), given once.';
+const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
+
 /** The query parameters of the operation. The validation pipe refuses all others. */
 export class TranscriptsQueryDto {
   @ApiPropertyOptional({
     description:
-      'The maximum number of uploads to return, starting with the newest. ' +
+      'The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. ' +
       `Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
     type: 'integer',
     minimum: 1,
@@ -35,10 +39,27 @@ export class TranscriptsQueryDto {
   @ValidateIf((_query, value) => value !== undefined)
   @Transform(({ value }: { value: unknown }) => parseLanguages(value))
   @IsArray({
-    message: `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`,
+    message: LANGUAGES_INVALID,
   })
   languages?: string[];
+
+  @ApiPropertyOptional({
+    description:
+      'The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are ' +
+      'returned. When it is not among the newest `limit` uploads, all of those are returned.',
+    type: 'string',
+    pattern: VIDEO_ID.source,
+  })
+  @ValidateIf((_query, value) => value !== undefined)
+  @Matches(VIDEO_ID, { message: SINCE_INVALID })
+  since?: string;
 }
+
+/** The query parameters of a playlist, whose order is not by date. */
+export class PlaylistQueryDto extends OmitType(TranscriptsQueryDto, ['since'] as const) {}
+
+/** The query parameters of a list of uploads without transcripts. */
+export class UploadsQueryDto extends PickType(TranscriptsQueryDto, ['limit', 'since'] as const) {}
 
 /** @returns NaN, which fails validation, unless the value is a string of decimal digits */
 function parseLimit(value: unknown): number {

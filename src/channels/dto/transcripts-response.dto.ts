@@ -5,6 +5,7 @@ import {
   VIDEO_KINDS,
   type CaptionTrack,
   type Channel,
+  type Playlist,
   type Segment,
   type VideoFailureCode,
   type VideoKind,
@@ -23,6 +24,8 @@ const CHANNEL = {
 const TRACK = { languageCode: 'en', name: 'English', generated: false } satisfies CaptionTrackDto;
 
 const SEGMENT = { text: 'Good morning from the boatyard.', start: 0.24, duration: 3.12 } satisfies SegmentDto;
+
+const PLAYLIST = { id: 'PLharbourlight-boats', title: 'Boats from start to launch' } satisfies PlaylistDto;
 
 const ENTRY = {
   videoId: 'hl-dinghy__',
@@ -70,15 +73,27 @@ export const TRANSCRIPTS_EXAMPLE: TranscriptsDto = {
   summary: SUMMARY,
 };
 
-/** The same response as NDJSON. */
-export const TRANSCRIPTS_NDJSON_EXAMPLE = [
-  { type: 'channel', channel: CHANNEL },
-  { type: 'result', result: ENTRY },
-  { type: 'result', result: FAILED_ENTRY },
-  { type: 'summary', summary: SUMMARY },
-]
-  .map((event) => `${JSON.stringify(event)}\n`)
-  .join('');
+export const PLAYLIST_EXAMPLE: PlaylistTranscriptsDto = {
+  playlist: PLAYLIST,
+  results: [ENTRY, FAILED_ENTRY],
+  summary: SUMMARY,
+};
+
+export const VIDEOS_EXAMPLE: VideoTranscriptsDto = { results: [ENTRY, FAILED_ENTRY], summary: SUMMARY };
+
+export const ENTRY_EXAMPLE: EntryDto = ENTRY;
+
+/** The same responses as NDJSON. */
+export const TRANSCRIPTS_NDJSON_EXAMPLE = asLines({ type: 'channel', channel: CHANNEL });
+export const PLAYLIST_NDJSON_EXAMPLE = asLines({ type: 'playlist', playlist: PLAYLIST });
+export const VIDEOS_NDJSON_EXAMPLE = asLines();
+
+function asLines(...header: object[]): string {
+  const results = [ENTRY, FAILED_ENTRY].map((result) => ({ type: 'result', result }));
+  return [...header, ...results, { type: 'summary', summary: SUMMARY }]
+    .map((event) => `${JSON.stringify(event)}\n`)
+    .join('');
+}
 
 @ApiSchema({ name: 'Channel' })
 export class ChannelDto implements Channel {
@@ -318,6 +333,44 @@ export class TranscriptsDto {
   channel: ChannelDto;
 
   @ApiProperty({ type: [EntryDto], description: 'The most recent uploads, newest first, each with its own status.' })
+  results: EntryDto[];
+
+  @ApiProperty({ description: 'Totals over `results`.' })
+  summary: SummaryDto;
+}
+
+@ApiSchema({ name: 'Playlist' })
+export class PlaylistDto implements Playlist {
+  @ApiProperty({ description: 'The YouTube playlist ID.', example: PLAYLIST.id })
+  id: string;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'The title. Null when YouTube states none.',
+    example: PLAYLIST.title,
+  })
+  title: string | null;
+}
+
+@ApiSchema({ name: 'PlaylistTranscripts' })
+export class PlaylistTranscriptsDto {
+  @ApiProperty({ description: 'The playlist.' })
+  playlist: PlaylistDto;
+
+  @ApiProperty({
+    type: [EntryDto],
+    description: "The first videos, in the playlist's order, each with its own status.",
+  })
+  results: EntryDto[];
+
+  @ApiProperty({ description: 'Totals over `results`.' })
+  summary: SummaryDto;
+}
+
+@ApiSchema({ name: 'VideosTranscripts' })
+export class VideoTranscriptsDto {
+  @ApiProperty({ type: [EntryDto], description: 'The videos in the order of the request, each with its own status.' })
   results: EntryDto[];
 
   @ApiProperty({ description: 'Totals over `results`.' })

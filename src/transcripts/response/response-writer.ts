@@ -136,6 +136,12 @@ export async function* serializeJson(events: AsyncIterable<TranscriptsEvent>): A
       case 'channel':
         yield [`{"channel":${JSON.stringify(event.channel)},"results":[`];
         break;
+      case 'playlist':
+        yield [`{"playlist":${JSON.stringify(event.playlist)},"results":[`];
+        break;
+      case 'videos':
+        yield ['{"results":['];
+        break;
       case 'result':
         yield entryJson(separator, event.entry, '');
         separator = ',';
@@ -154,6 +160,11 @@ export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>):
       case 'channel':
         yield [`{"type":"channel","channel":${JSON.stringify(event.channel)}}\n`];
         break;
+      case 'playlist':
+        yield [`{"type":"playlist","playlist":${JSON.stringify(event.playlist)}}\n`];
+        break;
+      case 'videos':
+        break;
       case 'result':
         yield entryJson('{"type":"result","result":', event.entry, '}\n');
         break;
@@ -162,6 +173,12 @@ export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>):
         break;
     }
   }
+}
+
+/** The JSON of one entry by itself. Its end is written when the events have ended, which is after the settlement. */
+export async function* serializeEntry(entry: Entry, rest: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
+  yield entryJson('', entry, '');
+  for await (const event of rest) if (event.type === 'summary') yield [];
 }
 
 function entryJson(before: string, entry: Entry, after: string): Chunk {

@@ -31,8 +31,10 @@ export interface Route {
   operation: Operation;
 }
 
-/** A route whose parameter may contain slashes. */
 export const TRANSCRIPTS = '/channels/{id}/transcripts';
+export const VIDEO = '/videos/{id}/transcript';
+/** Routes whose parameter may contain slashes. */
+const WITH_RAW_URL = [TRANSCRIPTS, VIDEO, '/channels/{id}/uploads', '/playlists/{id}/transcripts'];
 
 /** The OpenAPI document of a running service, to generate requests from and to validate responses against. */
 export class ApiDocument {
@@ -45,7 +47,7 @@ export class ApiDocument {
     this.ajv.addSchema({ $id: 'openapi', components: closed(json.components) });
     this.routes = Object.entries(json.paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, operation]) => {
-        const parameter = path === TRANSCRIPTS ? '[^/]+(?:/.*[^/]/?)?' : '[^/]+';
+        const parameter = WITH_RAW_URL.includes(path) ? '[^/]+(?:/.*[^/]/?)?' : '[^/]+';
         const pattern = new RegExp(`^${path.replace(/\{[^}]+\}/g, parameter)}$`);
         return { method: method.toUpperCase(), path, pattern, operation };
       }),

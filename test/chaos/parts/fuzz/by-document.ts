@@ -1,6 +1,6 @@
 import type { RandomSource } from '../../harness/random.js';
 import { TRANSCRIPTS, type ApiDocument, type Operation, type Schema } from './api-document.js';
-import { channelId, hostileId } from './targets.js';
+import { channelId, hostileId, playlistId, videoId } from './targets.js';
 import type { Draft } from './fuzz-request.js';
 
 const NASTY_VALUES: readonly unknown[] = [
@@ -122,7 +122,13 @@ export class ByDocument {
 
   private pathValue(path: string): string {
     const { random, known } = this;
-    if (path === TRANSCRIPTS) return random.often(0.9) ? channelId(random) : hostileId(random, this.canary);
+    const valid = [
+      ['/channels/', channelId],
+      ['/videos/', videoId],
+      ['/playlists/', playlistId],
+    ] as const;
+    const read = valid.find(([prefix]) => path.startsWith(prefix));
+    if (read) return random.often(0.9) ? read[1](random) : hostileId(random, this.canary);
     const ids = path.includes('/keys/{id}') ? known.keys : known.organizations;
     if (random.often(0.8) && ids.length > 0) return random.pick(ids);
     return random.often(0.5) ? 'org_000000000000000000000000' : hostileId(random, this.canary).replaceAll('/', '%2F');

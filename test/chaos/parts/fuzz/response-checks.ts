@@ -1,4 +1,4 @@
-import { TRANSCRIPTS, type ApiDocument, type Route, type Schema } from './api-document.js';
+import { TRANSCRIPTS, VIDEO, type ApiDocument, type Route, type Schema } from './api-document.js';
 import { textOf, type RawResponse } from './response-reader.js';
 import type { Area } from './credentials.js';
 import { SMUGGLED } from './malformed.js';
@@ -8,6 +8,7 @@ import type { FuzzRequest } from './fuzz-request.js';
 const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
+const TEXT_TYPES = new Set(['text/plain', 'text/vtt', 'application/x-subrip', 'text/markdown']);
 
 interface Requested {
   method: string | undefined;
@@ -24,6 +25,8 @@ export class ResponseCheck {
   readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], gate: [], smuggled: [] };
   /** Fetched transcripts according to complete responses, by the name of the credential. */
   readonly fetched = new Map<string, number>();
+  /** Transcripts in responses that do not state whether they were fetched, by the name of the credential. */
+  readonly possiblyFetched = new Map<string, number>();
   checked = 0;
 
   constructor(
@@ -81,13 +84,17 @@ export class ResponseCheck {
     if (text === undefined) return undefined;
     const schema = route.operation.responses[status]?.content?.[type]?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];
-    if (type === 'text/plain') return undefined;
+    if (TEXT_TYPES.has(type)) {
+      const [, listed = '1'] = /^\d+ videos?: (\d+) with a transcript/m.exec(text) ?? [];
+      if (route.path.includes('/transcript')) tally(this.possiblyFetched, fuzzRequest, Number(listed));
+      return undefined;
+    }
     if (type === NDJSON) return this.linesFault(text, fuzzRequest);
     const value = parsed(text);
     const wrong = this.document.mismatch(schema, value);
     if (wrong !== undefined) return ['schema', wrong];
-    if (route.path === TRANSCRIPTS) return this.transcriptsFault(value, fuzzRequest);
-    return undefined;
+    if (route.path === VIDEO && (value as { cached: boolean }).cached === false) tally(this.fetched, fuzzRequest, 1);
+    return route.path.endsWith('/transcripts') ? this.transcriptsFault(value, fuzzRequest) : undefined;
   }
 
   private errorFault(
@@ -123,11 +130,13 @@ export class ResponseCheck {
   private linesFault(text: string, fuzzRequest: FuzzRequest): [Rule, string] | undefined {
     const events = text.trimEnd().split('\n').map(parsed) as Record<string, unknown>[];
     const response = {
-      channel: events[0]?.['channel'],
+      ...(events[0]?.['type'] === 'channel' && { channel: events[0]['channel'] }),
+      ...(events[0]?.['type'] === 'playlist' && { playlist: events[0]['playlist'] }),
       results: events.filter(({ type }) => type === 'result').map(({ result }) => result),
       summary: events.at(-1)?.['summary'],
     };
-    const wrong = this.document.mismatch({ $ref: '#/components/schemas/ChannelTranscripts' }, response);
+    const schema = 'channel' in response ? 'Channel' : 'playlist' in response ? 'Playlist' : 'Videos';
+    const wrong = this.document.mismatch({ $ref: `#/components/schemas/${schema}Transcripts` }, response);
     return wrong === undefined ? this.transcriptsFault(response, fuzzRequest) : ['schema', wrong];
   }
 
@@ -136,8 +145,7 @@ export class ResponseCheck {
       results: { ok: boolean; cached: boolean; error?: object }[];
       summary: Record<'total' | 'succeeded' | 'failed' | 'cached' | 'fetched', number>;
     };
-    const name = fuzzRequest.credential?.name ?? '';
-    this.fetched.set(name, (this.fetched.get(name) ?? 0) + summary.fetched);
+    tally(this.fetched, fuzzRequest, summary.fetched);
     const count = (of: (entry: (typeof results)[number]) => boolean): number => results.filter(of).length;
     const held =
       summary.total === results.length &&
@@ -148,6 +156,11 @@ export class ResponseCheck {
       results.every(({ ok, cached, error }) => (error !== undefined) === !ok && (ok || !cached));
     return held ? undefined : ['schema', `the summary does not add up: ${JSON.stringify(summary)}`];
   }
+}
+
+function tally(counts: Map<string, number>, { credential }: FuzzRequest, transcripts: number): void {
+  const name = credential?.name ?? '';
+  counts.set(name, (counts.get(name) ?? 0) + transcripts);
 }
 
 /** The path of a target as a server must parse it; undefined when there is none. */
@@ -167,7 +180,11 @@ function pathOf(target: string): string | undefined {
 
 function areaOf(path: string): Area | undefined {
   const [, first] = path.split('/');
-  return (['channels', 'usage', 'admin', 'metrics'] as const).find((area) => area === first);
+  // On every plan, as the usage is.
+  if (first === 'videos' || path.endsWith('/uploads')) return 'usage';
+  // On the plan of the channels.
+  if (path.endsWith('/transcripts')) return 'channels';
+  return (['usage', 'admin', 'metrics'] as const).find((area) => area === first);
 }
 
 /** The secret of a key is its random part, without the prefix. */

@@ -8,6 +8,20 @@ export function channelId(random: RandomSource): string {
   return random.often(0.3) ? `@bench-${1 + random.below(4)}x${1 + random.below(30)}` : random.pick(CHANNELS);
 }
 
+/** A video with a transcript, without one, or that does not exist, as its ID or URL. */
+export function videoId(random: RandomSource): string {
+  const id = random.pick(['tw-tea_____', 'hl-dinghy__', 'hl-silent__', 'hl-tidecam_', 'hl-private_', 'no-such-vid']);
+  const url = `https://www.youtube.com/watch?v=${id}`;
+  return random.pick([id, id, url, encodeURIComponent(url), `https://youtu.be/${id}`, `${url}&t=${random.text(3)}`]);
+}
+
+/** A playlist, one that does not exist, or a list of another kind, as its ID or URL. */
+export function playlistId(random: RandomSource): string {
+  const id = random.pick(['UUtidewater_____________', `PL${'unknown'.padEnd(32, '_')}`, 'RDtw-tea_____', 'WL', 'PL']);
+  const url = `https://www.youtube.com/playlist?list=${id}`;
+  return random.pick([id, id, url, encodeURIComponent(url)]);
+}
+
 /** Unusual to hostile texts in place of a channel, as written in the request line. */
 export function hostileId(random: RandomSource, canary: string): string {
   const name = random.pick([...CHANNELS, ...NOWHERE]);

@@ -1,0 +1,49 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
+import type { EntryFormat } from '../../transcripts/response/transcripts-response.js';
+import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
+import type { PlaylistSource } from '../../transcripts/sources/playlist-source.js';
+import type { TranscriptsService } from '../../transcripts/transcripts.service.js';
+
+/** The services that the command uses. */
+export interface LocalTranscripts {
+  uploads: ChannelUploads;
+  playlists: PlaylistSource;
+  transcripts: TranscriptsService;
+}
+
+/** Opens the services, runs the work and closes the services. */
+export type RunLocally = (work: (services: LocalTranscripts) => Promise<void>) => Promise<void>;
+
+export interface PrintOptions {
+  limit: number;
+  /** As in the query: separated by commas. */
+  languages?: string;
+  format: EntryFormat;
+}
+
+const FORMATS = ['json', 'text', 'srt', 'vtt', 'markdown'] as const satisfies readonly EntryFormat[];
+const LIMIT_DEFAULT = 25;
+
+/** Adds `transcripts`, which prints what the service would respond, without a service, keys or quota. */
+export function addTranscriptsCommand(program: Command, run: RunLocally): void {
+  program
+    .command('transcripts')
+    .description('print the transcripts of a channel, a playlist or a video, without a service, keys or quota')
+    .argument('<reference>', 'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video')
+    .option('--limit <n>', 'number of videos at most', parseLimit, LIMIT_DEFAULT)
+    .option('--languages <codes>', 'language codes in order of preference, such as en,de')
+    .addOption(new Option('--format <format>', 'srt and vtt for one video only').choices(FORMATS).default('json'))
+    .action((reference: string, options: PrintOptions) =>
+      run(async (services) => {
+        // Imported here, so that the other commands load neither the formats nor the platform.
+        const { printTranscripts } = await import('./print-transcripts.js');
+        await printTranscripts(reference, options, services);
+      }),
+    );
+}
+
+function parseLimit(text: string): number {
+  if (!/^[0-9]+$/.test(text) || Number(text) === 0) throw new InvalidArgumentError('Use an integer of at least 1.');
+  return Math.min(Number(text), VIDEOS_PER_CALL_MAX);
+}

@@ -1,0 +1,97 @@
+import { applyDecorators, type Type } from '@nestjs/common';
+import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
+import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
+import { MARKDOWN, NDJSON } from '../../transcripts/response/transcripts-response.js';
+
+/** The errors of every operation with an API key that reads the platform. */
+export const READ_ERRORS = [
+  'invalid_request',
+  'unauthorized',
+  'invalid_api_key',
+  'method_not_allowed',
+  'rate_limited',
+  'concurrency_limited',
+  'failed_authentications',
+  'internal_error',
+  'service_unavailable',
+  'at_capacity',
+] as const;
+
+/** The errors of an operation that lists videos of the platform and returns their transcripts. */
+export const LIST_ERRORS = [
+  ...READ_ERRORS,
+  'plan_limit_exceeded',
+  'upstream_failure',
+  'upstream_blocked',
+  'upstream_timeout',
+] as const;
+
+/** The example of a Markdown document: one transcript, and one video without captions. */
+const MARKDOWN_EXAMPLE = [
+  '## We rebuilt a 1962 dinghy from the keel up\n',
+  '<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
+  '[0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.\n',
+  '- [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. ' +
+    '(`transcript_unavailable`)\n',
+  '---\n',
+  '2 videos: 1 with a transcript, 1 without.\n',
+].join('\n');
+
+/** What the OpenAPI document states of the response of an operation for many videos. */
+interface ListDocs {
+  type: Type<unknown>;
+  example: unknown;
+  /** The first lines of the NDJSON response, with their fields. */
+  firstLines: string;
+  ndjsonExample: string;
+  /** The order of the JSON response. */
+  order: string;
+}
+
+/** Documents the response of an operation for many videos. */
+export function ApiTranscripts({ type, example, firstLines, ndjsonExample, order }: ListDocs): MethodDecorator {
+  return applyDecorators(
+    ApiExtraModels(type),
+    ApiOkResponse({
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(type) }, example },
+        [NDJSON]: {
+          schema: {
+            type: 'string',
+            description:
+              `One JSON object per line, with a \`type\`: ${firstLines} a \`result\` with the field ` +
+              '`result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
+          },
+          example: ndjsonExample,
+        },
+        [MARKDOWN]: {
+          schema: {
+            type: 'string',
+            description:
+              'One document: a section for each video with title, link, date and paragraphs of about a minute, each with a ' +
+              'link to its second; one line for each video without a transcript, with its error code; and last the counts. ' +
+              'Text is escaped, so that it is not read as markup.',
+          },
+          example: MARKDOWN_EXAMPLE,
+        },
+      },
+      description:
+        `One entry for each video. JSON and Markdown (\`Accept: text/markdown\`) are streamed ${order}; NDJSON ` +
+        '(`Accept: application/x-ndjson`) in the order in which the videos finish.',
+      headers: { ...ENTRY_HEADERS },
+    }),
+  );
+}
+
+/** The headers of a response with transcripts. */
+export const ENTRY_HEADERS = {
+  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
+  Vary: {
+    description:
+      '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for ' +
+      'clients that accept it.',
+    schema: { type: 'string' as const },
+  },
+  ...RATE_LIMIT_HEADERS,
+  ...QUOTA_HEADERS,
+};

@@ -1,0 +1,37 @@
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import type { ChannelWithUploads } from '../../transcripts/sources/channel-uploads.js';
+import { listedMetadata } from '../../transcripts/transcript-events.js';
+import { ChannelDto, TRANSCRIPTS_EXAMPLE, VideoMetadataDto } from './transcripts-response.dto.js';
+
+/** The name of the count of the operation, which has a rate limit of its own. */
+export const UPLOADS_RATE_LIMIT = 'uploads';
+
+const EXAMPLE = TRANSCRIPTS_EXAMPLE.results.map(({ videoId, metadata }) => ({
+  videoId,
+  metadata: { ...metadata, captionTracks: null },
+}));
+
+@ApiSchema({ name: 'ListedUpload' })
+export class ListedUploadDto {
+  @ApiProperty({ description: 'The YouTube video ID.', example: 'hl-dinghy__' })
+  videoId: string;
+
+  @ApiProperty({
+    description:
+      'The metadata that the list states. `captionTracks` is always null, because the video itself is not read.',
+  })
+  metadata: VideoMetadataDto;
+}
+
+@ApiSchema({ name: 'ChannelUploads' })
+export class ChannelUploadsDto {
+  @ApiProperty({ description: 'The channel.' })
+  channel: ChannelDto;
+
+  @ApiProperty({ type: [ListedUploadDto], description: 'The most recent uploads, newest first.', example: EXAMPLE })
+  uploads: ListedUploadDto[];
+}
+
+export function toUploadsDto({ channel, uploads }: ChannelWithUploads): ChannelUploadsDto {
+  return { channel, uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: listedMetadata(upload) })) };
+}

@@ -1,0 +1,74 @@
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { ApiTranscripts, LIST_ERRORS } from '../channels/dto/api-transcripts.js';
+import { PlaylistQueryDto } from '../channels/dto/transcripts-query.dto.js';
+import {
+  PLAYLIST_EXAMPLE,
+  PLAYLIST_NDJSON_EXAMPLE,
+  PlaylistTranscriptsDto,
+} from '../channels/dto/transcripts-response.dto.js';
+import { FeatureNotInPlanError } from '../domain/errors.js';
+import { ApiErrors } from '../http/error-docs.js';
+import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
+import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
+
+/** The transcripts of a playlist. */
+@ApiTags('playlists')
+@Controller('playlists')
+export class PlaylistsController {
+  constructor(
+    private readonly playlists: PlaylistSource,
+    private readonly transcripts: TranscriptsResponse,
+  ) {}
+
+  @Get(':id/transcripts')
+  @RequiresFeature('playlist_transcripts')
+  @ApiOperation({
+    operationId: 'getPlaylistTranscripts',
+    summary: 'The transcripts of a playlist',
+    description:
+      'Returns a transcript and a status for each of the first videos of a public or unlisted playlist, in its order; ' +
+      'deleted and private videos are failed entries. Requires the Pro plan. Quota, cache, limits, deadline and entries are ' +
+      'those of `GET /channels/{id}/transcripts`. A mix (`RD…`), watch later and liked videos have no list that can be read: 400.',
+  })
+  @ApiParam({
+    name: 'id',
+    description:
+      'The ID of a playlist (`PL…`, `UU…`, `OLAK5uy_…`) or a URL with the parameter `list`, percent-encoded or raw.',
+    schema: { type: 'string', maxLength: 2048, example: 'PLharbourlight-boats' },
+  })
+  @ApiTranscripts({
+    type: PlaylistTranscriptsDto,
+    example: PLAYLIST_EXAMPLE,
+    firstLines: 'first `playlist` with the field `playlist`, then',
+    ndjsonExample: PLAYLIST_NDJSON_EXAMPLE,
+    order: "in the playlist's order",
+  })
+  @ApiErrors(...LIST_ERRORS, 'playlist_not_found', {
+    title: 'The plan does not include playlist transcripts',
+    error: new FeatureNotInPlanError('playlist_transcripts', 'free', 'pro'),
+  })
+  list(
+    @Param('id') id: string,
+    @Query() { limit, languages }: PlaylistQueryDto,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    return this.transcripts.send({ source: this.playlists.source(id, limit), languages }, request, response);
+  }
+
+  /** The same for a playlist URL with unencoded slashes, which some gateways decode. */
+  @Get('*id/transcripts')
+  @RequiresFeature('playlist_transcripts')
+  @ApiExcludeEndpoint()
+  listByRawUrl(
+    @Param('id') segments: string[],
+    @Query() query: PlaylistQueryDto,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    return this.list(segments.join('/'), query, request, response);
+  }
+}

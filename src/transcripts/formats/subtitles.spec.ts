@@ -1,0 +1,234 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { parseText, tokenizeVTTCue, type ParsedCue } from 'media-captions';
+import { anyText } from '../../../test/any-text.js';
+import type { Segment } from '../../domain/transcript.js';
+import { lineText } from './line-text.js';
+import { srt, webVtt } from './subtitles.js';
+
+/** The declarations of the package do not resolve under Node's rules for ES modules. */
+declare module 'media-captions' {
+  export interface ParsedCue {
+    id: string;
+    startTime: number;
+    endTime: number;
+    text: string;
+  }
+  export function parseText(
+    text: string,
+    options: { type: 'srt' | 'vtt'; strict: boolean; errors?: boolean },
+  ): Promise<{ cues: ParsedCue[]; errors: Error[] }>;
+  /** The text of a WebVTT cue without its escapes, and its tags. */
+  export function tokenizeVTTCue(cue: ParsedCue): { type: string; data: string }[];
+}
+
+const WORD_JOINER = '\u2060';
+
+/** Texts that a parser could take for something else than text. */
+const HOSTILE = [
+  '-->',
+  '00:00:01.000 --> 00:00:02.000',
+  '00:00:01,000 --> 00:00:02,000',
+  '--->',
+  '<i>',
+  '</v>',
+  '<c.yellow>',
+  '<00:00:01.000>',
+  '<laughs>',
+  '&lt;b&gt;',
+  '&amp;amp;',
+  '&',
+  '{\\an8}',
+  '{y:i}',
+  'NOTE',
+  'STYLE',
+  'WEBVTT',
+  '42',
+  '\r\n\r\n1\r\n',
+  '\n\n',
+  '\r',
+  '\u2028',
+  '\u0085',
+  '\0',
+  '\u001b[2J',
+  '\ufeff',
+  '\ud800',
+  'سلام دنیا',
+  'שלום',
+  '\u200f(ב)\u200e',
+  '今日は、世界。',
+  'ไทย',
+  '👩‍👩‍👧',
+];
+
+/** Below 100 hours: the parser accepts two digits of hours only. The test with ffmpeg has longer times. */
+const segments: fc.Arbitrary<Segment[]> = fc
+  .array(
+    fc.record({
+      text: fc.oneof(
+        fc.array(fc.oneof(fc.constantFrom(...HOSTILE), fc.constantFrom('and ', 'so', ' ', '.')), { maxLength: 5 }),
+        anyText({ maxLength: 12 }).map((text) => [text]),
+      ),
+      start: fc.oneof(fc.constantFrom(0, 0.0004, 3599.9996, 300_000), fc.double({ min: 0, max: 40_000, noNaN: true })),
+      duration: fc.oneof(fc.constantFrom(0, 0.0001, 2), fc.double({ min: 0, max: 20, noNaN: true })),
+    }),
+    { maxLength: 12 },
+  )
+  .map((list) =>
+    list.map((one) => ({ ...one, text: one.text.join('') })).sort((one, other) => one.start - other.start),
+  );
+
+/** @throws Error when the cue has markup */
+function shownText(cue: ParsedCue): string {
+  const tokens = tokenizeVTTCue(cue);
+  if (tokens.some(({ type }) => type !== 'text')) throw new Error(`The cue has markup: ${JSON.stringify(tokens)}`);
+  return tokens.map(({ data }) => data).join('');
+}
+
+const textsOf = (list: readonly Segment[]): string[] =>
+  list.map(({ text }) => lineText(text)).filter((text) => text !== '');
+
+function expectOrder(cues: readonly ParsedCue[]): void {
+  for (const [index, { startTime, endTime }] of cues.entries()) {
+    expect(endTime).toBeGreaterThan(startTime);
+    expect(startTime).toBeGreaterThanOrEqual(cues[index - 1]?.endTime ?? 0);
+  }
+}
+
+const vtt = (list: readonly Segment[]): string => [...webVtt(list)].join('');
+const subRip = (list: readonly Segment[]): string => [...srt(list)].join('');
+
+describe('a WebVTT file', () => {
+  it('is read without errors and as it was written by a strict parser, whatever the texts and times', async () => {
+    await fc.assert(
+      fc.asyncProperty(segments, async (list) => {
+        const { cues, errors } = await parseText(vtt(list), { type: 'vtt', strict: true, errors: true });
+        expect(errors).toEqual([]);
+        expect(cues.flatMap((cue) => shownText(cue).split('\n'))).toEqual(textsOf(list));
+        expectOrder(cues);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('has its cues in the form of the specification', () => {
+    const list = [
+      { text: 'A & B <c> --> D', start: 0.24, duration: 3.12 },
+      { text: 'next', start: 3.4, duration: 2.9 },
+      { text: 'late', start: 360_061.5, duration: 1 },
+    ];
+    expect(vtt(list)).toBe(
+      'WEBVTT\n' +
+        '\n00:00:00.240 --> 00:00:03.360\nA &amp; B &lt;c&gt; --&gt; D\n' +
+        '\n00:00:03.400 --> 00:00:06.300\nnext\n' +
+        '\n100:01:01.500 --> 100:01:02.500\nlate\n',
+    );
+  });
+
+  it('is empty, and valid, without segments', async () => {
+    expect(vtt([])).toBe('WEBVTT\n');
+    expect((await parseText('WEBVTT\n', { type: 'vtt', strict: true })).cues).toEqual([]);
+  });
+});
+
+describe('a SubRip file', () => {
+  it('is read as it was written by a parser, whatever the texts and times', async () => {
+    await fc.assert(
+      fc.asyncProperty(segments, async (list) => {
+        const { cues, errors } = await parseText(subRip(list), { type: 'srt', strict: true, errors: true });
+        expect(errors).toEqual([]);
+        const shown = cues.flatMap((cue) => cue.text.replaceAll(WORD_JOINER, '').split('\n'));
+        expect(shown).toEqual(textsOf(list).map((text) => text.replaceAll(WORD_JOINER, '')));
+        expectOrder(cues);
+        expect(cues.map(({ id }) => id)).toEqual(cues.map((_, index) => String(index + 1)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('has numbered cues, times with a comma, and an invisible mark in what players would read as markup', () => {
+    const list = [
+      { text: '<i>not markup</i> {\\an8} a --> b, 1 < 2, <3', start: 0.24, duration: 3.12 },
+      { text: 'next', start: 3.4, duration: 2.9 },
+    ];
+    const marked = `<${WORD_JOINER}i>not markup<${WORD_JOINER}/i> {${WORD_JOINER}\\an8} a --${WORD_JOINER}> b, 1 < 2, <3`;
+    expect(subRip(list)).toBe(
+      `1\n00:00:00,240 --> 00:00:03,360\n${marked}\n` + '\n2\n00:00:03,400 --> 00:00:06,300\nnext\n',
+    );
+  });
+});
+
+describe('the times of cues', () => {
+  it('are plain digits, however large', () => {
+    expect(vtt([{ text: 'x', start: 1e300, duration: 1e300 }])).toMatch(
+      /^WEBVTT\n\n\d+:46:40\.000 --> \d+:46:4\d\.\d{3}\nx\n$/,
+    );
+  });
+
+  const times = (list: readonly Segment[]): string[] => vtt(list).match(/.* --> .*/g) ?? [];
+  const at = (start: number, duration: number, text = 'x'): Segment => ({ text, start, duration });
+
+  it('end where the next cue starts, when generated captions overlap', () => {
+    expect(times([at(0, 4), at(1.5, 4), at(3, 4)])).toEqual([
+      '00:00:00.000 --> 00:00:01.500',
+      '00:00:01.500 --> 00:00:03.000',
+      '00:00:03.000 --> 00:00:07.000',
+    ]);
+  });
+
+  it('last two seconds at most without a duration', () => {
+    expect(times([at(0, 0), at(1, 0), at(5, 0.0004)])).toEqual([
+      '00:00:00.000 --> 00:00:01.000',
+      '00:00:01.000 --> 00:00:03.000',
+      '00:00:05.000 --> 00:00:07.000',
+    ]);
+  });
+
+  it('are those of one cue with several lines for segments that start together', () => {
+    expect(vtt([at(1, 2, 'left'), at(1, 3, 'right'), at(1.0004, 1, 'too')])).toBe(
+      'WEBVTT\n\n00:00:01.000 --> 00:00:04.000\nleft\nright\ntoo\n',
+    );
+  });
+});
+
+const hasFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0;
+
+(hasFfmpeg ? describe : describe.skip)("ffmpeg's parsers", () => {
+  it.each(['srt', 'vtt'] as const)('read the texts and the times of a %s file as they were written', (format) => {
+    const texts = HOSTILE.filter((text) => lineText(text) !== '');
+    const list = texts.map((text, index) => ({ text: `before ${text} after`, start: index * 1.5, duration: 4 }));
+    list.push({ text: 'hours later', start: 360_061.5, duration: 1 });
+    const folder = mkdtempSync(join(tmpdir(), 'subtitles-'));
+    try {
+      const [from, to, timed] = [`from.${format}`, 'to.ass', 'to.srt'].map((name) => join(folder, name)) as [
+        string,
+        string,
+        string,
+      ];
+      writeFileSync(from, format === 'srt' ? subRip(list) : vtt(list));
+      const { status, stderr } = spawnSync('ffmpeg', ['-v', 'warning', '-i', from, to, timed], { encoding: 'utf8' });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      const dialogues = readFileSync(to, 'utf8').match(/^Dialogue: .*$/gm) ?? [];
+      const cues = dialogues.map((line) => /^Dialogue: \d+,(.*?),(.*?),(?:[^,]*,){6}(.*)$/.exec(line)?.slice(1) ?? []);
+      // ASS has no escape for braces: ffmpeg writes a backslash before an opening one.
+      const shown = cues.map(([, , text = '']) => unescapeAss(text.trimEnd()).replaceAll(WORD_JOINER, ''));
+      expect(shown).toEqual(list.map(({ text }) => lineText(text)));
+      expect(cues.slice(0, 2).map(([start, end]) => [start, end])).toEqual([
+        ['0:00:00.00', '0:00:01.50'],
+        ['0:00:01.50', '0:00:03.00'],
+      ]);
+      // Unlike SubRip, ASS has no times of ten hours or more.
+      expect(readFileSync(timed, 'utf8')).toContain('\n100:01:01,500 --> 100:01:02,500\nhours later\n');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+function unescapeAss(text: string): string {
+  return text.replaceAll('\\{', '{').replaceAll('\\}', '}');
+}

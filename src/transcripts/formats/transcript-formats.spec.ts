@@ -1,0 +1,56 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { textOf } from '../cache/transcript-text.js';
+import { formatTranscript, inTurns, type TranscriptFormat } from './transcript-formats.js';
+
+const metadata = {
+  title: 'The dinghy',
+  url: 'https://www.youtube.com/watch?v=hl-dinghy__',
+  publishedAt: null,
+  publishedText: null,
+  durationSeconds: null,
+  viewCount: null,
+  thumbnailUrl: null,
+  kind: null,
+  captionTracks: null,
+};
+
+const transcript = textOf(
+  new Map([
+    ['de', [{ text: 'Guten\r\nTag', start: 0, duration: 1 }]],
+    ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
+  ]),
+).json;
+
+async function written(format: TranscriptFormat, languages?: string[]): Promise<string> {
+  let text = '';
+  for await (const piece of formatTranscript(format, { videoId: 'hl-dinghy__', metadata, transcript }, languages)) {
+    text += piece;
+  }
+  return text;
+}
+
+describe('a formatted transcript', () => {
+  it('has the first language only as text and subtitles', async () => {
+    expect(await written('text')).toBe('Guten Tag\n');
+    expect(await written('srt')).toBe('1\n00:00:00,000 --> 00:00:01,000\nGuten Tag\n');
+    expect(await written('vtt')).toBe('WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nGuten Tag\n');
+  });
+
+  it('has all requested languages as Markdown', async () => {
+    expect(await written('markdown', ['de', 'en'])).toBe(
+      '# The dinghy\n\n<https://www.youtube.com/watch?v=hl-dinghy__>\n' +
+        '\n## de\n\n[0:00](https://youtu.be/hl-dinghy__?t=0) Guten Tag\n' +
+        '\n## en\n\n[0:00](https://youtu.be/hl-dinghy__?t=0) Hello\n',
+    );
+  });
+
+  it('lets other work run between its pieces', async () => {
+    const order: string[] = [];
+    const other = nextTurn().then(() => order.push('other'));
+    for await (const piece of inTurns(Array.from({ length: 3 }, () => 'x'.repeat(70_000))))
+      order.push(piece.slice(0, 1));
+    await other;
+    expect(order).toEqual(['x', 'other', 'x', 'x']);
+  });
+});

@@ -1,0 +1,147 @@
+import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
+import { Inject, Injectable } from '@nestjs/common';
+import { Environment } from '../../config/environment.js';
+import { parseChannelReference, type ChannelReference } from '../../domain/channel-reference.js';
+import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
+import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../../domain/transcript.js';
+import { VideoPlatform, type ReadingContext, type UploadsList } from '../../platform/video-platform.js';
+import { ReadThroughCache } from '../cache/read-through-cache.js';
+import {
+  CACHE_FORMAT,
+  finite,
+  flag,
+  listOf,
+  nullable,
+  oneOf,
+  record,
+  text,
+  type Reader,
+} from '../cache/keyed-codec.js';
+import { Call, CallEnded, type CallTimes } from '../call.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
+import type { VideoSource } from './video-list.js';
+
+const channelReader: Reader<Channel> = record<Channel>({ id: text, name: text, handle: nullable(text) });
+export const uploadReader: Reader<Upload> = record<Upload>({
+  videoId: text,
+  title: nullable(text),
+  url: text,
+  publishedAt: nullable(text),
+  publishedText: nullable(text),
+  durationSeconds: nullable(finite),
+  viewCount: nullable(finite),
+  thumbnailUrl: nullable(text),
+  kind: nullable(oneOf(VIDEO_KINDS)),
+  failure: nullable(oneOf(VIDEO_FAILURE_CODES)),
+});
+const uploadsReader: Reader<UploadsList> = record<UploadsList>({ uploads: listOf(uploadReader), complete: flag });
+
+export interface ChannelWithUploads {
+  channel: Channel;
+  uploads: Upload[];
+}
+
+/** Which of a channel's uploads a call is about. */
+export interface UploadsSelection {
+  /** The number of uploads at most, the newest ones. */
+  limit: number;
+  /** The ID of a video: only the uploads that are newer; all when it is not among the newest `limit`. */
+  since?: string | undefined;
+}
+
+/** The source of a channel's newest uploads. Reads from the platform are cached; concurrent calls share a request. */
+@Injectable()
+export class ChannelUploads {
+  private readonly ids: ReadThroughCache<string>;
+  private readonly channels: ReadThroughCache<Channel>;
+  private readonly lists: ReadThroughCache<UploadsList>;
+
+  constructor(
+    @Inject(CACHE_MANAGER) cache: Cache,
+    private readonly platform: VideoPlatform,
+    private readonly environment: Environment,
+    { cache: lookups }: TranscriptMetrics,
+  ) {
+    this.ids = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, text, lookups.channel_id);
+    this.channels = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, channelReader, lookups.channel);
+    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, uploadsReader, lookups.uploads);
+  }
+
+  /** The newest uploads of a channel as the source of a call; the parameters are those of `list`. */
+  source(text: string, selection: UploadsSelection): VideoSource {
+    return async (context) => {
+      const { channel, uploads } = await this.list(text, selection, context);
+      return { header: { type: 'channel', channel }, resource: channel.id, uploads };
+    };
+  }
+
+  /**
+   * Lists the newest uploads of a channel within the deadline of a call of its own.
+   *
+   * @throws ChannelNotFoundError | UpstreamError
+   */
+  async listWithinDeadline(text: string, selection: UploadsSelection, times: CallTimes): Promise<ChannelWithUploads> {
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, times);
+    try {
+      return await this.list(text, selection, call);
+    } catch (error) {
+      throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
+    } finally {
+      call.finish();
+    }
+  }
+
+  /**
+   * Lists the newest uploads of a channel.
+   *
+   * @param text the channel as the caller names it
+   * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
+   */
+  async list(text: string, { limit, since }: UploadsSelection, context: ReadingContext): Promise<ChannelWithUploads> {
+    const reference = parseChannelReference(text);
+    if (!reference) throw new ChannelNotFoundError();
+    const channelId = await this.resolve(reference, context);
+    const [channel, uploads] = await Promise.allSettled([
+      this.channel(channelId, context),
+      this.uploads(channelId, limit, context),
+    ]);
+    if (channel.status === 'fulfilled' && uploads.status === 'fulfilled')
+      return { channel: channel.value, uploads: newerThan(since, uploads.value) };
+    const reasons = [channel, uploads].flatMap((result) =>
+      result.status === 'rejected' ? [result.reason as unknown] : [],
+    );
+    // Other requests fail in arbitrary ways for a deleted channel: the clear reason wins.
+    throw reasons.find((reason) => reason instanceof ChannelNotFoundError) ?? reasons[0];
+  }
+
+  private resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {
+    if (reference.kind === 'id') return Promise.resolve(reference.id);
+    // Handles are case-insensitive on the platform; the older names are not.
+    const name = reference.kind === 'handle' ? reference.handle.toLowerCase() : reference.name;
+    return this.ids.get(`${CACHE_FORMAT}:id:${reference.kind}:${name}`, context, (shared) =>
+      this.platform.resolveChannel(reference, shared),
+    );
+  }
+
+  private channel(channelId: string, context: ReadingContext): Promise<Channel> {
+    return this.channels.get(`${CACHE_FORMAT}:channel:${channelId}`, context, (shared) =>
+      this.platform.readChannel(channelId, shared),
+    );
+  }
+
+  private async uploads(channelId: string, limit: number, context: ReadingContext): Promise<Upload[]> {
+    const list = await this.lists.get(
+      `${CACHE_FORMAT}:uploads:${channelId}`,
+      context,
+      (shared) => this.platform.listUploads(channelId, limit, shared),
+      ({ uploads, complete }) => complete || uploads.length >= limit,
+      String(limit),
+    );
+    return list.uploads.slice(0, limit);
+  }
+}
+
+function newerThan(since: string | undefined, uploads: Upload[]): Upload[] {
+  const index = uploads.findIndex(({ videoId }) => videoId === since);
+  return index === -1 ? uploads : uploads.slice(0, index);
+}

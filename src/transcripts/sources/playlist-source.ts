@@ -1,0 +1,61 @@
+import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
+import { Inject, Injectable } from '@nestjs/common';
+import { Environment } from '../../config/environment.js';
+import { InvalidRequestError, PlaylistNotFoundError } from '../../domain/errors.js';
+import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/playlist-reference.js';
+import type { Playlist } from '../../domain/transcript.js';
+import { VideoPlatform, type PlaylistVideos } from '../../platform/video-platform.js';
+import { CACHE_FORMAT, flag, listOf, nullable, record, text, type Reader } from '../cache/keyed-codec.js';
+import { ReadThroughCache } from '../cache/read-through-cache.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
+import { uploadReader } from './channel-uploads.js';
+import type { VideoSource } from './video-list.js';
+
+const playlistReader: Reader<PlaylistVideos> = record<PlaylistVideos>({
+  playlist: record<Playlist>({ id: text, title: nullable(text) }),
+  uploads: listOf(uploadReader),
+  complete: flag,
+});
+
+/** The source of a playlist's videos. Reads from the platform are cached; concurrent calls share a request. */
+@Injectable()
+export class PlaylistSource {
+  private readonly lists: ReadThroughCache<PlaylistVideos>;
+
+  constructor(
+    @Inject(CACHE_MANAGER) cache: Cache,
+    private readonly platform: VideoPlatform,
+    environment: Environment,
+    { cache: lookups }: TranscriptMetrics,
+  ) {
+    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, playlistReader, lookups.playlist);
+  }
+
+  /**
+   * The first videos of a playlist, in its order, at most `limit`.
+   *
+   * @param reference the playlist as the caller names it
+   * @throws PlaylistNotFoundError | InvalidRequestError when the text names no playlist that can be read
+   */
+  source(reference: string, limit: number): VideoSource {
+    const id = playlistId(reference);
+    return async (context) => {
+      const { playlist, uploads } = await this.lists.get(
+        `${CACHE_FORMAT}:playlist:${id}`,
+        context,
+        (shared) => this.platform.listPlaylist(id, limit, shared),
+        (list) => list.complete || list.uploads.length >= limit,
+        String(limit),
+      );
+      return { header: { type: 'playlist', playlist }, resource: playlist.id, uploads: uploads.slice(0, limit) };
+    };
+  }
+}
+
+function playlistId(text: string): string {
+  const reference = parsePlaylistReference(text);
+  if (!reference) throw new PlaylistNotFoundError();
+  if (reference.kind !== 'playlist')
+    throw new InvalidRequestError([{ field: 'id', message: UNREADABLE_LISTS[reference.kind] }]);
+  return reference.id;
+}

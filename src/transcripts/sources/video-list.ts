@@ -1,0 +1,24 @@
+import type { Channel, Playlist, Upload } from '../../domain/transcript.js';
+import type { ReadingContext } from '../../platform/video-platform.js';
+
+/** What a response names before its entries: the first event of the response. */
+export type ListHeader =
+  | { type: 'channel'; channel: Channel }
+  | { type: 'playlist'; playlist: Playlist }
+  /** The caller named the videos, so that there is nothing to name. */
+  | { type: 'videos' };
+
+/** The videos of a call, in the order of the response. A video that is listed twice gets two entries. */
+export interface VideoList {
+  header: ListHeader;
+  /** What the ledger and the log name the call by: the ID of the channel, the playlist or the video, or `videos`. */
+  resource: string;
+  uploads: readonly Upload[];
+}
+
+/**
+ * Lists the videos of one call. Everything after that is the same for all sources.
+ *
+ * @throws the errors that refuse the call, and the reason of `context.signal` when that is aborted first
+ */
+export type VideoSource = (context: ReadingContext) => Promise<VideoList>;

@@ -1,0 +1,76 @@
+import { ApiProperty, ApiPropertyOptional, PickType } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, ValidateIf } from 'class-validator';
+import { LANGUAGES_INVALID, parseLanguages, TranscriptsQueryDto } from '../../channels/dto/transcripts-query.dto.js';
+import { InvalidRequestError } from '../../domain/errors.js';
+import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
+import { parseVideoReference } from '../../domain/video-reference.js';
+import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
+
+const VIDEOS_INVALID = `videos must be a list of 1 to ${VIDEOS_PER_CALL_MAX} IDs or URLs of videos.`;
+
+/** The query parameters of the operation for one video. */
+export class VideoQueryDto extends PickType(TranscriptsQueryDto, ['languages'] as const) {
+  @ApiPropertyOptional({
+    description:
+      'The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are ' +
+      'subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` ' +
+      'and `vtt` have the first. By default the format that `Accept` names, or `json`.',
+    enum: ENTRY_FORMATS,
+    example: 'json',
+  })
+  @ValidateIf((_query, value) => value !== undefined)
+  @IsIn(ENTRY_FORMATS, { message: `format must be one of ${ENTRY_FORMATS.join(', ')}, given once.` })
+  format?: EntryFormat;
+}
+
+/** The body of the operation for a list of videos. */
+export class VideosBodyDto {
+  @ApiProperty({
+    description:
+      'IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two ' +
+      'entries and is charged once at most.',
+    type: [String],
+    minItems: 1,
+    maxItems: VIDEOS_PER_CALL_MAX,
+    example: ['hl-dinghy__', 'https://www.youtube.com/watch?v=hl-silent__'],
+  })
+  @IsArray({ message: VIDEOS_INVALID })
+  @ArrayMinSize(1, { message: VIDEOS_INVALID })
+  @ArrayMaxSize(VIDEOS_PER_CALL_MAX, { message: VIDEOS_INVALID })
+  @IsString({ each: true, message: VIDEOS_INVALID })
+  videos: string[];
+
+  @ApiPropertyOptional({
+    description: 'Language codes in order of preference, as in `languages` of the other operations.',
+    type: [String],
+    minItems: 1,
+    maxItems: 20,
+    example: ['en', 'de'],
+  })
+  @ValidateIf((_body, value) => value !== undefined)
+  @Transform(({ value }: { value: unknown }) => parseLanguageList(value))
+  @IsArray({ message: LANGUAGES_INVALID })
+  languages?: string[];
+}
+
+/** A list of codes; the comma-separated form of the query is accepted too. */
+function parseLanguageList(value: unknown): string[] | null {
+  const isList = Array.isArray(value) && value.every((code) => typeof code === 'string' && !code.includes(','));
+  return parseLanguages(isList ? value.join(',') : value);
+}
+
+/**
+ * Parses the references of a list.
+ *
+ * @throws InvalidRequestError naming the position of each text that is no reference to a video
+ */
+export function parseVideoList(references: readonly string[]): string[] {
+  const parsed = references.map((reference) => parseVideoReference(reference));
+  const invalid = parsed.flatMap((id, index) => (id === undefined ? [`videos[${index}]`] : []));
+  if (invalid.length > 0)
+    throw new InvalidRequestError(
+      invalid.map((field) => ({ field, message: `${field} must be the ID or the URL of a video on youtube.com.` })),
+    );
+  return parsed.filter((id) => id !== undefined);
+}

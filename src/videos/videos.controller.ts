@@ -1,0 +1,166 @@
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  HttpStatus,
+  Param,
+  Post,
+  Query,
+  Req,
+  Res,
+  UseInterceptors,
+} from '@nestjs/common';
+import {
+  ApiExcludeEndpoint,
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { ApiTranscripts, ENTRY_HEADERS, READ_ERRORS } from '../channels/dto/api-transcripts.js';
+import {
+  ENTRY_EXAMPLE,
+  EntryDto,
+  VIDEOS_EXAMPLE,
+  VIDEOS_NDJSON_EXAMPLE,
+  VideoTranscriptsDto,
+} from '../channels/dto/transcripts-response.dto.js';
+import { FeatureNotInPlanError, VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
+import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
+import { parseVideoReference } from '../domain/video-reference.js';
+import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
+import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
+import { NoParameters } from '../http/validation.js';
+import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
+import { givenVideos } from '../transcripts/sources/given-videos.js';
+import { entryError } from '../transcripts/transcript-events.js';
+import { parseVideoList, VideoQueryDto, VideosBodyDto } from './dto/videos-request.dto.js';
+
+function textContent(
+  description: string,
+  example: string,
+): { schema: { type: 'string'; description: string }; example: string } {
+  return { schema: { type: 'string', description }, example };
+}
+
+function failureExample(code: VideoFailureCode): ErrorExample {
+  const error = new VideoFailedError(entryError({ code }));
+  return { title: error.message.replace(/\.$/, ''), error };
+}
+
+/** The transcripts of videos that the caller names. */
+@ApiTags('videos')
+@Controller()
+export class VideosController {
+  constructor(private readonly transcripts: TranscriptsResponse) {}
+
+  @Get('videos/:id/transcript')
+  @RequiresFeature('video_transcripts')
+  @ApiOperation({
+    operationId: 'getVideoTranscript',
+    summary: 'The transcript of one video',
+    description:
+      'Returns the entry of one video, on every plan. A transcript that is successful and not cached counts against the ' +
+      'monthly quota; the request is refused with 402 when none remains. A video without a transcript is an error: 404 with the ' +
+      'code of its entry, 409 while it is live or has not started, 502, 503 or 504 when YouTube could not be read.',
+  })
+  @ApiParam({
+    name: 'id',
+    description:
+      'The ID of a video (11 characters) or its URL (`https://www.youtube.com/watch?v=…`, `https://youtu.be/…`, `/shorts/…`, ' +
+      '`/live/…`, `/embed/…`), percent-encoded or raw.',
+    schema: { type: 'string', maxLength: 2048, example: 'hl-dinghy__' },
+  })
+  @ApiExtraModels(EntryDto)
+  @ApiOkResponse({
+    description:
+      'The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true.',
+    content: {
+      'application/json': { schema: { $ref: getSchemaPath(EntryDto) }, example: ENTRY_EXAMPLE },
+      [ENTRY_MEDIA_TYPES.text]: textContent(
+        'One line per segment.',
+        'Good morning from the boatyard.\nThis little dinghy was built in 1962.\n',
+      ),
+      [ENTRY_MEDIA_TYPES.srt]: textContent(
+        'SubRip subtitles.',
+        '1\n00:00:00,240 --> 00:00:03,360\nGood morning from the boatyard.\n',
+      ),
+      [ENTRY_MEDIA_TYPES.vtt]: textContent(
+        'WebVTT subtitles.',
+        'WEBVTT\n\n00:00:00.240 --> 00:00:03.360\nGood morning from the boatyard.\n',
+      ),
+      [ENTRY_MEDIA_TYPES.markdown]: textContent(
+        'A Markdown document.',
+        '# We rebuilt a 1962 dinghy from the keel up\n\n<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
+      ),
+    },
+    headers: ENTRY_HEADERS,
+  })
+  @ApiErrors(...READ_ERRORS, 'plan_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))
+  one(
+    @Param('id') id: string,
+    @Query() { languages, format }: VideoQueryDto,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const videoId = parseVideoReference(id);
+    if (videoId === undefined) throw new VideoNotFoundError();
+    const source = givenVideos([videoId], videoId);
+    return this.transcripts.sendEntry({ source, languages }, request, response, format);
+  }
+
+  /** The same for a video's URL with unencoded slashes, which some gateways decode. */
+  @Get('videos/*id/transcript')
+  @RequiresFeature('video_transcripts')
+  @ApiExcludeEndpoint()
+  oneByRawUrl(
+    @Param('id') segments: string[],
+    @Query() query: VideoQueryDto,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    return this.one(segments.join('/'), query, request, response);
+  }
+
+  @Post('transcripts')
+  @HttpCode(HttpStatus.OK)
+  @RequiresFeature('bulk_transcripts')
+  @UseInterceptors(JsonBody)
+  @ApiOperation({
+    operationId: 'getVideoTranscripts',
+    summary: 'The transcripts of a list of videos',
+    description:
+      'Returns a transcript and a status for each of up to 100 videos, in the order of the request. Requires the Pro plan. ' +
+      'Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`.',
+  })
+  @ApiTranscripts({
+    type: VideoTranscriptsDto,
+    example: VIDEOS_EXAMPLE,
+    firstLines: 'first',
+    ndjsonExample: VIDEOS_NDJSON_EXAMPLE,
+    order: 'in the order of the request',
+  })
+  @ApiErrors(
+    ...READ_ERRORS,
+    'plan_limit_exceeded',
+    {
+      title: 'The plan does not include lists of videos',
+      error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),
+    },
+    { title: 'The body is too large', error: bodyTooLarge() },
+    { title: 'The body is not JSON', error: unsupportedBody() },
+  )
+  list(
+    @Body() { videos, languages }: VideosBodyDto,
+    @Query() _query: NoParameters,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    return this.transcripts.send({ source: givenVideos(parseVideoList(videos)), languages }, request, response);
+  }
+}

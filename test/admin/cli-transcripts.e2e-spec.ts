@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
+import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
+import { runCli, type CliResult } from './run-cli.js';
+
+// Starting processes takes long on busy machines.
+jest.setTimeout(60_000);
+
+let youtube: FakeYoutube;
+beforeAll(async () => {
+  youtube = await startFakeYoutube();
+});
+afterAll(() => youtube.close());
+
+/** Runs the command without any database. */
+const transcripts = (...args: string[]): Promise<CliResult> =>
+  runCli(['transcripts', ...args], { YOUTUBE_BASE_URL: youtube.url, DATABASE_URL: 'postgres://127.0.0.1:1/none' });
+
+describe('the command transcripts', () => {
+  it('prints the response of the service, and the progress to standard error', async () => {
+    const { code, output, errorOutput } = await transcripts('@harbourlight', '--limit', '3');
+    expect(code).toBe(0);
+    const body = JSON.parse(output) as { channel: object; results: { videoId: string }[]; summary: object };
+    expect(Object.keys(body)).toEqual(['channel', 'results', 'summary']);
+    expect(body.results.map(({ videoId }) => videoId)).toEqual(['hl-regatta_', 'hl-tidecam_', 'hl-dinghy__']);
+    expect(body.summary).toEqual({ total: 3, succeeded: 1, failed: 2, cached: 0, fetched: 1 });
+    expect(errorOutput).toBe('3 of 3 videos: 1 with a transcript, 2 without\n');
+  });
+
+  it.each<[what: string, args: string[], start: RegExp]>([
+    [
+      'a channel as Markdown',
+      ['@tidewater', '--limit', '2', '--format', 'markdown'],
+      /^# Tidewater Kitchen\n[^]*\n## /,
+    ],
+    ['a channel as text', ['@tidewater', '--limit', '1', '--format', 'text'], /^Mussel chowder for eight\nhttps:/],
+    ['a playlist', [SATURDAY.id, '--limit', '1'], /^\{"playlist":\{"id":"PL/],
+    ['a video as subtitles', ['https://youtu.be/tw-tea_____', '--format', 'vtt'], /^WEBVTT\n/],
+    ['a video', ['https://www.youtube.com/watch?v=tw-tea_____'], /^\{"videoId":"tw-tea_____","ok":true/],
+  ])('prints %s', async (_what, args, start) => {
+    const { code, output } = await transcripts(...args);
+    expect(output).toMatch(start);
+    expect(code).toBe(0);
+  });
+
+  it.each<[what: string, args: string[], line: RegExp]>([
+    ['an unknown channel', ['@no-such-channel'], /^error: Channel not found\./],
+    ['a video without captions', ['https://youtu.be/hl-silent__'], /error: This video has no captions\.\n$/],
+    ['a mix', ['https://www.youtube.com/playlist?list=RDtw-bread___'], /^error: A mix \(RD…\)/],
+    ['subtitles of a channel', ['@tidewater', '--format', 'srt'], /^error: srt is a format of one video\./],
+    ['an unknown format', ['@tidewater', '--format', 'pdf'], /^error: .*pdf.* is invalid\. Allowed choices are/],
+    ['a limit of 0', ['@tidewater', '--limit', '0'], /^error: .*Use an integer of at least 1\.\n$/],
+    ['malformed languages', ['@tidewater', '--languages', 'e'], /^error: languages must be/],
+  ])('ends with one line for %s', async (_what, args, line) => {
+    const { code, output, errorOutput } = await transcripts(...args);
+    expect([code, output]).toEqual([1, '']);
+    expect(errorOutput).toMatch(line);
+  });
+});

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  EMPTY,
+  LONG,
+  PRIVATE,
+  playlistId,
+  SATURDAY,
+  SHORTS_ONLY,
+  WITH_GAPS,
+} from '../fake-youtube/catalogue/playlists.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0, RATE_LIMIT_PER_MINUTE: 0 } });
+});
+afterAll(() => service.close());
+beforeEach(() => service.fakeYoutube.reset());
+
+const idsOf = ({ body }: ServiceResponse): string[] =>
+  body.results.map(({ videoId }: { videoId: string }) => videoId) as string[];
+const read = (reference: string, key: string, query = ''): Promise<ServiceResponse> =>
+  service.get(`/playlists/${reference}/transcripts${query}`, key);
+
+describe('the transcripts of a playlist', () => {
+  it("come in the playlist's order, with its ID and title", async () => {
+    const { key } = await service.organization();
+    const response = await read(SATURDAY.id, key);
+    expect(response.status).toBe(200);
+    expect(Object.keys(response.body as object)).toEqual(['playlist', 'results', 'summary']);
+    expect(response.body.playlist).toEqual({ id: SATURDAY.id, title: 'A Saturday in the yard' });
+    expect(idsOf(response)).toEqual(SATURDAY.videos().map(({ id }) => id));
+    expect(response.body.summary).toEqual({ total: 5, succeeded: 5, failed: 0, cached: 0, fetched: 5 });
+    expect((await read(SATURDAY.id, key)).body.summary).toMatchObject({ cached: 5, fetched: 0 });
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 5, reserved: 0 });
+  });
+
+  it.each([
+    `https%3A%2F%2Fwww.youtube.com%2Fplaylist%3Flist%3D${SATURDAY.id}`,
+    `https://www.youtube.com/playlist?list=${SATURDAY.id}`,
+    `https:/www.youtube.com/playlist?list=${SATURDAY.id}&si=abc`,
+    `https://www.youtube.com/watch?v=tw-bread___&list=${SATURDAY.id}&index=2`,
+    `https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3Dtw-bread___%26list%3D${SATURDAY.id}`,
+  ])('are found by %s', async (reference) => {
+    const { key } = await service.organization();
+    const response = await read(reference, key, '?limit=1');
+    expect([response.status, response.body.playlist.id]).toEqual([200, SATURDAY.id]);
+    expect(idsOf(response)).toEqual(['tw-bread___']);
+  });
+
+  it('are those of the first `limit` videos, at most 100', async () => {
+    const { key } = await service.organization();
+    const response = await read(LONG.id, key, '?limit=500');
+    const first = LONG.videos().slice(0, 100);
+    expect(idsOf(response)).toEqual(first.map(({ id }) => id));
+    expect((await read(LONG.id, key)).body.summary.total).toBe(25);
+  });
+
+  it('have failed entries for deleted and private videos, which cost nothing', async () => {
+    const { key } = await service.organization();
+    const { results, summary } = (await read(WITH_GAPS.id, key)).body;
+    const codes = results.map(({ error }: { error?: { code: string } }) => error?.code ?? 'ok') as string[];
+    expect(codes).toEqual([
+      'ok',
+      'video_private',
+      'ok',
+      'video_unavailable',
+      'video_unavailable',
+      'video_members_only',
+      'video_live',
+      'ok',
+    ]);
+    expect(summary).toMatchObject({ succeeded: 3, failed: 5 });
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: summary.fetched, reserved: 0 });
+  });
+
+  it('of an empty playlist are none, and of uploads and Shorts lists like any other', async () => {
+    const { key } = await service.organization();
+    const empty = await read(EMPTY.id, key);
+    expect([empty.status, empty.body.results]).toEqual([200, []]);
+    const uploads = await read('UUtidewater_____________', key);
+    expect(idsOf(uploads)).toEqual(['tw-chowder_', 'tw-bread___', 'tw-mackerel', 'tw-pickles_', 'tw-tea_____']);
+    expect(idsOf(await read(SHORTS_ONLY.id, key))).toEqual(SHORTS_ONLY.videos().map(({ id }) => id));
+  });
+
+  it('are streamed as NDJSON that begins with the playlist', async () => {
+    const { key } = await service.organization();
+    const path = `/playlists/${SATURDAY.id}/transcripts?limit=2`;
+    const response = await service.get(path, key, { Accept: 'application/x-ndjson' });
+    const lines = response.text.trim().split('\n');
+    expect(JSON.parse(lines[0] ?? '')).toEqual({
+      type: 'playlist',
+      playlist: { id: SATURDAY.id, title: 'A Saturday in the yard' },
+    });
+    expect(lines).toHaveLength(4);
+  });
+
+  it('are refused with 402 when they do not fit into the quota', async () => {
+    const { key } = await service.organization({ monthlyLimit: 2 });
+    const response = await read('UUfogsignalradio________', key);
+    expect(response.status).toBe(402);
+    expect(response.body.error.message).toMatch(/Retry with limit=2 or lower\.$/);
+  });
+
+  it('require the Pro plan', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    const response = await read(SATURDAY.id, key);
+    expect([response.status, response.body.error.feature]).toEqual([403, 'playlist_transcripts']);
+  });
+});
+
+describe('a playlist that cannot be read', () => {
+  it.each([
+    [PRIVATE.id, /private/],
+    [playlistId('unknown'), /Playlist not found/],
+  ])('%s is 404', async (id, message) => {
+    const { key } = await service.organization();
+    const response = await read(id, key);
+    expect([response.status, response.body.error.code]).toEqual([404, 'playlist_not_found']);
+    expect(response.body.error.message).toMatch(message);
+  });
+
+  it.each([
+    'PL',
+    'tw-bread___',
+    '@tidewater',
+    'UCtidewater_____________',
+    `https%3A%2F%2Fexample.com%2Fplaylist%3Flist%3D${SATURDAY.id}`,
+    `https://example.com/playlist?list=${SATURDAY.id}`,
+    'https://www.youtube.com/@tidewater',
+    'https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3Dtw-bread___',
+    'https://www.youtube.com/watch?v=tw-bread___',
+  ])('%s, which is none, is 404 without an outgoing request', async (reference) => {
+    const { key } = await service.organization();
+    const response = await read(reference, key);
+    expect(response.status).toBe(404);
+    expect(service.fakeYoutube.requests.total).toBe(0);
+  });
+
+  it.each([
+    'RDtw-bread___',
+    'RDCLAK',
+    'WL',
+    'LL',
+    'https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3Dtw-bread___%26list%3DRDtw-bread___',
+    'https://www.youtube.com/watch?v=tw-bread___&list=RDtw-bread___',
+  ])('%s, a mix or a personal list, is 400 without an outgoing request', async (reference) => {
+    const { key } = await service.organization();
+    const response = await read(reference, key);
+    expect([response.status, response.body.error.code]).toEqual([400, 'invalid_request']);
+    expect(response.body.error.details[0].field).toBe('id');
+    expect(service.fakeYoutube.requests.total).toBe(0);
+  });
+
+  it('because YouTube fails is 502', async () => {
+    const { key } = await service.organization();
+    service.fakeYoutube.setFaults({ kind: '500', match: { kind: ['browse'] } });
+    const response = await read('UUpilotschool___________', key);
+    expect([response.status, response.body.error.code]).toEqual([502, 'upstream_failure']);
+  });
+
+  it.each([
+    ['?since=tw-bread___', 'since'],
+    ['?limit=0', 'limit'],
+    ['?page=2', 'page'],
+  ])('with %s is 400, naming the field', async (query, field) => {
+    const { key } = await service.organization();
+    const response = await read(SATURDAY.id, key, query);
+    expect([response.status, response.body.error.details[0].field]).toEqual([400, field]);
+  });
+});

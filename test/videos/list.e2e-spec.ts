@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
+});
+afterAll(() => service.close());
+beforeEach(() => service.fakeYoutube.reset());
+
+function post(key: string, body: unknown, headers: Record<string, string> = {}): Promise<ServiceResponse> {
+  const sent = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers };
+  return service.request('POST', '/transcripts', sent, typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+const idsOf = ({ body }: ServiceResponse): string[] =>
+  body.results.map(({ videoId }: { videoId: string }) => videoId) as string[];
+const usageOf = async (key: string): Promise<object> => (await service.get('/usage', key)).body as object;
+
+describe('a list of videos', () => {
+  it('has one entry for each, in the order asked, without a channel', async () => {
+    const { key } = await service.organization();
+    const response = await post(key, {
+      videos: ['hl-silent__', 'https://youtu.be/tw-bread___', 'tw-chowder_', 'no-such-vid', 'hl-tidecam_'],
+    });
+    expect(response.status).toBe(200);
+    expect(Object.keys(response.body as object)).toEqual(['results', 'summary']);
+    expect(idsOf(response)).toEqual(['hl-silent__', 'tw-bread___', 'tw-chowder_', 'no-such-vid', 'hl-tidecam_']);
+    expect(response.body.summary).toEqual({ total: 5, succeeded: 2, failed: 3, cached: 0, fetched: 2 });
+    expect(response.body.results[1].metadata.title).toBe('Bread that keeps for a week at sea');
+    expect(await usageOf(key)).toMatchObject({ used: 2, reserved: 0 });
+  });
+
+  it.each([['tw-mackerel'], ['hl-dinghy__']])(
+    'that names %s several times has an entry for each position and is charged once',
+    async (video) => {
+      const { key } = await service.organization();
+      const videos = [video, 'hl-silent__', `https://youtu.be/${video}`, video, 'hl-silent__'];
+      const response = await post(key, { videos });
+      expect(idsOf(response)).toEqual([video, 'hl-silent__', video, video, 'hl-silent__']);
+      const { results, summary } = response.body;
+      expect(results.map(({ cached }: { cached: boolean }) => cached)).toEqual([false, false, true, true, false]);
+      expect(results[2].transcript).toEqual(results[0].transcript);
+      expect(summary).toEqual({ total: 5, succeeded: 3, failed: 2, cached: 2, fetched: 1 });
+      expect(await usageOf(key)).toMatchObject({ used: 1, reserved: 0 });
+      const cached = await post(key, { videos }, { 'Accept-Encoding': 'identity' });
+      expect(cached.body.summary).toEqual({ total: 5, succeeded: 3, failed: 2, cached: 3, fetched: 0 });
+    },
+  );
+
+  it('is streamed as NDJSON without a first line for a channel', async () => {
+    const { key } = await service.organization();
+    const videos = ['tw-tea_____', 'hl-silent__', 'tw-tea_____'];
+    const response = await post(key, { videos }, { Accept: 'application/x-ndjson' });
+    const lines = response.text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; result?: { videoId: string } });
+    expect(lines.map(({ type }) => type)).toEqual(['result', 'result', 'result', 'summary']);
+    expect(lines.flatMap(({ result }) => result?.videoId ?? []).sort()).toEqual([...videos].sort());
+  });
+
+  it('takes languages as a list or separated by commas', async () => {
+    const { key } = await service.organization();
+    const videos = ['tw-pickles_'];
+    for (const languages of [['fr', 'en'], 'fr,en']) {
+      const { results } = (await post(key, { videos, languages })).body;
+      expect(Object.keys(results[0].transcript as object)).toEqual(['en']);
+    }
+  });
+
+  it('is refused with 402 when its distinct videos do not fit, naming how many would', async () => {
+    const { key } = await service.organization({ monthlyLimit: 2 });
+    const videos = ['fs-230_____', 'fs-230_____', 'fs-229_____', 'fs-228_____', 'fs-230_____'];
+    const refused = await post(key, { videos });
+    expect(refused.status).toBe(402);
+    expect(refused.body.error).toMatchObject({ required: 3, limit: 2, used: 0 });
+    expect(refused.body.error.message).toMatch(/Retry with the first 3 videos or fewer\.$/);
+    expect(service.fakeYoutube.requests.total).toBe(0);
+    const granted = await post(key, { videos: videos.slice(0, 3) });
+    expect(granted.body.summary).toMatchObject({ total: 3, fetched: 2, cached: 1 });
+  });
+
+  it('requires the Pro plan', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    const response = await post(key, { videos: ['tw-tea_____'] });
+    expect([response.status, response.body.error.feature, response.body.error.requiredPlan]).toEqual([
+      403,
+      'bulk_transcripts',
+      'pro',
+    ]);
+  });
+
+  const tooMany = Array.from({ length: 101 }, () => 'tw-tea_____');
+  it.each<[what: string, body: unknown, status: number, field: string]>([
+    ['no list', {}, 400, 'videos'],
+    ['an empty list', { videos: [] }, 400, 'videos'],
+    ['over 100 videos', { videos: tooMany }, 400, 'videos'],
+    ['a text instead of a list', { videos: 'tw-tea_____' }, 400, 'videos'],
+    ['a number in it', { videos: ['tw-tea_____', 5] }, 400, 'videos'],
+    ['a nested list', { videos: [['tw-tea_____']] }, 400, 'videos'],
+    ['a malformed ID', { videos: ['tw-tea_____', 'short'] }, 400, 'videos[1]'],
+    ['the URL of another site', { videos: ['https://example.com/watch?v=tw-tea_____'] }, 400, 'videos[0]'],
+    ['the URL of a channel', { videos: ['https://www.youtube.com/@tidewater'] }, 400, 'videos[0]'],
+    ['empty languages', { videos: ['tw-tea_____'], languages: [] }, 400, 'languages'],
+    ['malformed languages', { videos: ['tw-tea_____'], languages: ['en', 'd'] }, 400, 'languages'],
+    ['codes joined in a list', { videos: ['tw-tea_____'], languages: ['en,de'] }, 400, 'languages'],
+    ['an unknown field', { videos: ['tw-tea_____'], limit: 5 }, 400, 'limit'],
+    ['a list as the body', '["tw-tea_____"]', 400, 'body'],
+    ['broken JSON', '{"videos":', 400, 'body'],
+    ['a large body', JSON.stringify({ videos: ['x'.repeat(17_000)] }), 413, 'body'],
+  ])('with %s is refused with the field, before anything is fetched', async (_what, body, status, field) => {
+    const { key } = await service.organization();
+    const response = await post(key, body);
+    expect([response.status, response.body.error.code]).toEqual([status, 'invalid_request']);
+    expect(response.body.error.details[0].field).toBe(field);
+    expect(service.fakeYoutube.requests.total).toBe(0);
+    expect(await usageOf(key)).toMatchObject({ used: 0, reserved: 0 });
+  });
+
+  it('names every malformed reference, and takes no query parameters', async () => {
+    const { key } = await service.organization();
+    const { body } = await post(key, { videos: ['a', 'tw-tea_____', 'b'] });
+    expect(body.error.details.map(({ field }: { field: string }) => field)).toEqual(['videos[0]', 'videos[2]']);
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const response = await service.request('POST', '/transcripts?limit=5', headers, '{"videos":["tw-tea_____"]}');
+    expect([response.status, response.body.error.details[0].field]).toEqual([400, 'limit']);
+  });
+
+  it('is not available to GET, and its body is read only after the guards', async () => {
+    const { key } = await service.organization();
+    const got = await service.get('/transcripts', key);
+    expect([got.status, got.headers.allow]).toEqual([405, 'POST']);
+    const unauthorized = await service.request('POST', '/transcripts', {}, '{"videos":');
+    expect(unauthorized.status).toBe(401);
+  });
+});
+
+describe('a channel, a list and one video for the same videos at the same time', () => {
+  it('share each fetch and charge each video once', async () => {
+    const { key } = await service.organization();
+    const { uploads } = (await service.get('/channels/@bench-8x25/uploads', key)).body;
+    const videos = uploads.slice(0, 4).map(({ videoId }: { videoId: string }) => videoId) as string[];
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const calls = [
+      post(key, { videos: [...videos, ...videos] }),
+      service.get('/channels/@bench-8x25/transcripts', key),
+      post(key, { videos: [...videos].reverse() }, { Accept: 'application/x-ndjson' }),
+    ];
+    const one = service.get(`/videos/${videos[0]}/transcript`, key);
+    await hold.arrived;
+    await until(async () => Number(((await usageOf(key)) as { reserved: number }).reserved) >= 4 + 8 + 4 + 1);
+    hold.release();
+    const bodies = await Promise.all(calls);
+    expect(bodies.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await one).status).toBe(200);
+    const { used } = (await usageOf(key)) as { used: number };
+    expect(used).toBe(8);
+    expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(8);
+    expect(await usageOf(key)).toMatchObject({ used: 8, reserved: 0 });
+  });
+});

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startService, type TestService } from '../service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
+});
+afterAll(() => service.close());
+beforeEach(() => service.fakeYoutube.reset());
+
+const ENTRY_FIELDS = ['videoId', 'ok', 'metadata', 'transcript', 'cached'];
+
+describe('the transcript of one video', () => {
+  it('is the entry of a channel by itself, on the free plan, and costs one count unless it is cached', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    const first = await service.get('/videos/tw-chowder_/transcript', key);
+    expect(first.status).toBe(200);
+    expect(Object.keys(first.body as object)).toEqual(ENTRY_FIELDS);
+    expect(first.body).toMatchObject({ videoId: 'tw-chowder_', ok: true, cached: false });
+    expect(first.body.transcript.en[0]).toMatchObject({ text: 'Eight people, one pot, three pounds of mussels.' });
+    expect(first.headers).toMatchObject({ 'x-quota-limit': '50', 'x-quota-remaining': '49' });
+    const again = await service.get('/videos/tw-chowder_/transcript', key);
+    expect(again.body).toEqual({ ...first.body, cached: true });
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 1, reserved: 0 });
+  });
+
+  it('has the metadata that the video itself states, also when it is cached', async () => {
+    const { key } = await service.organization();
+    const path = '/videos/tw-bread___/transcript';
+    const { metadata } = (await service.get(path, key)).body;
+    expect(metadata).toEqual({
+      title: 'Bread that keeps for a week at sea',
+      url: 'https://www.youtube.com/watch?v=tw-bread___',
+      publishedAt: null,
+      publishedText: null,
+      durationSeconds: 32,
+      viewCount: 2233,
+      thumbnailUrl: 'https://i.ytimg.com/vi/tw-bread___/hq720.jpg',
+      kind: null,
+      captionTracks: [{ languageCode: 'en', name: 'English', generated: false }],
+    });
+    expect((await service.get(path, key)).body.metadata).toEqual(metadata);
+  });
+
+  it('is shared with the operation for a channel: what one fetched is free for the other', async () => {
+    const [payer, other] = [await service.organization(), await service.organization()];
+    await service.get('/channels/@bench-3x22/transcripts', payer.key);
+    const { results } = (await service.get('/channels/@bench-3x22/transcripts', payer.key)).body;
+    for (const { videoId, transcript } of results) {
+      const one = await service.get(`/videos/${videoId}/transcript`, other.key);
+      expect(one.body).toMatchObject({ cached: true, transcript });
+    }
+    expect((await service.get('/usage', other.key)).body).toMatchObject({ used: 0 });
+  });
+
+  it.each([
+    'tw-tea_____',
+    'https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3Dtw-tea_____%26t%3D5s',
+    'https://www.youtube.com/watch?v=tw-tea_____',
+    'https://www.youtube.com/watch?list=PLabcdefghijklm&v=tw-tea_____&t=5s',
+    'https:/m.youtube.com/watch?v=tw-tea_____',
+    'www.youtube.com/watch?v=tw-tea_____',
+    'https://youtu.be/tw-tea_____',
+    'https%3A%2F%2Fyoutu.be%2Ftw-tea_____%3Fsi%3Dabc',
+    'https://www.youtube.com/shorts/tw-tea_____',
+    'https://www.youtube.com/live/tw-tea_____',
+    'https://www.youtube.com/embed/tw-tea_____',
+  ])('is found by %s', async (reference) => {
+    const { key } = await service.organization();
+    const response = await service.get(`/videos/${reference}/transcript?languages=en`, key);
+    expect([response.status, response.body.videoId]).toEqual([200, 'tw-tea_____']);
+  });
+
+  it('is compressed for callers that accept gzip', async () => {
+    const { key } = await service.organization();
+    const path = '/videos/tw-pickles_/transcript';
+    await service.get(path, key);
+    const plain = await service.get(path, key);
+    const answer = await fetch(service.url + path, {
+      headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'gzip' },
+    });
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    expect(await answer.text()).toBe(plain.text);
+  });
+});
+
+describe('the formats of one video', () => {
+  const LINES = [
+    'Half a kettle, lid on, and wait for the lull.',
+    'Milk first. We are not discussing it.',
+    'The stove swings so that the kettle does not.',
+  ];
+  const path = '/videos/tw-tea_____/transcript';
+
+  it.each([
+    ['text', 'text/plain', /^The stove swings/],
+    ['srt', 'application/x-subrip', /^1\n00:00:0\d,\d{3} --> /],
+    ['vtt', 'text/vtt', /^WEBVTT\n\n00:00:0\d\.\d{3} --> /],
+    ['markdown', 'text/markdown', /^# Tea on a gimballed stove\n/],
+  ])('%s is sent for the parameter and for Accept: %s, also compressed', async (format, type, start) => {
+    const { key } = await service.organization();
+    const byParameter = await service.get(`${path}?format=${format}`, key);
+    expect(byParameter.headers['content-type']).toBe(`${type}; charset=utf-8`);
+    expect(byParameter.text).toMatch(start);
+    for (const line of LINES) expect(byParameter.text).toContain(line);
+    const byHeader = await service.get(path, key, { Accept: type });
+    expect(byHeader.text).toBe(byParameter.text);
+    expect(byHeader.headers.vary).toMatch(/accept\b(?!-)/i);
+    const compressed = await fetch(`${service.url}${path}?format=${format}`, {
+      headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'gzip' },
+    });
+    expect(await compressed.text()).toBe(byParameter.text);
+    expect((await service.get('/usage', key)).body.used).toBeLessThanOrEqual(1);
+  });
+
+  it('are overridden by the parameter, and JSON is the default', async () => {
+    const { key } = await service.organization();
+    const types = async (query: string, accept: string) =>
+      (await service.get(path + query, key, { Accept: accept })).headers['content-type']?.split(';')[0];
+    expect(await types('?format=json', 'text/vtt')).toBe('application/json');
+    expect(await types('?format=text', 'application/json')).toBe('text/plain');
+    for (const accept of ['*/*', 'image/png', 'text/html,*/*;q=0.8', ''])
+      expect(await types('', accept)).toBe('application/json');
+  });
+
+  it('of a failed video is the JSON error', async () => {
+    const { key } = await service.organization();
+    const response = await service.get('/videos/hl-silent__/transcript?format=srt', key, { Accept: 'text/vtt' });
+    expect([response.status, response.body.error.code]).toEqual([404, 'transcript_unavailable']);
+  });
+});
+
+describe('a video without a transcript', () => {
+  it.each([
+    ['hl-silent__', 404, 'transcript_unavailable', false],
+    ['hl-deleted_', 404, 'video_unavailable', false],
+    ['no-such-vid', 404, 'video_unavailable', false],
+    ['hl-private_', 404, 'video_private', false],
+    ['hl-crew____', 404, 'video_members_only', false],
+    ['hl-wreck___', 404, 'video_age_restricted', false],
+    ['hl-regatta_', 409, 'video_not_live_yet', true],
+    ['hl-tidecam_', 409, 'video_live', true],
+  ])('%s is %i %s and costs nothing', async (videoId, status, code, retryable) => {
+    const { key } = await service.organization();
+    const response = await service.get(`/videos/${videoId}/transcript`, key);
+    expect([response.status, response.body.error.code, response.body.error.retryable]).toEqual([
+      status,
+      code,
+      retryable,
+    ]);
+    expect(response.body.error.requestId).toBe(response.headers['x-request-id']);
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
+  });
+
+  it('in the requested languages is 404, and the message names those that it has', async () => {
+    const { key } = await service.organization();
+    const response = await service.get('/videos/tw-chowder_/transcript?languages=fr', key);
+    expect([response.status, response.body.error.code]).toEqual([404, 'language_unavailable']);
+    expect(response.body.error.message).toMatch(/Available: en/);
+  });
+
+  it.each([
+    ['bot-check', ['player', 'reel'], 502, 'upstream_blocked'],
+    ['500', ['player', 'reel'], 502, 'upstream_failure'],
+  ] as const)('because YouTube answers with %s is %i %s', async (kind, kinds, status, code) => {
+    const { key } = await service.organization();
+    service.fakeYoutube.setFaults({ kind, match: { kind: [...kinds] } });
+    const response = await service.get('/videos/fs-200_____/transcript', key);
+    expect([response.status, response.body.error.code, response.body.error.retryable]).toEqual([status, code, true]);
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
+  });
+});
+
+describe('a reference to no video', () => {
+  it.each([
+    'short',
+    'twelve-chars',
+    '@harbourlight',
+    'UCharbourlight__________',
+    'https%3A%2F%2Fexample.com%2Fwatch%3Fv%3Dtw-tea_____',
+    'https://example.com/watch?v=tw-tea_____',
+    'https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3Dshort',
+    'https://www.youtube.com/@harbourlight',
+    'https%3A%2F%2Fwww.youtube.com%2Fplaylist%3Flist%3DPLabcdefghijklm',
+    'http://127.0.0.1:5432/tw-tea_____',
+    '%00',
+    '..%2F..%2Fadmin',
+  ])('%s is 404 without an outgoing request', async (reference) => {
+    const { key } = await service.organization();
+    const response = await service.get(`/videos/${reference}/transcript`, key);
+    expect(response.status).toBe(404);
+    expect(['video_not_found', 'not_found']).toContain(response.body.error.code);
+    expect(service.fakeYoutube.requests.total).toBe(0);
+  });
+});
+
+describe('a call for one video', () => {
+  it('is refused with 402 when no quota remains, before anything is fetched', async () => {
+    const { key } = await service.organization({ monthlyLimit: 0 });
+    const response = await service.get('/videos/tw-mackerel/transcript', key);
+    expect(response.status).toBe(402);
+    expect(response.body.error).toMatchObject({ code: 'plan_limit_exceeded', limit: 0, required: 1 });
+    expect(response.body.error.message).toMatch(
+      /^This request may use up to 1 transcript of the monthly quota, and 0 of 0 remain\. The quota resets at \d{4}-/,
+    );
+    expect(service.fakeYoutube.requests.total).toBe(0);
+  });
+
+  it.each([
+    ['limit=5', 'limit'],
+    ['languages=', 'languages'],
+    ['since=tw-tea_____', 'since'],
+    ['format[]=json', 'format'],
+    ['format=', 'format'],
+    ['format=SRT', 'format'],
+    ['format=srt&format=vtt', 'format'],
+  ])('with %s is 400, naming the field', async (query, field) => {
+    const { key } = await service.organization();
+    const response = await service.get(`/videos/tw-chowder_/transcript?${query}`, key);
+    expect([response.status, response.body.error.details[0].field]).toEqual([400, field]);
+    expect(service.fakeYoutube.requests.total).toBe(0);
+  });
+
+  it('accepts GET only', async () => {
+    const { key } = await service.organization();
+    const response = await service.request('HEAD', '/videos/tw-chowder_/transcript', {
+      Authorization: `Bearer ${key}`,
+    });
+    expect([response.status, response.headers.allow]).toEqual([405, 'GET']);
+  });
+
+  it('is logged with the video, the counts and the code of a failure', async () => {
+    const { key } = await service.organization();
+    await service.get('/videos/tw-chowder_/transcript', key, { 'X-Request-Id': 'one-video' });
+    await service.get('/videos/hl-silent__/transcript', key, { 'X-Request-Id': 'one-failure' });
+    const line = (id: string) => JSON.parse(service.logs.find((one) => one.includes(id)) ?? '{}') as object;
+    expect(line('one-video')).toMatchObject({
+      status: 200,
+      videoId: 'tw-chowder_',
+      counts: { total: 1, succeeded: 1 },
+    });
+    expect(line('one-failure')).toMatchObject({ status: 404, videoId: 'hl-silent__', code: 'transcript_unavailable' });
+  });
+});
+
+describe('the root', () => {
+  it('leads browsers to the documentation, and is 404 for everyone else', async () => {
+    const page = await service.request('GET', '/', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
+    expect([page.status, page.headers.location]).toEqual([302, '/docs']);
+    for (const accept of ['*/*', 'application/json', '']) {
+      const response = await service.request('GET', '/', { Accept: accept });
+      expect([response.status, response.body?.error.code]).toEqual([404, 'not_found']);
+    }
+    expect((await service.request('POST', '/', { Accept: 'text/html' })).status).toBe(404);
+  });
+});
