@@ -16,7 +16,6 @@ import { requestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from './dto/transcripts-response.dto.js';
-import { writeResponse, serializeJson, serializeNdjson } from '../transcripts/response/response-writer.js';
 import { TranscriptsQueryDto } from './dto/transcripts-query.dto.js';
 
 const NDJSON = 'application/x-ndjson';
@@ -108,17 +107,14 @@ export class ChannelsController {
     );
     log['channelId'] = plan.channel.id;
     const encoding = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
-    const delivery = this.transcripts.deliver(plan, encoding === 'gzip' ? 'deflated' : 'json');
-    log['counts'] = delivery.summary;
     setQuotaHeaders(response, plan.quota);
     response.vary('Accept-Encoding');
     response.vary('Accept');
     const streamsLines = request.accepts(['application/json', NDJSON]) === NDJSON;
     response.setHeader('Content-Type', `${streamsLines ? NDJSON : 'application/json'}; charset=utf-8`);
-    const chunks = streamsLines
-      ? serializeNdjson(delivery.events('as-finished'))
-      : serializeJson(delivery.events('newest-first'));
-    await writeResponse(response, chunks, encoding);
+    const body = this.transcripts.respond(plan, streamsLines ? 'ndjson' : 'json', encoding);
+    log['counts'] = body.summary;
+    await body.write(response);
   }
 
   /** The same for a channel URL with unencoded slashes, which some gateways decode. */

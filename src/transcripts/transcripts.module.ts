@@ -5,6 +5,8 @@ import { TranscriptCache } from './cache/transcript-cache.js';
 import { ChannelUploads } from './channel-uploads.js';
 import { VideoFetcher } from './fetching.js';
 import { QuotaReservations } from './quota-reservations.js';
+import { AssembledBodies } from './response/assembled-bodies.js';
+import { ResponseBodies } from './response/response-bodies.js';
 import { ResponseMemory } from './response/response-memory.js';
 import { TranscriptDelivery } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
@@ -15,8 +17,10 @@ import { TranscriptsService } from './transcripts.service.js';
 @Module({
   imports: [MetricsRegistryModule, QuotaModule],
   providers: [
+    AssembledBodies,
     ChannelUploads,
     QuotaReservations,
+    ResponseBodies,
     ResponseMemory,
     TranscriptCache,
     TranscriptDelivery,

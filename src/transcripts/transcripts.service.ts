@@ -4,6 +4,7 @@ import { inSpan } from '../observability/tracing/tracer.js';
 import type { TextForm } from './cache/transcript-text.js';
 import { Call, type CallTimes } from './call.js';
 import { QuotaReservations, type Payer } from './quota-reservations.js';
+import { ResponseBodies, type BodyEncoding, type BodyFormat, type ResponseBody } from './response/response-bodies.js';
 import { TranscriptDelivery, type Delivery } from './transcript-delivery.js';
 import { TranscriptPlanner, type CallPlan, type TranscriptsRequest } from './transcript-planner.js';
 
@@ -13,6 +14,7 @@ export class TranscriptsService {
   constructor(
     private readonly planner: TranscriptPlanner,
     private readonly delivery: TranscriptDelivery,
+    private readonly bodies: ResponseBodies,
     private readonly reservations: QuotaReservations,
     private readonly environment: Environment,
   ) {}
@@ -38,6 +40,15 @@ export class TranscriptsService {
    */
   deliver(plan: CallPlan, form: TextForm): Delivery {
     return this.delivery.start(plan, form);
+  }
+
+  /**
+   * As `deliver`, for an HTTP response: returns its body, which has to be written at once.
+   *
+   * @param format how the events are serialized
+   */
+  respond(plan: CallPlan, format: BodyFormat, encoding: BodyEncoding): ResponseBody {
+    return this.bodies.open(plan, format, encoding);
   }
 
   /** Resolves when all fetches have ended and all reservations are settled. */

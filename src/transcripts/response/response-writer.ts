@@ -7,6 +7,13 @@ import type { Entry, TranscriptsEvent, VideoMetadata } from '../transcript-event
 /** Approximate size of one write: chunks that are available together are joined up to it. */
 const WRITE_BYTES = 512 * 1024;
 
+/** Receives a copy of the body as it is written. */
+export interface BodyCopy {
+  add(bytes: Buffer): void;
+  /** Called after the last byte. */
+  complete(): void;
+}
+
 /**
  * Writes chunks as they are produced, no faster than the reader takes them. Resolves when everything is written or the
  * reader has disconnected. An error of the producer destroys the connection, so that a truncated body never looks
@@ -18,9 +25,10 @@ export async function writeResponse(
   response: Response,
   chunks: AsyncIterable<Chunk>,
   encoding: 'gzip' | 'identity',
+  copy?: BodyCopy,
 ): Promise<void> {
   if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
-  const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined);
+  const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined, copy);
   try {
     for await (const chunk of chunks) {
       if (writer.isFull) await writer.room();
@@ -28,10 +36,27 @@ export async function writeResponse(
       for (const part of chunk) writer.write(part);
     }
     writer.end();
+    copy?.complete();
   } catch (error) {
     response.destroy();
     throw error;
   }
+}
+
+/** Writes a body that is complete in memory, no faster than the reader takes it. @param encoding of the slices */
+export async function writeAssembled(
+  response: Response,
+  slices: Iterable<Buffer>,
+  encoding: 'gzip' | 'identity',
+): Promise<void> {
+  if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
+  const writer = new PacedWriter(response);
+  for (const slice of slices) {
+    if (writer.isFull) await writer.room();
+    if (responseEnd(response).aborted) return;
+    writer.send(slice);
+  }
+  writer.end();
 }
 
 /** Joins what is written in one turn of the event loop into one write, and waits until the reader has taken it. */
@@ -46,7 +71,8 @@ class PacedWriter {
 
   constructor(
     private readonly response: Response,
-    private readonly gzip: GzipMember | undefined,
+    private readonly gzip?: GzipMember,
+    private readonly copy?: BodyCopy,
   ) {
     onResponseEnd(response, () => this.resume?.());
     if (gzip) this.send(gzip.begin());
@@ -97,8 +123,9 @@ class PacedWriter {
    * before 24.19, when all bytes of a corked response are flushed at once (nodejs/node 60432), and it is not set for a
    * response that is queued behind another.
    */
-  private send(bytes: Buffer): void {
+  send(bytes: Buffer): void {
     this.schedule();
+    this.copy?.add(bytes);
     this.joinedBytes += bytes.length;
     this.waitingBytes += bytes.length;
     this.response.write(bytes, (error) => {
