@@ -2,7 +2,7 @@
  * A bare node:http server that does the guards' work before each response: it looks up the API key, counts the call for the
  * rate limit and reads the quota, with the service's own statements, and then writes a file's bytes from memory, compressed
  * in advance for callers that accept gzip. It has no framework, no validation, no log and no metrics. With `limit=1` it
- * writes the first video of the file.
+ * writes the first video of the file alone.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
