@@ -129,7 +129,7 @@ describe('the response of a repeated call whose videos are all cached', () => {
 
   it('counts the entries that were sent when the client disconnects, and holds no memory afterwards', async () => {
     const { key } = await service.organization();
-    const path = '/channels/@bench-100x1000/transcripts?limit=100';
+    const path = '/channels/@bench-100x1500/transcripts?limit=100';
     await service.get(path, key);
     for (let calls = 0; calls < 2; calls++) await call(path, key);
     const { bytes } = await call(path, key);

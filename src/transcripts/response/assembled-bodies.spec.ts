@@ -188,13 +188,7 @@ describe('an assembled body', () => {
         expect(bodies.find(plan, encoding)).toBeUndefined();
         expect((await streamed(bodies, plan, encoding, { serialize })).equals(first)).toBe(true);
         const slices = bodies.find(plan, encoding) ?? [];
-        const assembled = await received((response) =>
-          writeAssembled(
-            response,
-            slices.map(({ bytes }) => bytes),
-            encoding,
-          ),
-        );
+        const assembled = await received((response) => writeAssembled(response, [...slices], encoding));
         expect(assembled.equals(first)).toBe(true);
         const summary = emptySummary();
         for (const { outcomes } of slices)

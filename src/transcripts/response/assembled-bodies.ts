@@ -85,10 +85,7 @@ export class AssembledBodies {
   /** Starts to record the body of this plan if its call was repeated and all of its entries are cached. */
   record(plan: PlanOfBody, form: string): BodyRecording | undefined {
     const { videos } = plan;
-    const sources = videos.flatMap(({ upload, outcome }) =>
-      outcome ? [{ upload, outcome: withoutText(outcome) }] : [],
-    );
-    if (sources.length < videos.length || videos.length === 0) return undefined;
+    if (videos.length === 0 || videos.some(({ outcome }) => !outcome)) return undefined;
     const key = keyOf(plan, form);
     if (!this.called.get(key)) {
       this.called.set(key, true);
@@ -97,6 +94,9 @@ export class AssembledBodies {
     for (const recording of this.recordings.values()) recording.cancelIfLate();
     if (!this.memory.isHalfEmpty || this.recordings.size >= RECORDINGS_MAX || this.recordings.has(key))
       return undefined;
+    const sources = videos.flatMap(({ upload, outcome }) =>
+      outcome ? [{ upload, outcome: withoutText(outcome) }] : [],
+    );
     const recording = new BodyRecording(sources, this.memory, (body) => {
       this.recordings.delete(key);
       if (body && this.memory.isHalfEmpty) this.bodies.set(key, body);

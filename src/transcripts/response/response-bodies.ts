@@ -61,9 +61,24 @@ export class ResponseBodies {
     plan.call.finish();
     plan.videos.length = 0;
     const summary = emptySummary();
+    let sent: Buffer | undefined;
+    const count = ({ bytes, outcomes }: BodySlice): void => {
+      for (const [outcome, entries] of outcomes) {
+        countOutcome(summary, outcome, entries);
+        this.metrics.countEntries(outcome, entries);
+      }
+      if (sent) buffered.release(sent);
+      sent = bytes;
+    };
     return {
       summary,
-      write: (response) => writeAssembled(response, this.sent(slices, summary, buffered), encoding),
+      write: async (response) => {
+        try {
+          await writeAssembled(response, slices, encoding, count);
+        } finally {
+          buffered.close();
+        }
+      },
     };
   }
 
@@ -82,21 +97,5 @@ export class ResponseBodies {
         }
       },
     };
-  }
-
-  /** Counts the entries of each slice when it is sent, and releases it afterwards. */
-  private *sent(slices: BodySlice[], summary: Summary, buffered: BufferedTexts): Generator<Buffer, void, undefined> {
-    try {
-      for (let slice = slices.shift(); slice; slice = slices.shift()) {
-        for (const [outcome, entries] of slice.outcomes) {
-          countOutcome(summary, outcome, entries);
-          this.metrics.countEntries(outcome, entries);
-        }
-        yield slice.bytes;
-        buffered.release(slice.bytes);
-      }
-    } finally {
-      buffered.close();
-    }
   }
 }

@@ -43,18 +43,26 @@ export async function writeResponse(
   }
 }
 
-/** Writes a body that is complete in memory, no faster than the reader takes it. @param encoding of the slices */
-export async function writeAssembled(
+/**
+ * Writes a body that is complete in memory, no faster than the reader takes it.
+ *
+ * @param slices emptied on the way, so that a slice that was sent is not retained
+ * @param encoding the encoding of the slices
+ * @param beforeSlice called with each slice before it is sent
+ */
+export async function writeAssembled<Slice extends { readonly bytes: Buffer }>(
   response: Response,
-  slices: Iterable<Buffer>,
+  slices: Slice[],
   encoding: 'gzip' | 'identity',
+  beforeSlice: (slice: Slice) => void = () => undefined,
 ): Promise<void> {
   if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
   const writer = new PacedWriter(response);
-  for (const slice of slices) {
+  for (let slice = slices.shift(); slice; slice = slices.shift()) {
     if (writer.isFull) await writer.room();
     if (responseEnd(response).aborted) return;
-    writer.send(slice);
+    beforeSlice(slice);
+    writer.send(slice.bytes);
   }
   writer.end();
 }
