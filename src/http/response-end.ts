@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
+/** Given as the reason, because the default one is an exception whose stack trace costs time in every call. */
+const ENDED = 'The response has ended.';
+
 /** By response and not in `RequestContext`, because connections track responses before their context exists. */
 const ends = new WeakMap<ServerResponse, AbortController>();
 
@@ -24,7 +27,7 @@ export function onResponseEnd(response: ServerResponse, callback: () => void): v
  */
 export function abandonResponse(response: ServerResponse): void {
   response.destroy();
-  endOf(response).abort();
+  endOf(response).abort(ENDED);
 }
 
 function endOf(response: ServerResponse): AbortController {
@@ -32,7 +35,7 @@ function endOf(response: ServerResponse): AbortController {
   if (known) return known;
   const end = new AbortController();
   ends.set(response, end);
-  if (response.closed) end.abort();
-  else response.once('close', () => end.abort());
+  if (response.closed) end.abort(ENDED);
+  else response.once('close', () => end.abort(ENDED));
   return end;
 }

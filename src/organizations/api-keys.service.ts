@@ -151,7 +151,7 @@ interface FoundKey {
   stale: boolean;
 }
 
-const AUTHENTICATE = `
+export const AUTHENTICATE = `
   SELECT key.hash, key.id AS key_id, organization.id, organization.name, organization.plan,
          key.last_used_at IS NULL OR key.last_used_at < now() - interval '1 minute' AS stale
     FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id

@@ -28,6 +28,12 @@ interface Fetched {
   own: boolean;
 }
 
+/**
+ * Videos that one call fetches at a time, for each request that may be sent at a time. A video is not only waiting for the
+ * platform: its responses are decompressed, parsed and cached, and meanwhile others use its place among the requests.
+ */
+const VIDEOS_PER_REQUEST = 1.5;
+
 /** Fetches transcripts; calls that need the same video in the same languages at the same time share one fetch. */
 @Injectable()
 export class VideoFetcher {
@@ -40,7 +46,7 @@ export class VideoFetcher {
     private readonly cache: TranscriptCache,
     environment: Environment,
   ) {
-    this.concurrencyPerCall = environment.UPSTREAM_CONCURRENCY;
+    this.concurrencyPerCall = Math.ceil(VIDEOS_PER_REQUEST * environment.UPSTREAM_CONCURRENCY);
   }
 
   /** @throws the reason of `context.signal` when that is aborted first */

@@ -44,11 +44,11 @@ export interface Summary {
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
 
 export function succeededEntry(upload: Upload, details: VideoDetails, transcript: SentText, cached: boolean): Entry {
-  return { videoId: upload.videoId, ok: true, metadata: metadata(upload, details), transcript, cached };
+  return { videoId: upload.videoId, ok: true, metadata: metadataOf(upload, details), transcript, cached };
 }
 
 export function failedEntry(upload: Upload, details: VideoDetails, failure: VideoFailure): Entry {
-  return { videoId: upload.videoId, ok: false, metadata: metadata(upload, details), error: entryError(failure) };
+  return { videoId: upload.videoId, ok: false, metadata: metadataOf(upload, details), error: entryError(failure) };
 }
 
 export function entryError(failure: VideoFailure): EntryError {
@@ -65,14 +65,14 @@ export function listedMetadata(upload: Upload): VideoMetadata {
   return compose(upload, NO_DETAILS);
 }
 
-/** The metadata composed last for an upload: while both are cached, calls share one object, and so its JSON. */
-const composed = new WeakMap<Upload, { details: VideoDetails; metadata: VideoMetadata }>();
+/** The metadata of an upload with these details: while both are cached, calls share one object, and so its JSON. */
+const composed = new WeakMap<Upload, WeakMap<VideoDetails, VideoMetadata>>();
 
-function metadata(upload: Upload, details: VideoDetails): VideoMetadata {
-  const known = composed.get(upload);
-  if (known?.details === details) return known.metadata;
-  const metadata = compose(upload, details);
-  composed.set(upload, { details, metadata });
+export function metadataOf(upload: Upload, details: VideoDetails): VideoMetadata {
+  let ofUpload = composed.get(upload);
+  if (!ofUpload) composed.set(upload, (ofUpload = new WeakMap()));
+  let metadata = ofUpload.get(details);
+  if (!metadata) ofUpload.set(details, (metadata = compose(upload, details)));
   return metadata;
 }
 
@@ -95,13 +95,22 @@ export function emptySummary(): Summary {
   return { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 };
 }
 
+/** What an entry counts as, in the summary and in the metrics. */
+export type EntryOutcome = 'cached' | 'fetched' | VideoFailureCode;
+
+export function outcomeOf(entry: Entry): EntryOutcome {
+  if (!entry.ok) return entry.error.code;
+  return entry.cached ? 'cached' : 'fetched';
+}
+
 export function count(summary: Summary, entry: Entry): void {
-  summary.total++;
-  if (!entry.ok) {
-    summary.failed++;
-    return;
-  }
-  summary.succeeded++;
-  if (entry.cached) summary.cached++;
-  else summary.fetched++;
+  countOutcome(summary, outcomeOf(entry), 1);
+}
+
+export function countOutcome(summary: Summary, outcome: EntryOutcome, entries: number): void {
+  summary.total += entries;
+  if (outcome === 'cached' || outcome === 'fetched') {
+    summary.succeeded += entries;
+    summary[outcome] += entries;
+  } else summary.failed += entries;
 }

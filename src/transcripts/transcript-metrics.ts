@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import { VIDEO_FAILURE_CODES } from '../domain/transcript.js';
-import type { Entry } from './transcript-events.js';
+import { outcomeOf, type Entry, type EntryOutcome } from './transcript-events.js';
 
 type CachedKind = 'transcript' | 'channel_id' | 'channel' | 'uploads' | 'playlist';
 
@@ -67,6 +67,11 @@ export class TranscriptMetrics {
 
   /** Counts an entry that is about to be written. */
   entry(entry: Entry): void {
-    this.entries.inc({ outcome: entry.ok ? (entry.cached ? 'cached' : 'fetched') : entry.error.code });
+    this.countEntries(outcomeOf(entry), 1);
+  }
+
+  /** Counts entries of one outcome that are about to be written. */
+  countEntries(outcome: EntryOutcome, entries: number): void {
+    this.entries.inc({ outcome }, entries);
   }
 }

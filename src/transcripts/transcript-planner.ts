@@ -37,7 +37,7 @@ export interface CallPlan extends ReservationResult {
   /** Each video once. */
   videos: PlannedVideo[];
   /** The order of the entries, in which a video can occur more than once. */
-  order: readonly PlannedVideo[];
+  order: PlannedVideo[];
   languages: readonly string[];
 }
 

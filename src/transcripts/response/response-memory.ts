@@ -12,6 +12,8 @@ const RETRY_AFTER_SECONDS = 5;
 @Injectable()
 export class ResponseMemory {
   readonly bytesMax: number;
+  /** Called when the memory is no longer half empty. What is held for speed alone is released then. */
+  onHalfFull: () => void = () => undefined;
   private readonly references = new Map<Buffer, number>();
   private bytes = 0;
 
@@ -48,7 +50,10 @@ export class ResponseMemory {
   add(text: Buffer): void {
     const references = this.references.get(text) ?? 0;
     this.references.set(text, references + 1);
-    if (references === 0) this.bytes += text.length;
+    if (references > 0) return;
+    const wasHalfEmpty = this.isHalfEmpty;
+    this.bytes += text.length;
+    if (wasHalfEmpty && !this.isHalfEmpty) this.onHalfFull();
   }
 
   release(text: Buffer): void {

@@ -1,10 +1,13 @@
-import { describe, expect, it } from '@jest/globals';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Response } from 'express';
 import fc from 'fast-check';
 import { anyText } from '../../../test/any-text.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent, type VideoMetadata } from '../transcript-events.js';
 import type { SentText } from '../cache/transcript-text.js';
-import { serializeJson, serializeNdjson } from './response-writer.js';
+import { serializeJson, serializeNdjson, writeResponse } from './response-writer.js';
 
 const text = anyText({ maxLength: 20 });
 const number = fc.nat();
@@ -171,5 +174,34 @@ describe('the serialized response', () => {
     expect(entry.done).toBe(false);
     release();
     expect((await chunks.next()).value).toEqual([`],"summary":${JSON.stringify(emptySummary())}}`]);
+  });
+});
+
+describe('a written response', () => {
+  it('takes one write of the socket for all entries that are available together', async () => {
+    const [metadata] = fc.sample(anyMetadata, 1);
+    if (!metadata) throw new Error('There is no sample.');
+    const transcript = sent(JSON.stringify({ en: 'x'.repeat(1_000) }));
+    const entry: Entry = { videoId: 'video', ok: true, metadata, transcript, cached: true };
+    const events = asEvents({ id: '', name: '', handle: null }, Array<Entry>(100).fill(entry));
+    let writes = 0;
+    const server = createServer((_request, response) => {
+      void writeResponse(response as Response, serializeJson(events), 'identity');
+    });
+    server.on('connection', (socket: Socket) => {
+      for (const method of ['_write', '_writev'] as const) {
+        const write = socket[method]?.bind(socket) as (...given: unknown[]) => void;
+        jest.spyOn(socket, method).mockImplementation((...given: unknown[]) => {
+          writes++;
+          write(...given);
+        });
+      }
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const body = await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).text();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    expect(JSON.parse(body)).toMatchObject({ summary: { total: 100 } });
+    expect(writes).toBe(1);
   });
 });

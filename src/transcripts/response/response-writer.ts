@@ -7,6 +7,13 @@ import type { Entry, TranscriptsEvent, VideoMetadata } from '../transcript-event
 /** Approximate size of one write: chunks that are available together are joined up to it. */
 const WRITE_BYTES = 512 * 1024;
 
+/** Receives a copy of the body as it is written. */
+export interface BodyCopy {
+  add(bytes: Buffer): void;
+  /** Called after the last byte. */
+  complete(): void;
+}
+
 /**
  * Writes chunks as they are produced, no faster than the reader takes them. Resolves when everything is written or the
  * reader has disconnected. An error of the producer destroys the connection, so that a truncated body never looks
@@ -18,9 +25,10 @@ export async function writeResponse(
   response: Response,
   chunks: AsyncIterable<Chunk>,
   encoding: 'gzip' | 'identity',
+  copy?: BodyCopy,
 ): Promise<void> {
   if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
-  const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined);
+  const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined, copy);
   try {
     for await (const chunk of chunks) {
       if (writer.isFull) await writer.room();
@@ -28,10 +36,35 @@ export async function writeResponse(
       for (const part of chunk) writer.write(part);
     }
     writer.end();
+    copy?.complete();
   } catch (error) {
     response.destroy();
     throw error;
   }
+}
+
+/**
+ * Writes a body that is complete in memory, no faster than the reader takes it.
+ *
+ * @param slices emptied on the way, so that a slice that was sent is not retained
+ * @param encoding the encoding of the slices
+ * @param beforeSlice called with each slice before it is sent
+ */
+export async function writeAssembled<Slice extends { readonly bytes: Buffer }>(
+  response: Response,
+  slices: Slice[],
+  encoding: 'gzip' | 'identity',
+  beforeSlice: (slice: Slice) => void = () => undefined,
+): Promise<void> {
+  if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
+  const writer = new PacedWriter(response);
+  for (let slice = slices.shift(); slice; slice = slices.shift()) {
+    if (writer.isFull) await writer.room();
+    if (responseEnd(response).aborted) return;
+    beforeSlice(slice);
+    writer.send(slice.bytes);
+  }
+  writer.end();
 }
 
 /** Joins what is written in one turn of the event loop into one write, and waits until the reader has taken it. */
@@ -46,7 +79,8 @@ class PacedWriter {
 
   constructor(
     private readonly response: Response,
-    private readonly gzip: GzipMember | undefined,
+    private readonly gzip?: GzipMember,
+    private readonly copy?: BodyCopy,
   ) {
     onResponseEnd(response, () => this.resume?.());
     if (gzip) this.send(gzip.begin());
@@ -78,8 +112,11 @@ class PacedWriter {
   end(): void {
     this.sendJson();
     if (this.gzip) this.send(this.gzip.end());
+    const { socket } = this.response;
+    socket?.cork();
     this.flush();
     this.response.end();
+    socket?.uncork();
   }
 
   private get isBehind(): boolean {
@@ -97,8 +134,9 @@ class PacedWriter {
    * before 24.19, when all bytes of a corked response are flushed at once (nodejs/node 60432), and it is not set for a
    * response that is queued behind another.
    */
-  private send(bytes: Buffer): void {
+  send(bytes: Buffer): void {
     this.schedule();
+    this.copy?.add(bytes);
     this.joinedBytes += bytes.length;
     this.waitingBytes += bytes.length;
     this.response.write(bytes, (error) => {
@@ -115,13 +153,20 @@ class PacedWriter {
     this.scheduled = setImmediate(() => this.flush());
   }
 
+  /**
+   * Corks the socket as well, so that everything is one system call: Node 22 and 24 uncork the socket before they pass on
+   * the chunks of the response, each of which would be a system call of its own.
+   */
   private flush(): void {
     if (this.scheduled === undefined) return;
     this.sendJson();
     clearImmediate(this.scheduled);
     this.scheduled = undefined;
     this.joinedBytes = 0;
+    const { socket } = this.response;
+    socket?.cork();
     this.response.uncork();
+    socket?.uncork();
   }
 }
 

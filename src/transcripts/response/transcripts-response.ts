@@ -11,7 +11,8 @@ import type { Delivery } from '../transcript-delivery.js';
 import type { EntryError, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { serializeEntry, serializeJson, serializeNdjson, writeResponse, type Chunk } from './response-writer.js';
+import { ResponseBodies } from './response-bodies.js';
+import { serializeEntry, writeResponse } from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
 export const MARKDOWN = 'text/markdown';
@@ -28,7 +29,10 @@ export const ENTRY_FORMATS = Object.keys(ENTRY_MEDIA_TYPES) as EntryFormat[];
 /** Responds to an HTTP request with the transcripts of the videos that a source lists. */
 @Injectable()
 export class TranscriptsResponse {
-  constructor(private readonly transcripts: TranscriptsService) {}
+  constructor(
+    private readonly transcripts: TranscriptsService,
+    private readonly bodies: ResponseBodies,
+  ) {}
 
   /**
    * Sends the entries of all videos, as JSON or Markdown in the order of the list, or as NDJSON in the order in which they
@@ -40,12 +44,16 @@ export class TranscriptsResponse {
     const plan = await this.prepare(wanted, request, response);
     const encoding = encodingFor(request);
     const type = listType(request);
-    // Markdown is written from the JSON and compressed afterwards.
-    const form = encoding === 'gzip' && type !== MARKDOWN ? 'deflated' : 'json';
-    const delivery = this.deliver(plan, form, request);
     setEntryHeaders(response, plan);
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    await writeResponse(response, chunksOf(type, delivery, plan, encoding), encoding);
+    if (type === MARKDOWN) {
+      // Markdown is written from the JSON and compressed afterwards.
+      const document = markdownDocument(this.deliver(plan, 'json', request).events('listed'), plan.languages);
+      return writeResponse(response, textChunks(document, encoding), encoding);
+    }
+    const body = this.bodies.open(plan, type === NDJSON ? 'ndjson' : 'json', encoding);
+    requestContext(request).log['counts'] = body.summary;
+    await body.write(response);
   }
 
   /**
@@ -116,22 +124,6 @@ async function* formatEntry(
   const { videoId, metadata, transcript } = entry;
   yield* formatTranscript(format, { videoId, metadata, transcript: transcript.bytes }, languages);
   for await (const event of rest) if (event.type === 'summary') yield '';
-}
-
-function chunksOf(
-  type: ListType,
-  delivery: Delivery,
-  { languages }: CallPlan,
-  encoding: 'gzip' | 'identity',
-): AsyncIterable<Chunk> {
-  switch (type) {
-    case 'application/json':
-      return serializeJson(delivery.events('listed'));
-    case NDJSON:
-      return serializeNdjson(delivery.events('as-finished'));
-    case MARKDOWN:
-      return textChunks(markdownDocument(delivery.events('listed'), languages), encoding);
-  }
 }
 
 function encodingFor(request: Request): 'gzip' | 'identity' {

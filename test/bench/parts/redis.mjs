@@ -37,7 +37,7 @@ async function measure(bench, fakeYoutube, size, environment) {
   const { service, bare } = await startBoth(bench, fakeYoutube, size, environment);
   try {
     const seconds = bench.quick ? 1 : 2;
-    const figures = await bothWays(bench, service, bare, size, seconds);
+    const figures = await bothWays(bench, { service, bare }, size, seconds);
     const one = { port: service.port, path: pathOf({ ...size, limit: 1 }), program: service.program };
     const small = await smallLoad(bench, one, seconds);
     return {

@@ -10,13 +10,11 @@ const LIMITS = `
   are more meaningful than single figures; differences below a fifth can be noise.
 - Cold calls are limited by the latency of YouTube: at 16 concurrent requests and two requests per video, 100 videos take at least 13
   round trips after they are listed. The rest is CPU time.
-- A cached response is written as two parts per video, the stored text and the JSON between two texts; a bare server passes on one
-  buffer. Assembling the parts, the cache lookup and the guards cost about as much CPU as writing twelve megabytes, and several times
-  the cost of writing three after gzip. Copying them into one buffer first was slower.
+- The body of a repeated cached call is written as it was assembled before ([decision](decisions/NEW-assembled-bodies.md)). Beside
+  the guards' queries a call still looks up each of its videos, passes the framework's pipeline and is logged and counted.
 - Memory per video is derived from the process's peak, which grows in steps: at a few hundredths of a megabyte the ratio of two such
   figures is noise.
-- The best library at 16 concurrent requests reads no channel page, feed or list of Shorts, and stops at objects in memory; 0.7 of its
-  time is less than the tight script needs.
+- The best library at 16 concurrent requests reads no channel page, feed or list of Shorts, and stops at objects in memory.
 - CPU and memory are those of the measured process, without PostgreSQL and Redis.
 - The budgets of the simulated day are reports of users, which differ. It shows how the service learns budgets that it does not know; no
   figure of it is one of YouTube.

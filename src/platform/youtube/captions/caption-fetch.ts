@@ -45,7 +45,9 @@ export async function fetchCaption(
     const url = captionUrl(track.baseUrl, fmt, videoId);
     if (!url) return { kind: 'unreadable', expected: 'a caption URL of the platform for this video' };
     if (poToken !== null) for (const [name, value] of poTokenParameters(poToken)) url.searchParams.set(name, value);
-    const verdict = readText(await client.fetchText('captions', clientName, url, scope, CAPTION_BYTES_MAX), read);
+    const response = await client.fetchText('captions', clientName, url, scope, CAPTION_BYTES_MAX);
+    await nextTurn();
+    const verdict = readText(response, read);
     if (verdict.kind === 'text' && verdict.segments.length > 0) return verdict;
     verdicts.push(verdict);
     // Another format helps when the body was unusable, not when the request failed.
@@ -76,6 +78,24 @@ function poTokenParameters(poToken: string): [string, string][] {
     ['potc', '1'],
     ['c', 'WEB'],
   ];
+}
+
+const waitingForTurn: (() => void)[] = [];
+
+/**
+ * Waits for a turn of the event loop of its own. Texts that arrive together are read one after another, each of which takes
+ * milliseconds, and other requests are served in between.
+ */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waitingForTurn.push(resolve);
+    if (waitingForTurn.length === 1) setImmediate(startTurn);
+  });
+}
+
+function startTurn(): void {
+  waitingForTurn.shift()?.();
+  if (waitingForTurn.length > 0) setImmediate(startTurn);
 }
 
 function readText(response: UpstreamResponse, read: (body: string) => Segment[]): CaptionText {
