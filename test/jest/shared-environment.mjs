@@ -1,6 +1,7 @@
 import { TestEnvironment } from 'jest-environment-node';
 
-const TEST_TIMEOUT = Symbol.for('TEST_TIMEOUT_SYMBOL');
+/** Where Jest keeps the default timeout and the listeners of the running file. */
+const STATE_OF_FILE = ['TEST_TIMEOUT_SYMBOL', 'EVENT_HANDLERS'].map((name) => Symbol.for(name));
 
 /** The environments of this worker process, one for each project of jest.config.mjs. */
 const environments = new Map();
@@ -24,7 +25,7 @@ export default class SharedEnvironment extends TestEnvironment {
   async teardown() {
     this.fakeTimers.useRealTimers();
     this.fakeTimersModern.useRealTimers();
-    delete this.global[TEST_TIMEOUT];
+    for (const name of STATE_OF_FILE) delete this.global[name];
     const { process } = this.global;
     process.exit = this.exit;
     for (const name of Object.keys(process.env)) if (!(name in this.variables)) delete process.env[name];
