@@ -35,8 +35,8 @@ const BUNDLES = {
 export default {
   // The end-to-end tests wait more than they work: a worker a core is not too many.
   maxWorkers: '100%',
-  // What the modules of a worker keep adds up over its test files.
-  workerIdleMemoryLimit: '700MB',
+  // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.
+  workerIdleMemoryLimit: '1200MB',
   projects: [
     {
       ...shared,
