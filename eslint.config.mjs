@@ -29,6 +29,14 @@ export default defineConfig(
     },
   },
   {
+    // The modules that test files share (test/jest/shared-runtime.mjs) would keep the `expect` and the hooks of the first one.
+    files: ['**/*.ts'],
+    ignores: ['**/*spec.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { name: '@jest/globals', message: 'Outside of test files, use the globals.' }],
+    },
+  },
+  {
     // Tests look into JSON of every shape; a wrong guess there is a failing test, not a hidden fault.
     files: ['test/**/*.ts'],
     ignores: ['test/fake-youtube/**', 'test/chaos/**'],

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 const shared = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/jest/shared-environment.mjs',
+  runtime: '<rootDir>/test/jest/shared-runtime.mjs',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
@@ -34,8 +35,8 @@ const BUNDLES = {
 export default {
   // The end-to-end tests wait more than they work: a worker a core is not too many.
   maxWorkers: '100%',
-  // Nest's module graph is loaded anew for each file; a worker is replaced before that adds up.
-  workerIdleMemoryLimit: '700MB',
+  // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.
+  workerIdleMemoryLimit: '1200MB',
   projects: [
     {
       ...shared,

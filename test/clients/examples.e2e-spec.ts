@@ -31,6 +31,7 @@ function examplesOf(file: string): Example[] {
 
 const PAGES = ['docs/examples.md', 'clients/typescript/README.md'];
 const EXAMPLES = PAGES.flatMap(examplesOf);
+const IN_TYPESCRIPT = EXAMPLES.filter(({ language }) => language === 'ts');
 const INSTALLED: Record<string, boolean> = {
   sh: spawnSync('curl', ['--version']).status === 0,
   ts: true,
@@ -40,6 +41,8 @@ const INSTALLED: Record<string, boolean> = {
 let service: TestService;
 let organization: TestOrganization;
 const folder = temporaryFolder();
+/** What the compiler reports about the examples in TypeScript, a line for each error. */
+let typeErrors: string[] = [];
 
 beforeAll(async () => {
   service = await startService();
@@ -50,21 +53,33 @@ beforeAll(async () => {
   execFileSync(process.execPath, [TSC, '-p', join(PROJECT, 'clients/typescript'), '--outDir', join(client, 'dist')]);
   symlinkSync(join(PROJECT, 'node_modules/openapi-fetch'), join(folder.path, 'node_modules/openapi-fetch'));
   writeFileSync(join(folder.path, 'package.json'), '{ "type": "module" }');
+  typeErrors = await compileExamples();
 });
 afterAll(async () => {
   await service.close();
   folder.remove();
 });
 
-/** The command that runs an example; one in TypeScript has to pass its check of types first. */
-async function command({ language, code }: Example): Promise<[string, string[]]> {
-  if (language === 'sh') return ['bash', ['-euo', 'pipefail', '-c', code]];
-  if (language === 'python') return ['python3', ['-c', code]];
-  writeFileSync(join(folder.path, 'example.ts'), code);
+/** The name of the file of an example in TypeScript, without its extension. */
+const fileOf = (example: Example): string => `example-${IN_TYPESCRIPT.indexOf(example)}`;
+
+/** Compiles the examples in TypeScript, all at once, and returns the compiler's errors. */
+async function compileExamples(): Promise<string[]> {
+  const files = IN_TYPESCRIPT.map((example) => `${fileOf(example)}.ts`);
+  IN_TYPESCRIPT.forEach(({ code }, index) => writeFileSync(join(folder.path, files[index] ?? ''), code));
   const types = ['--types', 'node', '--typeRoots', join(PROJECT, 'node_modules/@types')];
   const options = ['--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023', ...types];
-  await run(process.execPath, [TSC, ...options, 'example.ts'], { cwd: folder.path });
-  return [process.execPath, ['example.js']];
+  return run(process.execPath, [TSC, '--pretty', 'false', ...options, ...files], { cwd: folder.path }).then(
+    () => [],
+    ({ stdout }: { stdout: string }) => stdout.split('\n'),
+  );
+}
+
+/** The command that runs an example. */
+function command(example: Example): [string, string[]] {
+  if (example.language === 'sh') return ['bash', ['-euo', 'pipefail', '-c', example.code]];
+  if (example.language === 'python') return ['python3', ['-c', example.code]];
+  return [process.execPath, [`${fileOf(example)}.js`]];
 }
 
 /** What the page promises, with `…` for anything. */
@@ -90,7 +105,8 @@ describe('the examples in the documents', () => {
     async (example) => {
       const { PATH = '', HOME = '' } = process.env;
       const env = { PATH, HOME, BASE_URL: service.url, KEY: organization.key };
-      const [program, given] = await command(example);
+      const [program, given] = command(example);
+      expect(typeErrors.filter((line) => line.startsWith(`${fileOf(example)}.ts`))).toEqual([]);
       const { stdout } = await run(program, given, { cwd: folder.path, env, maxBuffer: 20_000_000 });
       expect(stdout.trim()).toMatch(promised(example.prints));
     },

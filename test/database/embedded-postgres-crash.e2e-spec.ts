@@ -19,7 +19,7 @@ async function eventually<T>(probe: () => Promise<T | undefined>): Promise<T> {
 }
 
 describe('the embedded PostgreSQL after a crash', () => {
-  const { start, dataDir } = useDataDirectory();
+  const { start, dataDir } = useDataDirectory('test', 'cluster');
   const helpers: ChildProcess[] = [];
 
   afterEach(() => {
@@ -57,15 +57,6 @@ describe('the embedded PostgreSQL after a crash', () => {
     expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
   });
 
-  it('an interrupted first start does not affect the next start', async () => {
-    const killed = start();
-    await eventually(async () => (await readdir(dataDir())).find((name) => name.startsWith('initdb-')));
-    await killed.kill();
-    expect(await readdir(dataDir())).not.toContain('postgres');
-
-    expect(await runQuery(await start().url(), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
-  });
-
   it('a service restarts its killed PostgreSQL at the same address', async () => {
     const url = await start('service').url();
     const killed = await postmasterPid(dataDir());
@@ -87,5 +78,18 @@ describe('the embedded PostgreSQL after a crash', () => {
     await command.close();
     expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
     expect((await start('service').ending()).errorOutput).toContain('DataDirectoryInUseError');
+  });
+});
+
+describe('the embedded PostgreSQL after a crash of its first start', () => {
+  const { start, dataDir } = useDataDirectory();
+
+  it('an interrupted first start does not affect the next start', async () => {
+    const killed = start();
+    await eventually(async () => (await readdir(dataDir())).find((name) => name.startsWith('initdb-')));
+    await killed.kill();
+    expect(await readdir(dataDir())).not.toContain('postgres');
+
+    expect(await runQuery(await start().url(), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
   });
 });

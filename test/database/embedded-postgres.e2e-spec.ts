@@ -8,7 +8,7 @@ import { runQuery } from './test-database.js';
 jest.setTimeout(60_000);
 
 describe('the embedded PostgreSQL', () => {
-  const { start, dataDir } = useDataDirectory();
+  const { start, dataDir } = useDataDirectory('test', 'cluster');
 
   it('data is preserved over a restart', async () => {
     const first = start();
@@ -32,18 +32,6 @@ describe('the embedded PostgreSQL', () => {
     expect(await postmasterPid(dataDir())).toBeUndefined();
   });
 
-  it('two processes that start concurrently on an empty directory share one database, and the last to end stops it', async () => {
-    const [one, two, three] = [start('service'), start('command'), start('command')];
-    const urls = await Promise.all([one.url(), two.url(), three.url()]);
-    expect(new Set(urls).size).toBe(1);
-    expect((await readdir(dataDir())).sort()).toEqual(['postgres', 'postgres.log']);
-
-    await Promise.all([one.close(), two.close()]);
-    expect(await runQuery(urls[0], 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
-    await three.close();
-    expect(await postmasterPid(dataDir())).toBeUndefined();
-  });
-
   it('a service that ends before a command does not stop the database', async () => {
     const [service, command] = [start('service'), start('command')];
     const [url] = await Promise.all([command.url(), service.url()]);
@@ -62,6 +50,22 @@ describe('the embedded PostgreSQL', () => {
     const lane = async (): Promise<(number | null)[]> => [await comeAndGo(), await comeAndGo(), await comeAndGo()];
     const lanes = await Promise.allSettled([lane(), lane(), lane()]);
     expect(lanes).toEqual(Array(3).fill({ status: 'fulfilled', value: [0, 0, 0] }));
+    expect(await postmasterPid(dataDir())).toBeUndefined();
+  });
+});
+
+describe('the embedded PostgreSQL in an empty directory', () => {
+  const { start, dataDir } = useDataDirectory();
+
+  it('two processes that start concurrently on an empty directory share one database, and the last to end stops it', async () => {
+    const [one, two, three] = [start('service'), start('command'), start('command')];
+    const urls = await Promise.all([one.url(), two.url(), three.url()]);
+    expect(new Set(urls).size).toBe(1);
+    expect((await readdir(dataDir())).sort()).toEqual(['postgres', 'postgres.log']);
+
+    await Promise.all([one.close(), two.close()]);
+    expect(await runQuery(urls[0], 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
+    await three.close();
     expect(await postmasterPid(dataDir())).toBeUndefined();
   });
 });

@@ -19,29 +19,30 @@ export const browserInstalled = spawnSync(CHROMIUM, ['--version']).status === 0;
 
 interface Message {
   id?: number;
+  sessionId?: string;
   method?: string;
   params?: any;
   result?: any;
   error?: { message: string };
 }
 
-/** A page in a real browser, driven by its own protocol. */
-export class Page {
-  /** What the page and the browser wrote to the console, and what a policy forbade. */
-  readonly console: string[] = [];
+type Listener = (method: string, params: any) => void;
+
+/** A real browser without a window, driven by the DevTools protocol. */
+export class Browser {
   private lastId = 0;
   private readonly waiting = new Map<number, (message: Message) => void>();
-  private session: string | undefined;
+  private readonly listeners = new Map<string, Listener>();
 
   private constructor(
-    private readonly browser: ChildProcess,
+    private readonly process: ChildProcess,
     private readonly socket: WebSocket,
     private readonly profile: { remove(): void },
   ) {
     socket.addEventListener('message', ({ data }) => this.take(JSON.parse(String(data)) as Message));
   }
 
-  static async open(url: string): Promise<Page> {
+  static async start(): Promise<Browser> {
     const profile = temporaryFolder();
     const browser = spawn(CHROMIUM, [...QUIET, '--remote-debugging-port=0', `--user-data-dir=${profile.path}`], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -51,10 +52,54 @@ export class Page {
       socket.addEventListener('open', resolve);
       socket.addEventListener('error', reject);
     });
-    const page = new Page(browser, socket, profile);
-    const { targetId } = await page.send('Target.createTarget', { url: 'about:blank' });
-    const { sessionId } = await page.send('Target.attachToTarget', { targetId, flatten: true });
-    page.session = String(sessionId);
+    return new Browser(browser, socket, profile);
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise((resolve) => this.process.once('exit', resolve));
+    void this.send('Browser.close');
+    await ended;
+    this.profile.remove();
+  }
+
+  /** Sends a command to the browser, or to the page with this session. */
+  send(method: string, params: object = {}, sessionId?: string): Promise<any> {
+    const id = (this.lastId += 1);
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, ({ result, error }) => (error ? reject(new Error(error.message)) : resolve(result)));
+      this.socket.send(JSON.stringify({ id, method, params, ...(sessionId && { sessionId }) }));
+    });
+  }
+
+  /** Calls the listener for each event of the page with this session. */
+  listen(sessionId: string, listener: Listener): void {
+    this.listeners.set(sessionId, listener);
+  }
+
+  private take({ id, method, params, sessionId, ...response }: Message): void {
+    if (id !== undefined) this.waiting.get(id)?.(response);
+    if (method !== undefined && sessionId !== undefined) this.listeners.get(sessionId)?.(method, params);
+  }
+}
+
+/** A page in a browser context of its own: it shares neither storage nor cache with other pages. */
+export class Page {
+  /** What the page and the browser wrote to the console, and what a policy forbade. */
+  readonly console: string[] = [];
+
+  private constructor(
+    private readonly browser: Browser,
+    private readonly contextId: string,
+    private readonly sessionId: string,
+  ) {
+    browser.listen(sessionId, (method, params) => this.note(method, params));
+  }
+
+  static async open(browser: Browser, url: string): Promise<Page> {
+    const { browserContextId } = await browser.send('Target.createBrowserContext');
+    const { targetId } = await browser.send('Target.createTarget', { url: 'about:blank', browserContextId });
+    const { sessionId } = await browser.send('Target.attachToTarget', { targetId, flatten: true });
+    const page = new Page(browser, String(browserContextId), String(sessionId));
     for (const domain of ['Runtime', 'Log', 'Page']) await page.send(`${domain}.enable`);
     await page.send('Page.navigate', { url });
     return page;
@@ -80,28 +125,18 @@ export class Page {
   }
 
   async close(): Promise<void> {
-    const ended = new Promise((resolve) => this.browser.once('exit', resolve));
-    this.session = undefined;
-    void this.send('Browser.close');
-    await ended;
-    this.profile.remove();
+    await this.browser.send('Target.disposeBrowserContext', { browserContextId: this.contextId });
   }
 
   private send(method: string, params: object = {}): Promise<any> {
-    const id = (this.lastId += 1);
-    return new Promise((resolve, reject) => {
-      this.waiting.set(id, ({ result, error }) => (error ? reject(new Error(error.message)) : resolve(result)));
-      this.socket.send(JSON.stringify({ id, method, params, ...(this.session && { sessionId: this.session }) }));
-    });
+    return this.browser.send(method, params, this.sessionId);
   }
 
-  private take(message: Message): void {
-    if (message.id !== undefined) this.waiting.get(message.id)?.(message);
-    if (message.method === 'Log.entryAdded') this.console.push(String(message.params.entry.text));
-    if (message.method === 'Runtime.exceptionThrown') this.console.push(JSON.stringify(message.params));
-    if (message.method === 'Runtime.consoleAPICalled' && message.params.type === 'error') {
-      this.console.push(JSON.stringify(message.params.args));
-    }
+  private note(method: string, params: any): void {
+    if (method === 'Log.entryAdded') this.console.push(String(params.entry.text));
+    if (method === 'Runtime.exceptionThrown') this.console.push(JSON.stringify(params));
+    if (method === 'Runtime.consoleAPICalled' && params.type === 'error')
+      this.console.push(JSON.stringify(params.args));
   }
 }
 

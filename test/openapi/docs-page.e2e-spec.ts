@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { browserInstalled, Page } from './browser.js';
+import { Browser, browserInstalled, Page } from './browser.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -10,16 +10,20 @@ const LOADED_MS = 20_000;
 // Skipped without a browser; continuous integration installs one.
 (browserInstalled ? describe : describe.skip)('the page at /docs in a browser', () => {
   let service: TestService;
+  let browser: Browser;
   let page: Page;
 
   beforeAll(async () => {
-    service = await startService();
+    [service, browser] = await Promise.all([startService(), Browser.start()]);
   });
-  afterAll(() => service.close());
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
   afterEach(() => page.close());
 
   async function open(): Promise<void> {
-    page = await Page.open(`${service.url}/docs`);
+    page = await Page.open(browser, `${service.url}/docs`);
     await until(async () => (await page.evaluate(`document.querySelectorAll('.opblock').length`)) !== 0, LOADED_MS);
   }
 

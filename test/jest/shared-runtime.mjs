@@ -1,0 +1,30 @@
+import { pathToFileURL } from 'node:url';
+import Runtime from 'jest-runtime';
+
+/** The runtimes of this worker process, one for each environment. */
+const runtimes = new WeakMap();
+
+/**
+ * Jest's module loader, whose modules are shared by the test files of a worker: to load Nest, TypeORM and youtubei.js takes
+ * longer than most files. Only the test file and jest-circus, which holds the state of `describe` and `it`, are loaded anew.
+ * This uses private fields of Jest, so a new version of Jest may need a change here; without `runtime` and
+ * `testEnvironment` in jest.config.mjs the tests pass too, in twice the time.
+ */
+export default class SharedRuntime extends Runtime {
+  constructor(config, environment, resolver, transformer, cacheFS, coverage, testPath, globalConfig) {
+    const shared = runtimes.get(environment);
+    if (!shared) super(config, environment, resolver, transformer, cacheFS, coverage, testPath, globalConfig);
+    const runtime = shared ?? this;
+    runtime.currentTest = testPath;
+    runtimes.set(environment, runtime);
+    return runtime;
+  }
+
+  teardown() {
+    this.restoreAllMocks();
+    const { internalModuleRegistry: jestModules } = this.registries;
+    for (const path of jestModules.keys()) if (path.includes('/jest-circus/')) jestModules.delete(path);
+    this.registries.esModuleRegistry.delete(pathToFileURL(this.currentTest).href);
+    this.testState.state = 'loading';
+  }
+}
