@@ -139,7 +139,7 @@ class FailoverRun {
         'Two replicas of the service under load, with PostgreSQL and its synchronous standby, and Redis and its replica, behind ' +
         '`deploy/haproxy.cfg`. A promotion is ordered at the moment of the loss, so the unavailability, the longest time in ' +
         'which no call got a complete response, is what HAProxy and the service add to the time that an operator or a cluster ' +
-        'manager needs. It is the worst of all times.' +
+        'manager needs. Seconds are the worst of all times.' +
         (withoutCut > 0 ? ` ${withoutCut} faults of the network were not tried: they need root and iptables.` : ''),
       columns,
       rows,

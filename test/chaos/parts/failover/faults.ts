@@ -8,9 +8,9 @@ const CUT_MS = 4_000;
 /** The loss of a server or of a network, with what an operator does about it. */
 export interface Failover {
   name: string;
-  /** The moment from which calls may be refused is the start of this; it ends when the operator has finished. */
+  /** Takes the server or the network away, and orders the promotion or restores the network. */
   strike(): Promise<void>;
-  /** Restores the redundancy, without load. */
+  /** Makes the lost server a standby or replica again, without load. */
   repair(): Promise<void>;
   /** Whether calls may be refused meanwhile. */
   refuses: boolean;
