@@ -50,7 +50,7 @@ await Promise.all(
       calls += 1;
       slowestMs = Math.max(slowestMs, ms);
       if (status === 200 && complete && text.includes('"total":3,"succeeded":3')) continue;
-      const kind = `${status} complete=${complete} ${text.slice(0, 60)}`;
+      const kind = `${status} complete=${complete} ${text.slice(0, 160)}`;
       lost[kind] = (lost[kind] ?? 0) + 1;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

@@ -132,12 +132,14 @@ image_named() { docker compose config --images | grep -E "(^|/)$1:"; }
 build_base_images() { # from the folder of the project
   nginx=$(image_named nginx) postgres=$(image_named postgres) valkey=$(image_named valkey)
   build=(docker build --quiet --network=host)
-  local proxy
+  local proxy base
   for proxy in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
     if [ -n "${!proxy:-}" ]; then build+=(--build-arg "$proxy"); fi
   done
-  docker import "$CACHE/$node_suite.tar" "$CHECKS/$node_suite" >/dev/null
-  docker import "$CACHE/services.tar" "$CHECKS/services" >/dev/null
+  # An imported image gets a new name each time, which would make every layer on it anew.
+  for base in "$node_suite" services; do
+    docker image inspect "$CHECKS/$base" >/dev/null 2>&1 || docker import "$CACHE/$base.tar" "$CHECKS/$base" >/dev/null
+  done
   cp -r "$COPY/.ci/containers/images/." "$CONTEXTS"
   # With this machine's registry of npm packages and the certificates that it trusts.
   cp -r "$CACHE/node-$node_major" "$CONTEXTS/node/local"

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { cache } from './parts/cache.js';
 import { connections } from './parts/connections.js';
 import { database } from './parts/database.js';
+import { failover } from './parts/failover.js';
 import { fuzz } from './parts/fuzz.js';
 import { messages } from './parts/messages.js';
 import { process as processPart } from './parts/process.js';
@@ -22,6 +23,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   upstream,
   database,
   redis,
+  failover,
   process: processPart,
   connections,
   soak,

@@ -42,7 +42,8 @@ export async function startDatabase(folder: string, name: string, settings: read
   return database;
 }
 
-class OwnDatabase implements Database {
+/** A PostgreSQL on a cluster that is already prepared. */
+export class OwnDatabase implements Database {
   readonly adminUrl: string;
   private settings: readonly string[] = [];
 

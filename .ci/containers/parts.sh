@@ -1,0 +1,168 @@
+# Sourced by run: the checks, in parts that can run alone. Each leaves the project running with two ready replicas.
+
+caller() { "${inside[@]}" node "$here/caller.mjs" "$@"; }
+web() { "${inside[@]}" curl -sS --max-time 20 "$@"; }
+base=http://127.0.0.1:3000
+ready() { web "$base/health/ready" | grep -F '"status":"ok","stopping":false'; }
+status_is() { [ "$(web -o /dev/null -w '%{http_code}' "${@:2}")" = "$1" ]; }
+eventually() { for _ in $(seq 300); do "$@" >/dev/null 2>&1 && return 0; sleep 0.2; done; echo "not within a minute: $*"; return 1; }
+replicas() { compose ps --quiet service; }
+address_of() { docker inspect --format "{{(index .NetworkSettings.Networks \"channel-transcripts_$2\").IPAddress}}" "$1"; }
+replica_ready() { # asks the replica itself, which is earlier than Docker's next health check
+  local address
+  address=$(address_of "$1" front)
+  [ -n "$address" ] && status_is 200 "http://$address:3000/health/ready"
+}
+explain_lost_calls() { # the replicas that the proxy tried, and what they logged
+  compose logs --no-color --no-log-prefix proxy | grep '"status":5' | tail -n 6 | tee "$RUN/lost"
+  sed -n 's/.*"requestId":"\([^"]*\)".*/\1/p' "$RUN/lost" >"$RUN/ids"
+  compose logs --no-color --no-log-prefix service | grep -F -f "$RUN/ids" | tail -n 6
+}
+under_load() { # under_load COMMAND...: no call is lost while it runs and for 7 seconds after
+  # Without the function caller, so that $! is the process of nsenter, which becomes Node.
+  "${inside[@]}" node "$here/caller.mjs" load "$key" >"$RUN/load" 2>&1 &
+  loader=$!
+  local code=0
+  sleep 2
+  "$@" >"$RUN/command" 2>&1 || code=$?
+  [ "$code" = 0 ] || tail -n 5 "$RUN/command"
+  sleep 7
+  kill -TERM "$loader"
+  wait "$loader" || code=$?
+  loader=0
+  [ "$code" = 0 ] || explain_lost_calls
+  cat "$RUN/load"
+  return "$code"
+}
+
+nothing_remains() {
+  compose down --volumes --remove-orphans && [ -z "$(docker ps --all --quiet)" ] && [ -z "$(docker volume ls --quiet)" ] \
+    && [ -z "$(docker network ls --quiet --filter type=custom)" ]
+}
+
+part_calls() {
+  step 'calls'
+  summary() { caller one "$key" "$1" | tee "$RUN/summary" | grep -F "$2"; }
+  check 'a call of 25 videos' summary '/channels/@harbourlight/transcripts' '"total":25,"succeeded":17,"failed":8,"cached":0,"fetched":17'
+  check 'the same from the cache' summary '/channels/@harbourlight/transcripts' '"cached":17,"fetched":0'
+  # 100 videos of an hour, half an hour and some minutes: the texts are larger and smaller than a socket's buffer.
+  for path in '@bench-100x1500' '@bench-100x785' '@bench-100x100'; do
+    path="/channels/$path/transcripts?limit=100"
+    check 'a long response is complete' caller one "$key" "$path"
+    check 'a long response from the cache is complete' caller one "$key" "$path"
+    check 'a long compressed response is complete' caller one "$key" "$path" accept-encoding=gzip
+    check 'a long response as lines is complete' caller one "$key" "$path" accept=application/x-ndjson
+  done
+  check '401 without a key' status_is 401 "$base/usage"
+  check '/docs and its files are served' status_is 200 "$base/docs/swagger-ui-bundle.js"
+  check '/metrics is not passed on' status_is 404 "$base/metrics"
+  check '/metrics responds within the network' compose exec -T service node -e "fetch('http://127.0.0.1:3000/metrics').then(({ ok }) => process.exit(ok ? 0 : 1))"
+  check 'the doctor runs in a container, and the service would serve' \
+    compose run --rm --no-deps -T service node dist/smoke.js @tidewater 2
+  both_used() { [ "$(compose logs --no-color --no-log-prefix proxy | sed -n 's/.*"replica":"\([0-9.]*\):3000".*/\1/p' | sort -u | wc -l)" = 2 ]; }
+  check 'both replicas were used' both_used
+  without_secrets() { compose logs --no-color >"$RUN/logs" 2>&1 && grep -q '"event":"request"' "$RUN/logs" && ! grep -F -e "$password" -e "$key" "$RUN/logs"; }
+  check 'no log contains the password or the key' without_secrets
+}
+
+part_isolation() {
+  step 'isolation'
+  confined() { # the first process of a container: not root, without capabilities, on a read-only file system
+    compose exec -T "$1" sh -c 'awk "/^Uid:/ && \$2 == 0 { exit 1 } /^CapEff:/ && \$2 !~ /^0+\$/ { exit 1 } /^NoNewPrivs:/ && \$2 != 1 { exit 1 }" /proc/1/status && ! touch /written 2>/dev/null'
+  }
+  for name in service proxy postgres valkey; do check "$name: no root, no capabilities, a read-only file system" confined "$name"; done
+  ports() { [ "$(docker ps --format '{{.Names}} {{.Ports}}' | grep -c -- '->')" = 1 ]; }
+  check 'only the proxy has a port on the host' ports
+  without_route() { compose exec -T "$1" sh -c '! awk "\$2 == \"00000000\" { found = 1 } END { exit !found }" /proc/net/route'; }
+  check 'postgres has no route out' without_route postgres
+  check 'valkey has no route out' without_route valkey
+  reaches() { echo | compose exec -T proxy busybox nc -w 2 "$1" "$2" >/dev/null; }
+  only_replicas() {
+    local postgres_address
+    postgres_address=$(address_of "$(compose ps --quiet postgres)" back)
+    [ -n "$postgres_address" ] && reaches "$(address_of "$(replicas | sed -n 1p)" front)" 3000 && ! reaches "$postgres_address" 5432
+  }
+  check 'the proxy reaches the replicas, and not postgres' only_replicas
+}
+
+part_replicas() {
+  step 'replicas that stop and start, under load'
+  restart_each() { for one in $(replicas); do docker restart "$one" && eventually replica_ready "$one"; done; }
+  check 'docker restart, one replica after the other: no call is lost' under_load restart_each
+  stop_each() {
+    local one
+    for _ in $(seq "${ROUNDS:-1}"); do
+      for one in $(replicas); do
+        docker stop "$one" && [ "$(docker inspect --format '{{.State.ExitCode}}' "$one")" = 0 ] || return 1
+        sleep 6 # until nginx has resolved the name again
+        docker start "$one" && eventually replica_ready "$one" || return 1
+      done
+    done
+  }
+  check 'docker stop of each replica, which exits with 0: no call is lost' under_load stop_each
+  replace_each() { # the upgrade without an outage of docs/deployment.md
+    local before one
+    before=$(replicas)
+    compose up --detach --no-deps --no-recreate --scale service=4 service
+    for one in $(replicas); do eventually replica_ready "$one"; done
+    sleep 6 # until nginx has resolved the name again
+    for one in $before; do docker stop "$one" && docker rm "$one"; done
+  }
+  check 'new replicas replace the old ones: no call is lost' under_load replace_each
+  # The statuses of each try, as in `503, 502 : 200`; `:` is before the one more try with replicas that were resolved anew.
+  echo "the proxy's tries: $(compose logs --no-color --no-log-prefix proxy | sed -n 's/.*"replicaStatus":"\([^"]*\)".*/\1/p' | sort | uniq -c | sort -rn | xargs -L 1 | paste -sd ';')"
+  crash() {
+    local one
+    one=$(replicas | sed -n 1p)
+    kill -KILL "$(docker inspect --format '{{.State.Pid}}' "$one")"
+    eventually replica_ready "$one" && docker inspect --format 'restarts: {{.RestartCount}}' "$one"
+  }
+  check 'a killed replica is started again' crash
+}
+
+part_dependencies() {
+  step 'dependencies that stop and start'
+  without_postgres() {
+    compose stop postgres && eventually status_is 503 "$base/health/ready" && status_is 200 "$base/health/live" \
+      && compose start postgres && eventually ready
+  }
+  check 'postgres stops and starts: 503 in between, ready afterwards' without_postgres
+  without_valkey() {
+    compose stop valkey && caller one "$key" '/channels/@tidewater/transcripts' && status_is 200 "$base/health/ready" \
+      && compose start valkey && eventually ready
+  }
+  check 'valkey stops and starts: calls are served in between' without_valkey
+}
+
+part_stopping() {
+  step 'stopping'
+  in_flight() { # the proxy and the replicas stop during a call
+    caller one "$key" '/channels/@bench-100x400/transcripts?limit=100' >"$RUN/in_flight" 2>&1 &
+    local call=$! code=0
+    sleep 0.5
+    compose stop proxy service
+    wait "$call" || code=$?
+    cat "$RUN/in_flight"
+    return "$code"
+  }
+  used() { web -H "Authorization: Bearer $key" "$base/usage" | sed -n 's/.*"used":\([0-9]*\).*/\1/p'; }
+  before=$(used)
+  check 'a call in flight gets its complete response while the proxy and the replicas stop' in_flight
+  all_exit_with_0() {
+    compose stop && docker ps --all --filter label=com.docker.compose.project=channel-transcripts --format '{{.Names}} {{.Status}}' >"$RUN/ended" \
+      && ! grep -v -e youtube -e 'Exited (0)' "$RUN/ended"
+  }
+  check 'docker compose stop: every container exits with 0' all_exit_with_0
+  compose down >/dev/null 2>&1
+  check 'docker compose down, up: every container becomes healthy again' compose up --detach --wait --wait-timeout 120
+  check 'the usage is still there, with the call that was in flight' test "$(used)" = $((before + 100))
+  early_stop() { # a signal before Node handles it
+    local started=$SECONDS one
+    one=$(docker run --detach --init --network none --env DATABASE_URL=postgres://app@192.0.2.1/app "$image")
+    [ "$(docker inspect --format '{{.State.Running}}' "$one")" = true ] && docker stop "$one" && [ $((SECONDS - started)) -lt 6 ]
+    local code=$?
+    docker rm --force "$one" >/dev/null
+    return "$code"
+  }
+  check 'a container that is stopped at its start exits at once' early_stop
+}
