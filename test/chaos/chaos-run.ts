@@ -22,6 +22,8 @@ export interface PartReport {
 export interface ChaosRun {
   /** A reduced run for every change: about a minute in total, instead of twenty. */
   short: boolean;
+  /** Draw docs/dashboard.svg. */
+  picture: boolean;
   /** Seed of all random choices, so that a run can be repeated. */
   seed: number;
   /** A directory for files, removed at the end. */

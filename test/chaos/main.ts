@@ -8,6 +8,7 @@ import { connections } from './parts/connections.js';
 import { database } from './parts/database.js';
 import { fuzz } from './parts/fuzz.js';
 import { messages } from './parts/messages.js';
+import { monitoring } from './parts/monitoring.js';
 import { process as processPart } from './parts/process.js';
 import { redis } from './parts/redis.js';
 import { soak } from './parts/soak.js';
@@ -26,6 +27,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   connections,
   soak,
   cache,
+  monitoring,
 };
 
 const MINUTES_MAX = 20;
@@ -36,6 +38,7 @@ Usage: npm run chaos -- [options]
   --short        a reduced run that takes a minute or two
   --seed N       seed of all random choices; printed at the start
   --write        writes the figures into docs/reliability.md
+  --picture      draws the panels of the dashboard into docs/dashboard.svg (part monitoring)
 `;
 
 interface Options {
@@ -43,6 +46,7 @@ interface Options {
   short: boolean;
   seed: number;
   write: boolean;
+  picture: boolean;
 }
 
 function readOptions(): Options {
@@ -57,6 +61,7 @@ function readOptions(): Options {
         short: { type: 'boolean', default: false },
         seed: { type: 'string' },
         write: { type: 'boolean', default: false },
+        picture: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
     });
@@ -69,14 +74,14 @@ function readOptions(): Options {
     if (unknown !== undefined) refuse(`unknown part ${JSON.stringify(unknown)}`);
     const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
     if (!Number.isSafeInteger(seed) || seed < 0) refuse('--seed must be a whole number');
-    return { parts, short: values.short, seed, write: values.write };
+    return { parts, short: values.short, seed, write: values.write, picture: values.picture };
   } catch (error) {
     return refuse(error instanceof Error ? error.message : String(error));
   }
 }
 
 async function main(): Promise<number> {
-  const { parts, short, seed, write } = readOptions();
+  const { parts, short, seed, write, picture } = readOptions();
   const startedAtMs = performance.now();
   const say = (line: string): void => {
     const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(0);
@@ -99,7 +104,7 @@ async function main(): Promise<number> {
       const part = PARTS[name];
       if (!part) continue;
       say(name);
-      const report = await part({ short, seed, folder, database, say: (line) => say(`${name}: ${line}`) });
+      const report = await part({ short, picture, seed, folder, database, say: (line) => say(`${name}: ${line}`) });
       process.stdout.write(`${printed(report)}\n`);
       reports.push(report);
     }
