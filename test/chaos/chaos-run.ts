@@ -20,7 +20,7 @@ export interface PartReport {
 
 /** The parameters of every part. */
 export interface ChaosRun {
-  /** A reduced run for every change: about a minute in total, instead of twenty. */
+  /** A reduced run for every change: some minutes in total, instead of more than twenty. */
   short: boolean;
   /** Draw docs/dashboard.svg. */
   picture: boolean;

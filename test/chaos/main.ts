@@ -30,12 +30,12 @@ const PARTS: Readonly<Record<string, Part>> = {
   monitoring,
 };
 
-const MINUTES_MAX = 20;
+const MINUTES_MAX = 30;
 const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
 Usage: npm run chaos -- [options]
 
   --only PART,…  any of ${Object.keys(PARTS).join(', ')}
-  --short        a reduced run that takes a minute or two
+  --short        a reduced run that takes some minutes
   --seed N       seed of all random choices; printed at the start
   --write        writes the figures into docs/reliability.md
   --picture      draws the panels of the dashboard into docs/dashboard.svg (part monitoring)
