@@ -34,6 +34,12 @@ interface QueryResult {
   result: { metric: Record<string, string>; values?: [number, string][]; value?: [number, string] }[];
 }
 
+/** @throws when Prometheus is not installed, with the command that installs it */
+export function requirePrometheus(): void {
+  if (spawnSync(PROGRAM, ['--version']).error)
+    throw new Error('prometheus is not installed. Install it with: apt-get install prometheus');
+}
+
 /** A Prometheus server with its own data directory. */
 export class Prometheus {
   private constructor(
@@ -41,11 +47,8 @@ export class Prometheus {
     private readonly url: string,
   ) {}
 
-  /** @throws when it is not installed, or refuses the rules */
+  /** @throws when it refuses the rules */
   static async start(folder: string, options: PrometheusOptions): Promise<Prometheus> {
-    if (spawnSync(PROGRAM, ['--version']).error) {
-      throw new Error('prometheus is not installed. Install it with: apt-get install prometheus');
-    }
     const own = join(folder, 'prometheus');
     await mkdir(own);
     const interval = `${options.intervalSeconds}s`;

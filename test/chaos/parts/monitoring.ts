@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { PROJECT } from '../harness/program.js';
-import { Prometheus, type Alert } from '../harness/prometheus.js';
+import { Prometheus, requirePrometheus, type Alert } from '../harness/prometheus.js';
 import { atOnce, until } from '../harness/until.js';
 import { nothing, type ChaosRun, type Part, type PartReport } from '../chaos-run.js';
 import { answerPanels, type AnsweredPanel, type Dashboard } from './monitoring/dashboard.js';
@@ -16,6 +16,7 @@ const STARTS_AT_ONCE = 3;
 
 /** A real Prometheus with the project's rules: each alert fires for its cause, and the dashboard has data. */
 export const monitoring: Part = async (chaosRun) => {
+  requirePrometheus();
   const rules = await readFile(join(PROJECT, 'deploy/alerts.yml'), 'utf8');
   const deployments = new Map<string, Deployment>();
   let prometheus: Prometheus | undefined;
