@@ -20,8 +20,10 @@ export interface PartReport {
 
 /** The parameters of every part. */
 export interface ChaosRun {
-  /** A reduced run for every change: about a minute in total, instead of twenty. */
+  /** A reduced run for every change: some minutes in total, instead of more than twenty. */
   short: boolean;
+  /** Draw docs/dashboard.svg. */
+  picture: boolean;
   /** Seed of all random choices, so that a run can be repeated. */
   seed: number;
   /** A directory for files, removed at the end. */

@@ -9,6 +9,7 @@ import { database } from './parts/database.js';
 import { failover } from './parts/failover.js';
 import { fuzz } from './parts/fuzz.js';
 import { messages } from './parts/messages.js';
+import { monitoring } from './parts/monitoring.js';
 import { process as processPart } from './parts/process.js';
 import { redis } from './parts/redis.js';
 import { soak } from './parts/soak.js';
@@ -28,16 +29,18 @@ const PARTS: Readonly<Record<string, Part>> = {
   connections,
   soak,
   cache,
+  monitoring,
 };
 
-const MINUTES_MAX = 20;
+const MINUTES_MAX = 30;
 const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
 Usage: npm run chaos -- [options]
 
   --only PART,…  any of ${Object.keys(PARTS).join(', ')}
-  --short        a reduced run that takes a minute or two
+  --short        a reduced run that takes some minutes
   --seed N       seed of all random choices; printed at the start
   --write        writes the figures into docs/reliability.md
+  --picture      draws the panels of the dashboard into docs/dashboard.svg (part monitoring)
 `;
 
 interface Options {
@@ -45,6 +48,7 @@ interface Options {
   short: boolean;
   seed: number;
   write: boolean;
+  picture: boolean;
 }
 
 function readOptions(): Options {
@@ -59,6 +63,7 @@ function readOptions(): Options {
         short: { type: 'boolean', default: false },
         seed: { type: 'string' },
         write: { type: 'boolean', default: false },
+        picture: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
     });
@@ -71,14 +76,14 @@ function readOptions(): Options {
     if (unknown !== undefined) refuse(`unknown part ${JSON.stringify(unknown)}`);
     const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
     if (!Number.isSafeInteger(seed) || seed < 0) refuse('--seed must be a whole number');
-    return { parts, short: values.short, seed, write: values.write };
+    return { parts, short: values.short, seed, write: values.write, picture: values.picture };
   } catch (error) {
     return refuse(error instanceof Error ? error.message : String(error));
   }
 }
 
 async function main(): Promise<number> {
-  const { parts, short, seed, write } = readOptions();
+  const { parts, short, seed, write, picture } = readOptions();
   const startedAtMs = performance.now();
   const say = (line: string): void => {
     const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(0);
@@ -101,7 +106,7 @@ async function main(): Promise<number> {
       const part = PARTS[name];
       if (!part) continue;
       say(name);
-      const report = await part({ short, seed, folder, database, say: (line) => say(`${name}: ${line}`) });
+      const report = await part({ short, picture, seed, folder, database, say: (line) => say(`${name}: ${line}`) });
       process.stdout.write(`${printed(report)}\n`);
       reports.push(report);
     }

@@ -1,5 +1,7 @@
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'yaml';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
@@ -24,6 +26,17 @@ const { groups } = parse(readFileSync(join(PROJECT, 'deploy/alerts.yml'), 'utf8'
 const rules = groups.flatMap((group) => group.rules);
 /** The labels that Prometheus adds to every series, and the one series that it generates itself. */
 const OF_PROMETHEUS = { labels: ['job', 'instance'], metric: 'up' };
+
+const PROMTOOL = 'promtool';
+const promtoolIsInstalled = spawnSync(PROMTOOL, ['--version']).error === undefined;
+// Continuous integration installs it, so a missing promtool fails there.
+const describeWithPromtool = promtoolIsInstalled || process.env['CI'] !== undefined ? describe : describe.skip;
+const suffix = promtoolIsInstalled ? '' : ' (needs promtool: apt-get install prometheus)';
+
+interface RuleTest {
+  name: string;
+  promql_expr_test: { exp_samples: { labels: string }[] }[];
+}
 
 let service: TestService;
 let samples: Sample[];
@@ -101,6 +114,23 @@ describe('an alert rule', () => {
       [true, false, false],
       [false, true, false],
     ]);
+  });
+});
+
+describeWithPromtool(`the unit tests of the alert rules${suffix}`, () => {
+  const file = join(PROJECT, 'deploy/alerts.test.yml');
+
+  it('pass', async () => {
+    await promisify(execFile)(PROMTOOL, ['test', 'rules', file]);
+  });
+
+  it('show of every alert when it fires and when it does not', () => {
+    const { tests } = parse(readFileSync(file, 'utf8')) as { tests: RuleTest[] };
+    expect(tests.map(({ name }) => name)).toEqual(rules.map(({ alert }) => alert));
+    for (const { name, promql_expr_test: steps } of tests) {
+      const firing = steps.map(({ exp_samples: expected }) => expected.map(({ labels }) => labels));
+      expect([name, firing]).toEqual([name, expect.arrayContaining([[], [`{alertname="${name}"}`]])]);
+    }
   });
 });
 

@@ -1,13 +1,14 @@
 import { EventEmitter, getEventListeners } from 'node:events';
 import { Session } from 'node:inspector';
 
-// Loaded into a service under test: reports its resources over IPC, so that a leak is visible from outside, sets its clock, and
-// advances its monotonic clock, so that the tests need not wait for pauses and expiry.
+// Loaded into a service under test: reports its resources over IPC, so that a leak is visible from outside, sets its clock,
+// advances its monotonic clock, so that the tests need not wait for pauses and expiry, and fills its memory.
 if (process.send) {
   let skippedMs = 0;
   const now = performance.now.bind(performance);
   performance.now = () => now() + skippedMs;
-  process.on('message', ({ probe, offsetMs, ms }) => {
+  const filled = [];
+  process.on('message', ({ probe, offsetMs, ms, bytes }) => {
     if (probe === 'clock') {
       setClock(offsetMs);
       process.send({ probe });
@@ -15,6 +16,11 @@ if (process.send) {
     }
     if (probe === 'skip') {
       skippedMs += ms;
+      process.send({ probe });
+      return;
+    }
+    if (probe === 'fill') {
+      filled.push(Buffer.alloc(bytes, 1));
       process.send({ probe });
       return;
     }

@@ -155,6 +155,11 @@ export class Service {
     await this.request({ probe: 'skip', ms });
   }
 
+  /** Makes it hold this much more memory. */
+  async fillMemory(bytes: number): Promise<void> {
+    await this.request({ probe: 'fill', bytes });
+  }
+
   /** One request at a time. */
   private request(question: object): Promise<unknown> {
     const { child } = this.program;

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { expanded } from '../chaos/parts/monitoring/dashboard.js';
+import { metricsIn } from './promql.js';
+
+interface Panel {
+  id: number;
+  type: string;
+  title: string;
+  description: string;
+  datasource: object;
+  gridPos: { h: number; w: number; x: number; y: number };
+  fieldConfig: { defaults: { unit: string } };
+  targets: { refId: string; expr: string; legendFormat: string }[];
+}
+
+const PROJECT = join(import.meta.dirname, '../..');
+const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
+/** Not of the service: Prometheus generates it for each target. */
+const OF_PROMETHEUS = 'up';
+
+const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');
+const { panels } = JSON.parse(read('deploy/grafana/dashboard.json')) as { panels: Panel[] };
+const charts = panels.filter(({ type }) => type !== 'row');
+const expressionsOf = ({ targets }: Panel): string[] =>
+  targets.map(({ expr }) => expanded(expr, { job: 'channel-transcripts', instance: '.*' }));
+
+/** The metrics in the table of docs/monitoring.md; `…_queued` stands for the prefix of the name before it. */
+function documented(): Set<string> {
+  const names = new Set<string>();
+  for (const [, cell = ''] of read('docs/monitoring.md').matchAll(/^\| (`ct_[^|]+)\|/gm)) {
+    const [first = '', ...more] = [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+    names.add(first);
+    for (const name of more) {
+      if (!name.startsWith('…')) names.add(name);
+      else names.add(name.replace('…', first.slice(0, first.lastIndexOf('_in_flight'))));
+    }
+  }
+  return names;
+}
+
+describe('the dashboard', () => {
+  it('uses only metrics that docs/monitoring.md describes', () => {
+    const known = documented();
+    expect(known.size).toBeGreaterThan(35);
+    for (const panel of charts) {
+      for (const { metric } of expressionsOf(panel).flatMap(metricsIn)) {
+        if (metric === OF_PROMETHEUS || /^(process|nodejs)_/.test(metric)) continue;
+        const name = metric.replace(/_bucket$/, '');
+        expect([panel.title, name, known.has(name)]).toEqual([panel.title, name, true]);
+      }
+    }
+  });
+
+  it('shows every metric that docs/monitoring.md describes', () => {
+    const shown = charts.flatMap(expressionsOf).flatMap(metricsIn);
+    const names = new Set(shown.map(({ metric }) => metric.replace(/_bucket$/, '')));
+    expect([...documented()].filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  it('selects the chosen job and processes in every query', () => {
+    for (const { title, targets } of charts) {
+      for (const { expr } of targets) {
+        const selectors = expr.match(/\b(?:ct|process|nodejs)_\w+|\bup\b/g) ?? [];
+        const selected = expr.match(/\{job="\$job",instance=~"\$instance"/g) ?? [];
+        expect([title, selected.length]).toEqual([title, selectors.length]);
+      }
+    }
+  });
+
+  it.each(charts)('has a unit, a description, queries and the chosen data source in the panel $title', (panel) => {
+    expect(panel.fieldConfig.defaults.unit).toMatch(/^(reqps|ops|s|bytes|percentunit|short|bool_on_off)$/);
+    expect(panel.description).toMatch(/^[A-Z0-9a-z].{20,}\.$/);
+    expect(panel.datasource).toEqual(DATASOURCE);
+    expect(panel.targets.length).toBeGreaterThan(0);
+    expect(new Set(panel.targets.map(({ refId }) => refId)).size).toBe(panel.targets.length);
+  });
+
+  it.each(charts)('names the series of the panel $title by labels that its query returns', ({ targets }) => {
+    for (const { expr, legendFormat } of targets) {
+      const labels = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
+      const [, grouping] = /\bby \(([^)]*)\)/.exec(expr) ?? [];
+      const returned = grouping === undefined ? ['instance'] : grouping.split(', ').filter((label) => label !== 'le');
+      expect([expr, labels.sort()]).toEqual([expr, expect.arrayContaining(labels)]);
+      if (/^(sum|count|min|max)\(/.test(expr.replace(/^\(/, ''))) expect(labels).toEqual([]);
+      else expect([expr, labels]).toEqual([expr, returned.sort()]);
+    }
+  });
+
+  it('has panels of unique ids that do not overlap', () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { h, w, x, y } }) =>
+      Array.from({ length: h * w }, (_, index) => `${x + (index % w)} ${y + Math.floor(index / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+});
