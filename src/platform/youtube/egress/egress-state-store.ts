@@ -147,10 +147,10 @@ const PACE_NUMBERS: readonly (keyof PaceState)[] = [
   'burst',
   'available',
   'atMs',
-  'sent',
+  'answered',
   'sinceMs',
   'fullAtMs',
-  'sentSinceFull',
+  'answeredSinceFull',
   'growthSeconds',
 ];
 
