@@ -5,10 +5,10 @@ import { goal } from '../figures.mjs';
 import { allowedVideos, perHourOf } from '../survival/day.mjs';
 
 /** Hours of one exit. The loop sends dozens of requests for a video. */
-const HOURS = { service: 24, unpaced: 24, loop: 3 };
+const HOURS = { service: 24, unpaced: 24, loop: 2 };
 /** More exits serve more videos in less time, and for a gateway nothing is learned. */
-const HOURS_MAX = { 4: 12, 16: 8 };
-const HOURS_OF_GATEWAY = 6;
+const HOURS_OF_MANY = 8;
+const HOURS_OF_GATEWAY = 3;
 const UNPACED = { UPSTREAM_PLAYER_PER_MINUTE: 0, UPSTREAM_TIMEDTEXT_PER_MINUTE: 0 };
 const READERS = { service: 'the service', unpaced: 'the service without its pace', loop: 'a retry loop' };
 const EXITS = [1, 4, 16];
@@ -67,7 +67,7 @@ function scenariosOf(quick, budgets) {
 }
 
 function hoursOf({ exits, gateway }, reader) {
-  return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : (HOURS_MAX[exits] ?? HOURS.service));
+  return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : exits > 1 ? HOURS_OF_MANY : HOURS.service);
 }
 
 function readersOf({ exits, gateway, budgets }) {
