@@ -41,6 +41,11 @@ export function asString(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value : null;
 }
 
+/** The ID of a video; null for any other value. */
+export function asVideoId(value: unknown): string | null {
+  return typeof value === 'string' && /^[A-Za-z0-9_-]{11}$/.test(value) ? value : null;
+}
+
 /** A finite number, or a decimal string; null for any other value. */
 export function asNumber(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;

@@ -4,6 +4,8 @@ import { PROJECT } from '../processes.mjs';
 const MINUTE_MS = 60_000;
 const DEADLINE_MS = 45_000;
 const CALL_VIDEOS = 100;
+/** The service reads this many videos of a call at a time, the default of UPSTREAM_CONCURRENCY. */
+const CALL_CONCURRENCY = 16;
 /** Callers ask at most this many times as fast as new videos are wanted, so that a backlog shrinks when it can. */
 const CATCH_UP = 2;
 /** When a caller asks again for what was not served and came without a time. */
@@ -68,7 +70,11 @@ export async function runDay(time, read, { perHour, hours }) {
     const deadlineAtMs = performance.now() + DEADLINE_MS;
     const timer = setTimeout(() => controller.abort(new Error('deadline')), DEADLINE_MS);
     const context = { signal: controller.signal, deadlineAtMs, fairnessKey: {} };
-    await Promise.all(entries.map((entry) => one(entry, context)));
+    const remaining = entries.values();
+    const worker = async () => {
+      for (const entry of remaining) await one(entry, context);
+    };
+    await Promise.all(Array.from({ length: CALL_CONCURRENCY }, worker));
     clearTimeout(timer);
   };
   for (let minute = 0; minute < hours * 60; minute += 1) {

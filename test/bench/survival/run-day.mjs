@@ -1,6 +1,6 @@
 /*
  * One simulated day in this process, described by JSON as the argument: { reader: "service" | "unpaced" | "loop", exits, gateway,
- * badShare, perHour, hours, environment }. Prints the figures as JSON.
+ * badShare, perHour, hours, environment, budgets }, the last two optional. Prints the figures as JSON.
  */
 import { join } from 'node:path';
 import { PROJECT } from '../processes.mjs';
@@ -12,7 +12,7 @@ import { VirtualTime } from './virtual-time.mjs';
 const scenario = JSON.parse(process.argv[2]);
 const { reader, exits, gateway, badShare, perHour, hours, environment = {} } = scenario;
 const { REPORTED_BUDGETS } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/budgets.js'));
-const budgets = { ...REPORTED_BUDGETS, badShare };
+const budgets = { ...REPORTED_BUDGETS, badShare, ...scenario.budgets };
 const proxyUrls = gateway ? [gateway] : Array.from({ length: exits }, (_, index) => `http://exit-${index + 1}:80`);
 
 const time = new VirtualTime();

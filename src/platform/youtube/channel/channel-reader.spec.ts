@@ -8,10 +8,18 @@ import { UploadsReader } from './uploads-reader.js';
 
 const CHANNEL_ID = `UC${'c'.repeat(22)}`;
 
-/** The reader over a platform that responds to every request with an error. */
-function readerOf(status: number, media: 'json' | 'html') {
+/**
+ * The reader over a platform that responds to every request with an error.
+ *
+ * @param ofUrl the status for the URL of a channel, if it is another one
+ */
+function readerOf(status: number, media: 'json' | 'html', ofUrl = status) {
+  const requested: string[] = [];
   const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
-    query: () => Promise.resolve({ kind: 'http-error', status, media }),
+    query: ({ kind }: { kind: string }) => {
+      requested.push(kind);
+      return Promise.resolve({ kind: 'http-error', status: kind === 'resolve' ? ofUrl : status, media });
+    },
   });
   const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
   const taken = egresses.take('channel');
@@ -22,14 +30,15 @@ function readerOf(status: number, media: 'json' | 'html') {
   return {
     resolve: () => reader.resolve({ kind: 'handle', handle: 'somebody' }, scope),
     read: () => reader.read(CHANNEL_ID, scope),
+    requested,
   };
 }
 
 describe('ChannelReader', () => {
   it.each([
     [404, 'json', 'channel_not_found', 'channel_not_found'],
-    // A version of WEB that is no longer served gets 400 for every name.
-    [400, 'json', 'upstream_failure', 'channel_not_found'],
+    // A version of WEB that is no longer served gets 400 for everything.
+    [400, 'json', 'upstream_failure', 'upstream_failure'],
     [404, 'html', 'upstream_failure', 'upstream_failure'],
     [400, 'html', 'upstream_failure', 'upstream_failure'],
     [500, 'json', 'upstream_failure', 'upstream_failure'],
@@ -37,5 +46,11 @@ describe('ChannelReader', () => {
     const { resolve, read } = readerOf(status, media);
     await expect(resolve()).rejects.toMatchObject({ code: ofName });
     await expect(read()).rejects.toMatchObject({ code: ofId });
+  });
+
+  it('believes a 400 for an ID when the version of WEB is served, which it checks once', async () => {
+    const { read, requested } = readerOf(400, 'json', 404);
+    for (let time = 0; time < 2; time += 1) await expect(read()).rejects.toMatchObject({ code: 'channel_not_found' });
+    expect(requested).toEqual(['channel', 'resolve', 'channel']);
   });
 });

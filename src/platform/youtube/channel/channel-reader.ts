@@ -10,12 +10,17 @@ import { report } from '../event-log.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
 import { UploadsReader } from './uploads-reader.js';
 
 /** Recorded for an unknown handle. 400 rejects the request itself, such as a version of WEB that is no longer served. */
 const UNKNOWN_URL = [404];
-/** 400 was recorded for an invalid ID. */
+/** 400 was recorded for an invalid ID, and counts while the version of WEB is served. */
 const UNKNOWN_ID = [404, 400];
+/** Versions age over weeks. */
+const SERVED_RECENTLY_MS = 3_600_000;
+/** A name that exists, so that only the request itself can be at fault. */
+const KNOWN_URL = `${YOUTUBE_ORIGIN}/@youtube`;
 
 /** How many redirects to another name or channel are followed. */
 const REDIRECTS_MAX = 3;
@@ -29,6 +34,9 @@ interface FoundPage {
 /** Reads channels through one egress. Its methods throw `ChannelNotFoundError` and `UpstreamError`. */
 @Injectable()
 export class ChannelReader {
+  /** When the platform last served the version of WEB, in milliseconds of `performance.now()`. */
+  private servedAtMs = Number.NEGATIVE_INFINITY;
+
   constructor(
     private readonly innertube: InnertubeClient,
     private readonly uploads: UploadsReader,
@@ -77,23 +85,45 @@ export class ChannelReader {
   private async page(requestedId: string, scope: RequestScope): Promise<FoundPage> {
     let channelId = requestedId;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-      const page = this.valueOf(await requestChannelPage(this.innertube, channelId, scope), channelId, UNKNOWN_ID);
+      const response = await requestChannelPage(this.innertube, channelId, scope);
+      if (isJsonError(response, [400]) && !(await this.isVersionServed(scope)))
+        throw upstreamError(response, channelId);
+      const page = this.valueOf(response, channelId, UNKNOWN_ID);
       if (page.kind !== 'moved') return { channelId, page };
       channelId = page.channelId;
     }
     throw tooManyRedirects(requestedId);
   }
 
+  /** Whether 400 concerns what was requested: a version of WEB that is no longer served gets the same for every request. */
+  private async isVersionServed(scope: RequestScope): Promise<boolean> {
+    if (performance.now() - this.servedAtMs < SERVED_RECENTLY_MS) return true;
+    const response = await requestResolvedUrl(this.innertube, KNOWN_URL, scope);
+    const served = response.kind === 'parsed' || isJsonError(response, UNKNOWN_URL);
+    if (served) this.servedAtMs = performance.now();
+    return served;
+  }
+
   /** @param unknown the statuses of a JSON error that say that there is no such channel */
   private valueOf<T>(response: ParsedResponse<T>, subject: string, unknown: readonly number[]): T {
-    if (response.kind === 'parsed') return response.value;
-    // An HTML page with these statuses comes from a gateway or another server.
-    if (response.kind === 'http-error' && response.media === 'json' && unknown.includes(response.status)) {
+    if (response.kind === 'parsed') {
+      this.servedAtMs = performance.now();
+      return response.value;
+    }
+    if (isJsonError(response, unknown)) {
       throw new ChannelNotFoundError(new Error(`${subject}: HTTP ${response.status}`));
     }
     if (response.kind === 'unparsable') report('warn', 'youtube_unreadable', { subject, expected: response.expected });
     throw upstreamError(response, subject);
   }
+}
+
+/** Whether the platform answered with a JSON error. An HTML page with these statuses comes from a gateway or another server. */
+function isJsonError(
+  response: ParsedResponse<unknown>,
+  statuses: readonly number[],
+): response is Extract<FailedResponse, { kind: 'http-error' }> {
+  return response.kind === 'http-error' && response.media === 'json' && statuses.includes(response.status);
 }
 
 function tooManyRedirects(subject: string): UpstreamError {

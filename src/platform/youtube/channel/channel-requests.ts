@@ -12,7 +12,7 @@ import { CHANNEL_FIELDS, PLAYLIST_FIELDS, UPLOADS_FIELDS } from '../innertube/fi
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { readPlaylistPage, type PlaylistPage } from './uploads-page.js';
 import { readInstant } from './displayed-values.js';
-import { UnreadableError } from '../response-parsing.js';
+import { asVideoId, UnreadableError } from '../response-parsing.js';
 import { nextTag } from '../captions/xml-tags.js';
 
 /** Requests the channel of a URL: null for a URL that is not a channel's, HTTP 404 for an unknown one. */
@@ -96,8 +96,6 @@ function browse(kind: string, payload: InnertubeCall['payload'], fields: string 
   return { kind, client: 'WEB', path: 'browse', payload, fields };
 }
 
-const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
-
 /**
  * Reads a channel's Atom feed: the publish date of each of its videos (the newest 15) as video ID -> ISO 8601 in UTC.
  * An entry without a readable ID or time is skipped.
@@ -124,7 +122,7 @@ export function readFeedDates(xml: string): Map<string, string> {
     }
     if (tag.kind !== 'close') continue;
     ended = tag.name === 'feed';
-    if (entry && tag.name === 'yt:videoId' && VIDEO_ID.test(text)) entry.videoId = text;
+    if (entry && tag.name === 'yt:videoId') entry.videoId = asVideoId(text) ?? entry.videoId;
     if (entry && tag.name === 'published') entry.published = readInstant(text) ?? undefined;
   }
   if (!ended) throw new UnreadableError('a whole feed');

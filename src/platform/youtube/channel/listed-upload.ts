@@ -1,8 +1,6 @@
 import { unlistedVideo, type Upload, type VideoFailureCode, type VideoKind } from '../../../domain/transcript.js';
-import { asArray, asCount, asString, at, textOf } from '../response-parsing.js';
+import { asArray, asCount, asString, asVideoId, at, textOf } from '../response-parsing.js';
 import { isAnnouncementText, isPublishedText, readDurationSeconds, readViewCount } from './displayed-values.js';
-
-const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 
 /** The values of an item, in a form independent of its shape. */
 interface ShownItem {
@@ -24,10 +22,11 @@ interface ShownItem {
  */
 export function readListedUpload(item: unknown): Upload | null {
   const shown = readItem(at(item, 'richItemRenderer', 'content') ?? item);
-  if (typeof shown?.videoId !== 'string' || !VIDEO_ID.test(shown.videoId)) return null;
+  const videoId = asVideoId(shown?.videoId);
+  if (!shown || videoId === null) return null;
   const kind = shown.kind ?? kindOf(shown);
   return {
-    ...unlistedVideo(shown.videoId),
+    ...unlistedVideo(videoId),
     title: shown.title,
     publishedText: shown.texts.find((text) => text !== null && isPublishedText(text)) ?? null,
     durationSeconds: kind === 'live' || kind === 'upcoming' ? null : shown.durationSeconds,

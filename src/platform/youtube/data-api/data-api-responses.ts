@@ -6,14 +6,13 @@ import {
   type VideoKind,
 } from '../../../domain/transcript.js';
 import { readInstant } from '../channel/displayed-values.js';
-import { asArray, asCount, asString, at, isObject, UnreadableError } from '../response-parsing.js';
+import { asArray, asCount, asString, asVideoId, at, isObject, UnreadableError } from '../response-parsing.js';
 
 /*
  * Readers of responses of the YouTube Data API v3, by its reference. Each throws `UnreadableError` for anything else.
  */
 
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
-const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 
 /** The ID of the only channel in a list; null for an empty list, which means that the channel does not exist. */
 export function readChannelId(response: unknown): string | null {
@@ -71,8 +70,8 @@ export interface PlaylistItems {
 export function readPlaylistItems(response: unknown): PlaylistItems {
   const entries = readItems(response, 'youtube#playlistItemListResponse');
   const items = entries.flatMap((entry) => {
-    const videoId = asString(at(entry, 'contentDetails', 'videoId'));
-    if (videoId === null || !VIDEO_ID.test(videoId)) return [];
+    const videoId = asVideoId(at(entry, 'contentDetails', 'videoId'));
+    if (videoId === null) return [];
     const failure = hiddenBecause(entry);
     const title = failure === null ? asString(at(entry, 'snippet', 'title')) : null;
     const publishedAt = readInstant(asString(at(entry, 'contentDetails', 'videoPublishedAt')) ?? '');
@@ -91,8 +90,8 @@ function hiddenBecause(entry: unknown): VideoFailureCode | null {
 export function readVideos(response: unknown): Map<string, Upload> {
   const uploads = new Map<string, Upload>();
   for (const item of readItems(response, 'youtube#videoListResponse')) {
-    const videoId = asString(at(item, 'id'));
-    if (videoId !== null && VIDEO_ID.test(videoId)) uploads.set(videoId, readVideo(item, videoId));
+    const videoId = asVideoId(at(item, 'id'));
+    if (videoId !== null) uploads.set(videoId, readVideo(item, videoId));
   }
   return uploads;
 }

@@ -39,6 +39,40 @@ describe('CircuitBreaker', () => {
     expect([earlier?.isObsolete(), breaker.blocked]).toEqual([false, false]);
   });
 
+  it('an earlier admission becomes the probe after the pause, when no other replica probes', async () => {
+    const clock = { nowMs: 0 };
+    const claims = { granted: false, released: 0 };
+    const breaker = new CircuitBreaker(() => clock.nowMs, undefined, undefined, undefined, undefined, {
+      claim: () => Promise.resolve(claims.granted),
+      release: () => Promise.resolve(void (claims.released += 1)),
+    });
+    const earlier = breaker.admit();
+    breaker.refuse({ address: true, retryAfterSeconds: 60, by: null });
+    expect(await earlier?.claimProbe(1_000)).toBe(false);
+    clock.nowMs += 60_000;
+    expect(await earlier?.claimProbe(1_000)).toBe(false);
+    expect([earlier?.probe, breaker.blocked]).toEqual([false, false]);
+    claims.granted = true;
+    const claiming = earlier?.claimProbe(1_000);
+    expect(breaker.admit()).toBeNull();
+    expect(await claiming).toBe(true);
+    expect([earlier?.probe, claims.released]).toEqual([true, 0]);
+    earlier?.succeeded();
+    expect([breaker.open, claims.released]).toEqual([false, 1]);
+  });
+
+  it('an admission that ends while the probe is claimed leaves it to others', async () => {
+    const clock = { nowMs: 0 };
+    const breaker = new CircuitBreaker(() => clock.nowMs);
+    const earlier = breaker.admit();
+    breaker.refuse({ address: true, retryAfterSeconds: 60, by: null });
+    clock.nowMs += 60_000;
+    const claiming = earlier?.claimProbe(1_000);
+    earlier?.abandoned();
+    expect(await claiming).toBe(false);
+    expect(breaker.admit()?.probe).toBe(true);
+  });
+
   it('does not open for repeated refusals of one video', () => {
     const { breaker, block } = breakerAt();
     block(...Array.from({ length: 50 }, () => 'a'));

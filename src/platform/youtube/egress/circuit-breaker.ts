@@ -52,11 +52,13 @@ export interface Admission {
   /** Its result, which is not reported yet, decides whether the block has ended: send as little as possible. */
   readonly probe: boolean;
   /**
-   * Turns it into a probe, when the breaker opened since and its pause has ended.
+   * Claims the probe, so that no other replica sends one until it has ended. An admission that is no probe becomes one when
+   * the breaker opened since and its pause has ended.
    *
-   * @returns whether it is a probe now
+   * @param forMs until the deadline of the probe
+   * @returns whether it may be sent as a probe
    */
-  becomeProbe(): boolean;
+  claimProbe(forMs: number): Promise<boolean>;
   /** Whether the breaker opened since: requests that were not sent yet should not be sent. */
   isObsolete(): boolean;
   /** The platform responded, whatever the response was. */
@@ -66,6 +68,15 @@ export interface Admission {
   /** Nothing was learned: a timeout, or the caller disconnected. */
   abandoned(): void;
 }
+
+/** Lets one of the replicas probe an egress. */
+export interface ProbeClaims {
+  /** @returns whether no other replica probes it at the moment. @param forMs until the deadline of the probe */
+  claim(forMs: number): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+const UNSHARED_PROBES: ProbeClaims = { claim: () => Promise.resolve(true), release: () => Promise.resolve() };
 
 /** Decides from the results of attempts whether an egress is blocked. */
 export interface RefusalRule {
@@ -116,6 +127,7 @@ export class CircuitBreaker {
    * @param onChange called when it opens (with the pause in milliseconds) and when it closes (with null)
    * @param rule when results of attempts mean that the egress is blocked
    * @param stored the pause, which other replicas may share
+   * @param claims the probes, which other replicas may share
    */
   constructor(
     private readonly now: () => number,
@@ -123,6 +135,7 @@ export class CircuitBreaker {
     private readonly limits: BreakerLimits = DEFAULT_LIMITS,
     private readonly rule: RefusalRule = refusedInARow(limits.blocksToOpen),
     private readonly stored = new StoredEgressState(),
+    private readonly claims: ProbeClaims = UNSHARED_PROBES,
   ) {
     stored.whenPauseAdopted(() => {
       this.rule.reset();
@@ -142,6 +155,11 @@ export class CircuitBreaker {
   /** Milliseconds until a probe is admitted; 0 when one may be sent, and while it is closed. */
   get pauseRemainingMs(): number {
     return this.open ? Math.max(0, this.stored.pause.untilMs - this.now()) : 0;
+  }
+
+  /** When the last pause ends or ended, in milliseconds of the clock; 0 before the first refusal. */
+  get pausedUntilMs(): number {
+    return this.stored.pause.untilMs;
   }
 
   /** Null while nothing may be sent. Every admission must report a result, or no probe ever follows an unfinished one. */
@@ -167,25 +185,35 @@ export class CircuitBreaker {
   private admission(admittedAsProbe: boolean): Admission {
     let probe = admittedAsProbe;
     let sincePause = this.stored.pause.openedAtMs;
+    let claimed = false;
     let ended = false;
     const end = (then: () => void) => {
       if (ended) return;
       ended = true;
       if (probe) this.probing = false;
       then();
+      if (claimed) void this.claims.release();
     };
-    const becomeProbe = () => {
-      if (probe || ended || !this.open || this.blocked) return probe && !ended;
-      probe = true;
-      sincePause = this.stored.pause.openedAtMs;
+    const claimProbe = async (forMs: number): Promise<boolean> => {
+      if (ended || claimed) return !ended;
+      if (!probe && (!this.open || this.blocked)) return false;
+      // Set before the claim is granted, so that this process sends no second probe.
       this.probing = true;
+      const granted = await this.claims.claim(forMs);
+      if (!granted || ended) {
+        if (!probe) this.probing = false;
+        if (granted) void this.claims.release();
+        return false;
+      }
+      [claimed, probe] = [true, true];
+      sincePause = this.stored.pause.openedAtMs;
       return true;
     };
     return {
       get probe() {
         return probe && !ended;
       },
-      becomeProbe,
+      claimProbe,
       isObsolete: () => (!probe || ended) && this.open,
       succeeded: () => end(() => this.succeeded(probe && sincePause === this.stored.pause.openedAtMs)),
       blocked: (subject, refusal = UNKNOWN_REFUSAL) => end(() => this.blockedBy(subject, probe, refusal)),

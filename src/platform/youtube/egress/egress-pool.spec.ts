@@ -111,7 +111,13 @@ describe('the egress pool', () => {
     const { egresses, clock, take } = pool(1);
     const pacer = take()?.pacer;
     const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
-    for (let sent = 0; sent < 20; sent += 1) await pacer?.waitForTurn('player', context);
+    for (let sent = 0; sent < 20; sent += 1) {
+      const attempt = egresses.take('video')?.admission;
+      if (!attempt || !pacer) throw new Error('no egress');
+      await pacer.waitForTurn('player', context, attempt);
+      pacer.learn('player', { kind: 'json', value: {}, whole: false }, attempt);
+      pacer.recordServed(attempt);
+    }
     pacer?.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 60 });
     clock.nowMs += 60_000;
     egresses.take('video')?.admission.succeeded();

@@ -43,10 +43,6 @@ export interface TakenEgress {
   readonly egress: Egress;
   /** Its result must be reported. */
   readonly admission: Admission;
-  /** Whether a probe may be sent: no other replica sends one at the moment. @param forMs until the deadline of the probe */
-  claimProbe(forMs: number): Promise<boolean>;
-  /** To be called when a claimed probe has ended. */
-  releaseProbe(): Promise<void>;
   /** Closes the session of a gateway. */
   release(): void;
 }
@@ -120,9 +116,7 @@ export class EgressPool {
       const admission = member.breakers[use].admit();
       if (!admission) continue;
       this.turn = (this.members.indexOf(member) + 1) % this.members.length;
-      const name = `${member.id} ${use}`;
-      const claimProbe = (forMs: number) => this.store.claimProbe(name, forMs);
-      return { admission, ...this.open(member), claimProbe, releaseProbe: () => this.store.releaseProbe(name) };
+      return { admission, ...this.open(member) };
     }
     return null;
   }
@@ -220,6 +214,10 @@ export class EgressPool {
         EGRESS_LIMITS,
         gateway ? refusedShare(GATEWAY_SHARE_ATTEMPTS) : refusedInARow(blocksToOpen(use)),
         state,
+        {
+          claim: (forMs) => this.store.claimProbe(`${id} ${use}`, forMs),
+          release: () => this.store.releaseProbe(`${id} ${use}`),
+        },
       );
     const onVideoBreaker = (open: boolean) => {
       if (open) pacer.releasePaused();

@@ -39,6 +39,7 @@ function replica(server: ReturnType<typeof documents>) {
   return { store, state };
 }
 
+const answered = (count: number, atMs: number): EgressEvent => ({ kind: 'answered', paced: 'captions', count, atMs });
 const sent = (count: number, atMs: number): EgressEvent => ({ kind: 'sent', paced: 'captions', count, atMs });
 const opened = (atMs: number): EgressEvent => ({
   ...{ kind: 'opened', atMs, pauseMs: 60_000, exactly: false, by: 'captions' },
@@ -49,13 +50,13 @@ describe('EgressStateStore', () => {
   it('adds the requests of all replicas', async () => {
     const server = documents();
     const [one, other] = [replica(server), replica(server)];
-    one.state.record(sent(30, 1_000));
+    one.state.record(answered(30, 1_000));
     await one.store.exchange();
     await other.store.exchange();
-    other.state.record(sent(12, 2_000));
+    other.state.record(answered(12, 2_000));
     await other.store.exchange();
     await one.store.exchange();
-    expect(one.state.current.paces.captions.sent).toBe(42);
+    expect(one.state.current.paces.captions.answered).toBe(42);
     expect(one.state.current).toEqual(other.state.current);
   });
 
@@ -63,7 +64,7 @@ describe('EgressStateStore', () => {
     const server = documents();
     const [one, other] = [replica(server), replica(server)];
     await Promise.all([one.store.exchange(), other.store.exchange()]);
-    one.state.record(sent(100, 1_000));
+    for (const event of [sent(100, 1_000), answered(100, 1_500)]) one.state.record(event);
     one.state.record(opened(2_000));
     await one.store.exchange();
     // Refused for the same reason before it knew of the first refusal.
@@ -112,7 +113,7 @@ describe('EgressStateStore', () => {
     const [one, other] = [replica(server), replica(server)];
     await one.store.exchange();
     server.available = false;
-    one.state.record(sent(5, 1_000));
+    one.state.record(answered(5, 1_000));
     await one.store.exchange();
     one.state.record(opened(2_000));
     await one.store.exchange();
@@ -121,7 +122,7 @@ describe('EgressStateStore', () => {
     await one.store.exchange();
     await other.store.exchange();
     expect(other.state.pause.openedAtMs).toBe(2_000);
-    expect(other.state.current.paces.captions.sent).toBe(5);
+    expect(other.state.current.paces.captions.answered).toBe(5);
   });
 
   it('one replica probes at a time', async () => {
@@ -149,7 +150,8 @@ describe('EgressStateStore', () => {
 describe('readEgressState', () => {
   it('reads what was written', () => {
     const state = new StoredEgressState();
-    for (const event of [sent(7, 1_000), opened(2_000), closed(9_000), sent(2, 10_000)]) state.record(event);
+    for (const event of [sent(7, 1_000), answered(6, 1_500), opened(2_000), closed(9_000), sent(2, 10_000)])
+      state.record(event);
     expect(readEgressState(Buffer.from(JSON.stringify(state.current)))).toEqual(state.current);
   });
 

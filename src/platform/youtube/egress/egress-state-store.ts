@@ -1,4 +1,5 @@
 import type { SharedDocuments } from '../../../cache/shared-documents.js';
+import { isObject } from '../response-parsing.js';
 import { applyEgressEvent, PACED_KINDS, type EgressEvent, type EgressState } from './egress-state.js';
 import type { PaceState } from './request-pace.js';
 import type { StoredEgressState } from './stored-egress-state.js';
@@ -147,15 +148,15 @@ const PACE_NUMBERS: readonly (keyof PaceState)[] = [
   'burst',
   'available',
   'atMs',
-  'sent',
+  'answered',
   'sinceMs',
   'fullAtMs',
-  'sentSinceFull',
+  'answeredSinceFull',
   'growthSeconds',
 ];
 
 function isEgressState(value: unknown): value is EgressState {
-  if (!isRecord(value) || !isRecord(value['pause']) || !isRecord(value['paces'])) return false;
+  if (!isObject(value) || !isObject(value['pause']) || !isObject(value['paces'])) return false;
   const { pause, paces } = value;
   return (
     PAUSE_NUMBERS.every((name) => isFiniteNumber(pause[name])) &&
@@ -171,7 +172,7 @@ function isKindOrNull(value: unknown): boolean {
 }
 
 function isPaceState(value: unknown): boolean {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   const rate = value['ratePerSecond'];
   return (
     PACE_NUMBERS.every((name) => isFiniteNumber(value[name])) && (rate === null || (isFiniteNumber(rate) && rate > 0))
@@ -180,8 +181,4 @@ function isPaceState(value: unknown): boolean {
 
 function isFiniteNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -87,11 +87,15 @@ describe('withProxyFailover', () => {
   it.each([
     [20, null],
     [100, expect.any(Number)],
-  ])('bot checks after %i requests teach the rate %p', async (sent, rate) => {
+  ])('bot checks after %i served requests teach the rate %p', async (served, rate) => {
     const clock = { nowMs: 1_000 };
     const egresses = pool(1, () => clock.nowMs);
-    const pacer = egresses.take('video')?.egress.pacer;
-    for (let request = 0; request < sent; request += 1) await pacer?.waitForTurn('player', context());
+    for (let video = 0; video < served; video += 1)
+      await withProxyFailover(egresses, 'video', String(video), context(), async ({ pacer }, admission) => {
+        await pacer?.waitForTurn('player', context(), admission);
+        pacer?.learn('player', { kind: 'json', value: {}, whole: false }, admission);
+        return { result: null, verdict: 'answered', retryAfterSeconds: null } as const;
+      });
     for (const video of ['a', 'b', 'c', 'd', 'e'])
       await withProxyFailover(egresses, 'video', video, context(), () =>
         Promise.resolve({ result: null, verdict: 'refused', retryAfterSeconds: null } as const),

@@ -37,23 +37,20 @@ export async function withProxyFailover<T>(
     if (!taken) break;
     const { egress, admission } = taken;
     tried.push(egress.name);
-    let claimed = false;
     try {
-      if (admission.probe) {
-        claimed = await taken.claimProbe(context.deadlineAtMs - performance.now());
-        if (!claimed) continue;
-      }
+      if (admission.probe && !(await admission.claimProbe(context.deadlineAtMs - performance.now()))) continue;
       const made = await attempt(egress, admission);
       egresses.recordVerdict(egress, use, made.verdict);
       if (made.verdict === 'answered') {
         admission.succeeded();
-        if (use === 'video') egress.pacer?.recordAnswered('player');
+        if (use === 'video') egress.pacer?.recordServed(admission);
       }
       if (made.verdict === 'refused' || made.verdict === 'withheld') {
         const { verdict, retryAfterSeconds } = made;
         // The addresses of a gateway change, so its refusals say nothing about a rate. Data-centre addresses get bot checks
         // from the first request.
-        const tooFast = use === 'video' && verdict === 'refused' && !egress.gateway && egress.pacer?.sentMany('player');
+        const tooFast =
+          use === 'video' && verdict === 'refused' && !egress.gateway && egress.pacer?.answeredMany('player');
         const by = tooFast ? 'player' : null;
         admission.blocked(subject, { address: use === 'channel', retryAfterSeconds, by });
       }
@@ -66,7 +63,6 @@ export async function withProxyFailover<T>(
       // Also after an exception: an admission without a result would leave the breaker open forever.
       admission.abandoned();
       taken.release();
-      if (claimed) void taken.releaseProbe();
     }
   }
   return best?.result ?? null;

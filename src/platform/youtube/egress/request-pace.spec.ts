@@ -181,6 +181,7 @@ function paceAfterBlock(count: number, probedAfterMs: number) {
   const breaker = new CircuitBreaker(() => nowMs, undefined, undefined, undefined, stored);
   for (let sent = 0; sent < count; sent += 1) {
     stored.record({ kind: 'sent', paced: 'player', count: 1, atMs: nowMs });
+    stored.record({ kind: 'answered', paced: 'player', count: 1, atMs: nowMs });
     nowMs += (HOUR * 1_000) / count;
   }
   breaker.refuse({ address: true, retryAfterSeconds: null, by: 'player' });
@@ -210,7 +211,7 @@ describe('the state of a pace', () => {
   });
 
   it('learns nothing from a refusal after a few requests, and no less than the smallest budget after some more', () => {
-    expect(paceAfterBlock(5, 330_000)).toMatchObject({ ratePerSecond: null, sent: 0 });
+    expect(paceAfterBlock(5, 330_000)).toMatchObject({ ratePerSecond: null, answered: 0 });
     const { ratePerSecond, burst } = paceAfterBlock(12, 330_000);
     expect((ratePerSecond ?? 0) * HOUR).toBeCloseTo(60);
     expect(burst).toBeGreaterThanOrEqual(10);
@@ -222,8 +223,9 @@ describe('the state of a pace', () => {
   });
 
   it('after the first refusal, allows what the platform allowed on average, pause included', () => {
-    const sent = paceAfterSending(paceAfterSending(UNLIMITED_PACE, 1, 1_000), 599, 11_000);
-    const state = recovered(paceAfterRefusal(sent, 11_000), 11_000, 301_000);
+    const sent = paceAfterSending(UNLIMITED_PACE, 650, 1_000);
+    const answered = paceAfterAnswers(sent, 600);
+    const state = recovered(paceAfterRefusal(answered, 11_000), 11_000, 301_000);
     expect(state.ratePerSecond).toBeCloseTo((0.97 * 600) / 300);
     expect(paceWaitMs(state, 1, 301_000)).toBe(0);
     expect(paceWaitMs(state, 1_000, 301_000)).toBeGreaterThan(0);

@@ -1,11 +1,11 @@
-/** Before the first refusal, sent requests are counted over about this long: reported budgets are per hour or shorter. */
+/** Before the first refusal, answered requests are counted over about this long: reported budgets are per hour or shorter. */
 const COUNTED_MS = 3_600_000;
 /** The part of the observed burst that is used. The rest absorbs what the estimate gets wrong. */
 const BURST_SHARE = 0.8;
 /** The part of an estimated rate that is used, so that the platform's budget fills again. */
 const RATE_SHARE = 0.97;
 /** The smallest reported budgets: an address that is refused earlier was blocked before this process used it. */
-const FIRST_SENT_MIN = 10;
+const FIRST_ANSWERED_MIN = 10;
 /** The first estimate is not below the smallest reported budgets: on an egress in light use it is the use, not the budget. */
 const FIRST_RATE_MIN = 1 / 60;
 const FIRST_BURST_MIN = 10;
@@ -28,12 +28,15 @@ export interface PaceState {
   /** Requests that may be sent now; negative after replicas sent more than there was. */
   available: number;
   atMs: number;
-  /** Requests since `sinceMs`: since the last refusal; before the first, over about an hour. */
-  sent: number;
+  /**
+   * Requests that were served since `sinceMs`: since the last refusal; before the first, over about an hour. Refused ones say
+   * nothing about the budget: dozens are in flight when the first refusal arrives.
+   */
+  answered: number;
   sinceMs: number;
-  /** When `available` was last equal to `burst`, and the requests since. */
+  /** When `available` was last equal to `burst`, and the requests that were served since. */
   fullAtMs: number;
-  sentSinceFull: number;
+  answeredSinceFull: number;
   /** At full use the rate grows by a factor of e in this time. */
   growthSeconds: number;
 }
@@ -43,18 +46,16 @@ export const UNLIMITED_PACE: PaceState = {
   burst: 0,
   available: 0,
   atMs: 0,
-  sent: 0,
+  answered: 0,
   sinceMs: 0,
   fullAtMs: 0,
-  sentSinceFull: 0,
+  answeredSinceFull: 0,
   growthSeconds: 0,
 };
 
 /** Counts requests as sent. */
 export function paceAfterSending(state: PaceState, count: number, nowMs: number): PaceState {
   const next = refilled(state, nowMs);
-  next.sent += count;
-  next.sentSinceFull += count;
   if (next.ratePerSecond !== null) {
     // The platform's own bucket, of whose burst this is a share, cannot be emptier: what several replicas sent during an
     // outage of Redis is counted at once.
@@ -63,21 +64,26 @@ export function paceAfterSending(state: PaceState, count: number, nowMs: number)
   }
   if (next.sinceMs === 0) next.sinceMs = nowMs;
   if (nowMs - next.sinceMs > COUNTED_MS) {
-    next.sent /= 2;
+    next.answered /= 2;
     next.sinceMs = nowMs - (nowMs - next.sinceMs) / 2;
   }
   return next;
 }
 
 /**
- * Raises the rate by the answered requests. Only while the budget is in use: what is not requested proves nothing about
- * the rate.
+ * Counts requests as served, and raises the rate by them. Only while the budget is in use: what is not requested proves
+ * nothing about the rate.
  */
 export function paceAfterAnswers(state: PaceState, count: number): PaceState {
   const { ratePerSecond, available, burst, growthSeconds } = state;
-  if (ratePerSecond === null || available > burst / 2) return state;
+  const next = {
+    ...state,
+    answered: state.answered + count,
+    answeredSinceFull: state.answeredSinceFull + count,
+  };
+  if (ratePerSecond === null || available > burst / 2) return next;
   const grown = ratePerSecond * (1 + count / (ratePerSecond * growthSeconds));
-  return { ...state, ratePerSecond: grown > UNLIMITED_PER_SECOND ? null : grown };
+  return { ...next, ratePerSecond: grown > UNLIMITED_PER_SECOND ? null : grown };
 }
 
 /**
@@ -87,26 +93,26 @@ export function paceAfterAnswers(state: PaceState, count: number): PaceState {
  */
 export function paceAfterRefusal(state: PaceState, nowMs: number): PaceState {
   const next = refilled(state, nowMs);
-  const empty = { ...next, available: 0, fullAtMs: 0, sentSinceFull: 0 };
-  // The pause that follows is needed for the first estimate, so `sent` and `sinceMs` stay until it ends.
+  const empty = { ...next, available: 0, fullAtMs: 0, answeredSinceFull: 0 };
+  // The pause that follows is needed for the first estimate, so `answered` and `sinceMs` stay until it ends.
   if (next.ratePerSecond === null) return empty;
   const seconds = Math.max(1, (nowMs - next.sinceMs) / 1000);
   const refillSeconds = next.burst / next.ratePerSecond;
-  const counted = { ...empty, sent: 0, sinceMs: nowMs };
+  const counted = { ...empty, answered: 0, sinceMs: nowMs };
   counted.growthSeconds = Math.min(GROWTH_SECONDS_MAX, next.growthSeconds * GROWTH_SLOWDOWN);
   const inBurst = next.fullAtMs > next.sinceMs && nowMs - next.fullAtMs < (refillSeconds * 1000) / 2;
   if (inBurst) {
-    const burst = Math.max(1, 0.9 * Math.min(next.sentSinceFull, next.burst), next.burst / 2);
+    const burst = Math.max(1, 0.9 * Math.min(next.answeredSinceFull, next.burst), next.burst / 2);
     return { ...counted, burst, ratePerSecond: 0.9 * next.ratePerSecond };
   }
   const growthInRefill = refillSeconds / next.growthSeconds;
   const overshoot = 1 + Math.sqrt(2 * growthInRefill) + growthInRefill / 3;
-  const sustained = RATE_SHARE * Math.max(next.sent / seconds, next.ratePerSecond / overshoot);
+  const sustained = RATE_SHARE * Math.max(next.answered / seconds, next.ratePerSecond / overshoot);
   return { ...counted, ratePerSecond: Math.min(sustained, 0.95 * next.ratePerSecond) };
 }
 
 /**
- * Starts again when the platform has answered a probe. The first time, estimates rate and burst, unless too little was sent
+ * Starts again when the platform has answered a probe. The first time, estimates rate and burst, unless too little was served
  * to say anything about a budget.
  *
  * @param times of the refusal, of the end of the pause, and now
@@ -120,14 +126,14 @@ export function paceAfterRecovery(
     const growthSeconds = Math.min(GROWTH_SECONDS_MAX, Math.max(state.growthSeconds, pausedSeconds));
     return refilled({ ...state, growthSeconds }, nowMs);
   }
-  if (state.sent < FIRST_SENT_MIN) return { ...state, sent: 0, sinceMs: 0 };
+  if (state.answered < FIRST_ANSWERED_MIN) return { ...state, answered: 0, sinceMs: 0 };
   const sendingSeconds = Math.max(0, (refusedAtMs - state.sinceMs) / 1000);
   const cycleSeconds = sendingSeconds + pausedSeconds;
   const learned = {
     ...state,
-    ratePerSecond: Math.max(FIRST_RATE_MIN, (RATE_SHARE * state.sent) / cycleSeconds),
-    burst: Math.max(FIRST_BURST_MIN, (BURST_SHARE * state.sent * pausedSeconds) / cycleSeconds),
-    ...{ available: 0, atMs: refusedAtMs, fullAtMs: 0, sentSinceFull: 0, sent: 0, sinceMs: refusedAtMs },
+    ratePerSecond: Math.max(FIRST_RATE_MIN, (RATE_SHARE * state.answered) / cycleSeconds),
+    burst: Math.max(FIRST_BURST_MIN, (BURST_SHARE * state.answered * pausedSeconds) / cycleSeconds),
+    ...{ available: 0, atMs: refusedAtMs, fullAtMs: 0, answeredSinceFull: 0, answered: 0, sinceMs: refusedAtMs },
     growthSeconds: pausedSeconds,
   };
   return refilled(learned, nowMs);
@@ -146,5 +152,5 @@ function refilled(state: PaceState, nowMs: number): PaceState {
   if (ratePerSecond === null) return next;
   next.available = Math.min(burst, available + (Math.max(0, nowMs - atMs) * ratePerSecond) / 1000);
   if (next.available < burst) return next;
-  return { ...next, fullAtMs: next.atMs, sentSinceFull: 0 };
+  return { ...next, fullAtMs: next.atMs, answeredSinceFull: 0 };
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ReadingContext } from '../../video-platform.js';
 import { CircuitBreaker } from './circuit-breaker.js';
+import type { PacedKind } from './egress-state.js';
 import { RequestPacer, type PaceCeilings, type PacedTurn } from './request-pacer.js';
 import { StoredEgressState } from './stored-egress-state.js';
 
@@ -24,10 +25,23 @@ function pacerWith(limits: Partial<PaceCeilings> = {}, rotating = false) {
   return { pacer, breaker, stored };
 }
 
+const SERVED_CAPTIONS = { kind: 'ok', media: 'json', body: '{}' } as const;
+const SERVED_PLAYER = { kind: 'json', value: {}, whole: false } as const;
+
+/** Serves requests of one kind, each in an attempt of its own. */
+async function serve(pacer: RequestPacer, kind: PacedKind, count: number): Promise<void> {
+  for (let sent = 0; sent < count; sent += 1) {
+    const own = attempt();
+    await pacer.waitForTurn(kind, call(), own);
+    pacer.learn(kind, kind === 'player' ? SERVED_PLAYER : SERVED_CAPTIONS, own);
+    if (kind === 'player') pacer.recordServed(own);
+  }
+}
+
 /** A pacer whose captions are limited to one a second, with none available. */
 async function limitedPacer() {
   const made = pacerWith();
-  for (let sent = 0; sent < 100; sent += 1) await made.pacer.waitForTurn('captions', call());
+  await serve(made.pacer, 'captions', 100);
   await jest.advanceTimersByTimeAsync(1_000);
   made.pacer.learn('captions', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 });
   await jest.advanceTimersByTimeAsync(96_000);
@@ -41,7 +55,12 @@ function call(choices: Partial<ReadingContext> = {}): ReadingContext {
   return { signal, deadlineAtMs: performance.now() + 45_000, fairnessKey: {}, ...choices };
 }
 
-const attempt = () => ({ probe: false, becomeProbe: () => false, blocked: () => undefined });
+const attempt = () => ({
+  probe: false,
+  claimProbe: () => Promise.resolve(false),
+  succeeded: () => undefined,
+  blocked: () => undefined,
+});
 
 const kindOf = (turn: PacedTurn) => (turn.send ? 'sent' : turn.response.kind);
 
@@ -56,7 +75,7 @@ describe('RequestPacer', () => {
   it('sends the second player request of an attempt at once, and makes others wait for it', async () => {
     const made = pacerWith();
     const own = attempt();
-    for (let sent = 0; sent < 100; sent += 1) await made.pacer.waitForTurn('player', call());
+    await serve(made.pacer, 'player', 100);
     await jest.advanceTimersByTimeAsync(1_000);
     made.pacer.learn('player', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 });
     await jest.advanceTimersByTimeAsync(96_000);
@@ -173,6 +192,24 @@ describe('RequestPacer', () => {
     const other = pacerWith().pacer;
     other.learn('captions', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null });
     expect(kindOf(await other.waitForTurn('player', call()))).toBe('blocked');
+  });
+
+  it('a probe whose captions are refused ends the block of players and starts one of captions', async () => {
+    const { pacer, breaker, stored } = pacerWith();
+    pacer.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 60 });
+    await jest.advanceTimersByTimeAsync(60_000);
+    const probe = breaker.admit();
+    if (!probe) throw new Error('It is blocked.');
+    pacer.learn('player', SERVED_PLAYER, probe);
+    pacer.learn('captions', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: null }, probe);
+    expect(stored.pause).toMatchObject({ by: 'captions', pauseMs: 330_000, probesRefused: 0 });
+  });
+
+  it('counts what was served, not what was refused', async () => {
+    const { pacer, stored } = pacerWith();
+    await serve(pacer, 'player', 30);
+    for (let refused = 0; refused < 100; refused += 1) await pacer.waitForTurn('player', call(), attempt());
+    expect([pacer.answeredMany('player'), stored.current.paces.player.answered]).toEqual([false, 30]);
   });
 
   it('a ceiling applies from the start', async () => {

@@ -10,8 +10,8 @@ import type { FailedResponse, JsonResponse, UpstreamResponse } from './upstream-
 const CEILING_BURST_SECONDS = 6;
 /** How long after its player request a video is expected to request its captions. */
 const CAPTIONS_EXPECTED_MS = 5_000;
-/** Bot checks after fewer requests are about the address or the client: the reported budgets of players are far larger. */
-const SENT_MANY = 50;
+/** Bot checks after fewer answers are about the address or the client: the reported budgets of players are far larger. */
+const ANSWERED_MANY = 50;
 
 /** The requests a minute that each kind may have: unset, the pace is learned without a ceiling; 0 turns pacing off. */
 export type PaceCeilings = Readonly<Record<PacedKind, number | undefined>>;
@@ -21,7 +21,7 @@ export type PacedTurn =
   { send: true } | { send: false; response: Extract<FailedResponse, { kind: 'busy' | 'blocked' }> };
 
 /** What the pacer uses of the admission of an attempt at a video. */
-export type PacedAdmission = Pick<Admission, 'probe' | 'becomeProbe' | 'blocked'>;
+export type PacedAdmission = Pick<Admission, 'probe' | 'claimProbe' | 'succeeded' | 'blocked'>;
 
 /** Sends the player and caption requests of one egress at the pace that the platform sustains. */
 export class RequestPacer {
@@ -32,6 +32,8 @@ export class RequestPacer {
 
   /** Attempts that have sent one player request. */
   private readonly started = new WeakSet<object>();
+  /** The complete player responses of each attempt, which its verdict counts as served. */
+  private readonly responses = new WeakMap<object, number>();
 
   /**
    * @param rotating its addresses change: a refusal concerns one of them, and only the breaker judges the egress
@@ -65,9 +67,9 @@ export class RequestPacer {
     return this.limited('player');
   }
 
-  /** Whether so much was sent since the last refusal that a bot check may be about the rate. */
-  sentMany(kind: PacedKind): boolean {
-    return this.stored.current.paces[kind].sent >= SENT_MANY;
+  /** Whether so much was served since the last refusal that a bot check may be about the rate. */
+  answeredMany(kind: PacedKind): boolean {
+    return this.stored.current.paces[kind].answered >= ANSWERED_MANY;
   }
 
   /** Requests that wait for the pace. */
@@ -97,7 +99,10 @@ export class RequestPacer {
     // A request that was retried after the platform's `Retry-After` finds out whether the pause has ended. Probes are not
     // counted: the first estimate needs what was sent before the refusal.
     if (attempt?.probe) return { send: true };
-    if (this.isPaused(kind)) return attempt?.becomeProbe() ? { send: true } : this.blocked();
+    if (this.isPaused(kind)) {
+      const leftMs = context.deadlineAtMs - performance.now();
+      return (await attempt?.claimProbe(leftMs)) ? { send: true } : this.blocked();
+    }
     if (attempt && kind === 'player' && this.started.delete(attempt)) {
       this.spend(kind);
       return { send: true };
@@ -130,20 +135,32 @@ export class RequestPacer {
   learn(kind: PacedKind, response: UpstreamResponse | JsonResponse, attempt?: PacedAdmission): void {
     if (refusesAddress(response)) {
       const refusal = { address: true, retryAfterSeconds: response.retryAfterSeconds, by: kind };
-      if (attempt?.probe) attempt.blocked('', refusal);
       // That 403 concerns the address is a guess: the attempts at several videos decide.
-      else if (!this.rotating && response.reason !== 'forbidden') this.refuse(refusal);
-    } else if (kind === 'captions' && response.kind === 'ok' && response.media !== 'empty') this.recordAnswered(kind);
+      const certain = response.reason !== 'forbidden';
+      // A probe that is refused captions was served its player: the block of players has ended, and one of captions begins.
+      if (attempt?.probe && kind === 'captions' && this.stored.pause.by !== kind && certain) attempt.succeeded();
+      if (attempt?.probe) attempt.blocked('', refusal);
+      else if (!this.rotating && certain) this.refuse(refusal);
+    } else if (kind === 'captions' && response.kind === 'ok' && response.media !== 'empty') this.answered(kind, 1);
+    else if (attempt && response.kind === 'json') this.responses.set(attempt, 1 + (this.responses.get(attempt) ?? 0));
   }
 
-  /** A request was served. Of a player request only its content shows that, because a bot check is a complete response. */
-  recordAnswered(kind: PacedKind): void {
-    if (this.limited(kind)) this.stored.record({ kind: 'answered', paced: kind, count: 1, atMs: this.now() });
+  /**
+   * The player requests of an attempt were served. Only the content of its responses shows that, because a bot check is a
+   * complete response.
+   */
+  recordServed(attempt: object): void {
+    const count = this.responses.get(attempt) ?? 0;
+    if (count > 0) this.answered('player', count);
   }
 
   /** Ends the waiting of all requests that a pause concerns. */
   releasePaused(): void {
     for (const kind of PACED_KINDS) if (this.isPaused(kind)) this.queues[kind].releaseAll();
+  }
+
+  private answered(kind: PacedKind, count: number): void {
+    this.stored.record({ kind: 'answered', paced: kind, count, atMs: this.now() });
   }
 
   private refuse(refusal: Parameters<CircuitBreaker['refuse']>[0]): void {

@@ -1,7 +1,7 @@
 import type { ClientFields } from '../../../config/client-overrides.js';
 import { YOUTUBE_CLIENTS, type YoutubeClient } from '../../../config/environment.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import { UnreadableError } from '../response-parsing.js';
+import { isObject, UnreadableError } from '../response-parsing.js';
 import type { OutgoingRequest } from '../egress/http-transport.js';
 
 /** The common part of all requests of one client. */
@@ -120,8 +120,8 @@ interface CapturedRequest {
 
 function readTemplate(captured: CapturedRequest | null): ClientTemplate {
   const body: unknown = typeof captured?.body === 'string' ? JSON.parse(captured.body) : null;
-  const context = isRecord(body) && isRecord(body['context']) ? body['context'] : null;
-  const client = context && isRecord(context['client']) ? { ...context['client'] } : null;
+  const context = isObject(body) && isObject(body['context']) ? body['context'] : null;
+  const client = context && isObject(context['client']) ? { ...context['client'] } : null;
   if (!captured || !context || !client) throw new UnreadableError('a request context from youtubei.js');
   delete client['visitorData'];
   const headers = { ...captured.headers };
@@ -167,8 +167,4 @@ function composer(templates: ReadonlyMap<YoutubeClient, ClientTemplate>): Innert
       return composer(new Map(overridden));
     },
   };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

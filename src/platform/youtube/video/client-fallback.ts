@@ -190,6 +190,8 @@ export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): At
 export interface ClientCandidate {
   client: YoutubeClient;
   admission: Admission | null;
+  /** When its last cooldown ended, in milliseconds of the clock of its egress; 0 before the first. */
+  coolingDownUntilMs: number;
 }
 
 /**
@@ -214,13 +216,14 @@ export class ClientHealth {
    */
   *candidates(egress: Egress): Generator<ClientCandidate, void, undefined> {
     const breakers = this.clients.map((client) => ({ client, breaker: this.breaker(egress, client) }));
-    const coolingDown = new Set<YoutubeClient>();
+    const coolingDown = new Set<ClientCandidate>();
     for (const { client, breaker } of breakers) {
       const admission = breaker.admit();
-      if (admission) yield { client, admission };
-      else coolingDown.add(client);
+      const candidate = { client, admission, coolingDownUntilMs: breaker.pausedUntilMs };
+      if (admission) yield candidate;
+      else coolingDown.add(candidate);
     }
-    for (const client of coolingDown) yield { client, admission: null };
+    yield* coolingDown;
   }
 
   private breaker(egress: Egress, client: YoutubeClient): CircuitBreaker {

@@ -12,7 +12,7 @@ const CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS'];
 const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
 
 /** A reader whose player requests some clients get a bot check for, and the others a final response. */
-function readerRefusing(...refused: YoutubeClient[]) {
+function readerRefusing(refused: readonly YoutubeClient[]) {
   const clock = { nowMs: 0 };
   const now = () => clock.nowMs;
   const requested: YoutubeClient[] = [];
@@ -41,14 +41,23 @@ function readerRefusing(...refused: YoutubeClient[]) {
     else admission.blocked(video);
     return requested.splice(0);
   };
-  return { read, breaker, clock };
+  const serve = async (count: number) => {
+    for (let video = 0; video < count; video += 1) {
+      const admission = breaker.admit();
+      if (!admission) throw new Error('The egress is blocked.');
+      await egress.pacer?.waitForTurn('player', context, admission);
+      egress.pacer?.learn('player', { kind: 'json', value: {}, whole: false }, admission);
+      egress.pacer?.recordServed(admission);
+    }
+  };
+  return { read, serve, breaker, clock };
 }
 
 const block = { address: true, retryAfterSeconds: null, by: null };
 
 describe('a probe of a blocked egress', () => {
   it('tries a client that is refused everywhere after the others', async () => {
-    const { read, breaker, clock } = readerRefusing('VISIONOS');
+    const { read, breaker, clock } = readerRefusing(['VISIONOS']);
     for (const video of ['a', 'b', 'c', 'd', 'e']) expect(await read(video)).toEqual(['VISIONOS', 'ANDROID']);
     breaker.refuse(block);
     clock.nowMs += 330_000;
@@ -59,10 +68,31 @@ describe('a probe of a blocked egress', () => {
   });
 
   it('tries a second client after a refusal, and no third', async () => {
-    const { read, breaker, clock } = readerRefusing('VISIONOS', 'ANDROID');
+    const { read, breaker, clock } = readerRefusing(['VISIONOS', 'ANDROID']);
     breaker.refuse(block);
     clock.nowMs += 330_000;
     expect(await read('a')).toEqual(['VISIONOS', 'ANDROID']);
     expect(breaker.open).toBe(true);
+  });
+
+  it('reaches a client that is served, when all cool down and the first two are always refused', async () => {
+    const refused: YoutubeClient[] = [...CLIENTS];
+    const { read, breaker, clock } = readerRefusing(refused);
+    for (const video of ['a', 'b', 'c', 'd', 'e']) await read(video);
+    refused.pop();
+    clock.nowMs += 30_000;
+    expect(await read('f')).toEqual(['VISIONOS', 'ANDROID']);
+    clock.nowMs += 60_000;
+    expect((await read('g'))[0]).toBe('IOS');
+    expect(breaker.open).toBe(false);
+  });
+});
+
+describe('bot checks through an egress', () => {
+  it('end an attempt after two clients when many requests were served, and else after all', async () => {
+    const { read, serve } = readerRefusing(['VISIONOS', 'ANDROID', 'IOS']);
+    expect(await read('a')).toEqual(CLIENTS);
+    await serve(50);
+    expect(await read('b')).toEqual(['VISIONOS', 'ANDROID']);
   });
 });

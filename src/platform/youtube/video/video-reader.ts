@@ -38,8 +38,8 @@ import { UpstreamMetrics } from '../upstream-metrics.js';
 const ALL_CLIENTS_RETIRED =
   'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
 
-/** Bot checks of different clients after which a session of a gateway is given up. */
-const SESSION_REFUSALS_MAX = 2;
+/** Bot checks of different clients after which an attempt is given up when they are likely about the address. */
+const BOT_CHECKS_MAX = 2;
 /** Refusals of different clients after which a probe of an egress is given up. */
 const PROBE_REFUSALS_MAX = 2;
 
@@ -101,9 +101,8 @@ export class VideoReader {
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
       if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
-      // Another session has another address, which is likelier to be served than the next client.
-      const refusals = pass.evidence.filter((kind) => kind === 'refused').length;
-      if (scope.egress.gateway && refusals >= SESSION_REFUSALS_MAX) break;
+      const botChecks = pass.evidence.filter((kind) => kind === 'refused').length;
+      if (botChecks >= BOT_CHECKS_MAX && isAddressLikelyRefused(scope)) break;
       // A probe sends as little as possible, but a client that is refused everywhere must not keep the egress blocked.
       if (scope.admission.probe && pass.evidence.filter(isRefusal).length >= PROBE_REFUSALS_MAX) break;
     }
@@ -111,7 +110,10 @@ export class VideoReader {
     return outcome ? answered(outcome) : this.concludeFailure(pass);
   }
 
-  /** A probe of the egress tries the clients that are probed themselves after those that were served last. */
+  /**
+   * A probe of the egress tries the clients that are probed themselves after those that were served last, and of these the
+   * one first that has waited longest: it tries few, and those that are always refused must not keep it from the others.
+   */
   private *candidates({ egress, admission }: RequestScope): Generator<ClientCandidate, void, undefined> {
     const probed: ClientCandidate[] = [];
     try {
@@ -121,10 +123,10 @@ export class VideoReader {
           continue;
         }
         // Those that cool down come last.
-        if (candidate.admission === null) while (probed[0]) yield* probed.splice(0, 1);
+        if (candidate.admission === null) yield* takeInOrder(probed);
         yield candidate;
       }
-      while (probed[0]) yield* probed.splice(0, 1);
+      yield* takeInOrder(probed);
     } finally {
       for (const unused of probed) unused.admission?.abandoned();
     }
@@ -292,8 +294,22 @@ export class VideoReader {
 }
 
 /** A client to try, with the permission for its version unless that is still to be requested. */
-interface Candidate extends ClientCandidate {
+interface Candidate extends Pick<ClientCandidate, 'client' | 'admission'> {
   version?: VersionResult;
+}
+
+/**
+ * Whether bot checks are likelier about the address than about the clients: many addresses of a gateway are bad, and another
+ * egress may have used up its budget. Further requests would be refused, too, and prolong the block.
+ */
+function isAddressLikelyRefused({ egress }: RequestScope): boolean {
+  return egress.gateway !== undefined || egress.pacer?.answeredMany('player') === true;
+}
+
+/** Removes each candidate when it is reached; those that remain are the caller's to release. */
+function* takeInOrder(probed: ClientCandidate[]): Generator<ClientCandidate, void, undefined> {
+  probed.sort((one, other) => one.coolingDownUntilMs - other.coolingDownUntilMs);
+  for (let next = probed.shift(); next; next = probed.shift()) yield next;
 }
 
 const WEB: Candidate = { client: 'WEB', admission: null };
