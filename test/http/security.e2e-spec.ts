@@ -81,7 +81,7 @@ describe('a page on another origin', () => {
     },
   );
 
-  it('may read errors when allowed, but may use GET and POST only', async () => {
+  it('may read errors when allowed, and may use no methods other than GET and POST', async () => {
     const answer = await service.request('GET', '/usage', { Origin: ALLOWED });
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, ALLOWED]);
     const { headers } = await preflight(ALLOWED, '/usage', 'DELETE');
