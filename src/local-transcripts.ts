@@ -1,7 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { CommandLogger } from './admin/cli/command-logger.js';
-import type { LocalTranscripts } from './admin/cli/transcripts-command.js';
+import type { LocalTranscripts } from './admin/cli/print-transcripts.js';
 import { CacheModule } from './cache/cache.module.js';
 import { ConfigModule } from './config/config.module.js';
 import { readEnvironment, type Environment } from './config/environment.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
-import { rejectUndocumentedPaths, legiblePath } from './request-paths.js';
+import { encodePageUrl, rejectUndocumentedPaths, legiblePath } from './request-paths.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 import fc from 'fast-check';
 
@@ -41,6 +41,38 @@ describe('the methods of a path', () => {
     ['POST', '/things.', 'unknown'],
   ])('%s %s: %s', (method, path, expected) => {
     expect(outcome(method, path)).toBe(expected);
+  });
+});
+
+describe('the URL of a page that is sent raw as an ID', () => {
+  const encoded = (url: string): string => encodeURIComponent(url);
+  it.each([
+    [
+      '/videos/https://www.youtube.com/watch?v=a/transcript',
+      `/videos/${encoded('https://www.youtube.com/watch?v=a')}/transcript`,
+    ],
+    [
+      '/videos/m.youtube.com/watch?v=a&t=5s/transcript?format=srt',
+      `/videos/${encoded('m.youtube.com/watch?v=a&t=5s')}/transcript?format=srt`,
+    ],
+    [
+      '/playlists/https:/youtube.com/playlist?list=PL%2D/transcripts?limit=2',
+      `/playlists/${encoded('https:/youtube.com/playlist?list=PL%2D')}/transcripts?limit=2`,
+    ],
+  ])('%s is encoded, so that its query belongs to it', (target, expected) => {
+    expect(encodePageUrl(target)).toBe(expected);
+  });
+
+  it.each([
+    '/videos/aaaaaaaaaaa/transcript?languages=en',
+    '/videos/https://youtu.be/aaaaaaaaaaa/transcript',
+    '/videos/https://example.com/watch?v=a/transcript',
+    '/videos/https://example.com/?u=youtube.com/watch?v=a/transcript',
+    '/videos/https://www.youtube.com/watch?v=a/../admin/transcript',
+    '/channels/https://www.youtube.com/watch?v=a/transcripts',
+    '/usage?x=/videos/youtube.com/watch?v=a/transcript',
+  ])('%s stays as it is', (target) => {
+    expect(encodePageUrl(target)).toBe(target);
   });
 });
 

@@ -71,7 +71,8 @@ function pathAndQuery(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-function encodePageUrl(target: string): string {
+/** Encodes the URL of a page that is sent raw as an ID, together with its query; other targets stay as they are. */
+export function encodePageUrl(target: string): string {
   const [, route, url, rest] = RAW_PAGE_URL.exec(target) ?? [];
   return url === undefined ? target : `/${route}/${encodeURIComponent(url)}/${rest}`;
 }

@@ -21,6 +21,13 @@ describe('limitThatFits', () => {
     expect(limitThatFits([{ outcome: undefined }], -3)).toBe(0);
   });
 
+  it('counts a video that occurs several times once', () => {
+    const [one, two] = [{ outcome: undefined }, { outcome: undefined }];
+    expect(limitThatFits([one, one, two, one], 1)).toBe(2);
+    expect(limitThatFits([one, one, two, one], 2)).toBe(4);
+    expect(limitThatFits([one, one], 0)).toBe(0);
+  });
+
   it('includes videos that cost nothing', () => {
     expect(limitThatFits([{ outcome: {} }, { outcome: {} }, { outcome: undefined }, { outcome: {} }], 0)).toBe(2);
   });

@@ -8,9 +8,25 @@ import { formatTranscript, type TranscriptFormat } from '../../transcripts/forma
 import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../../transcripts/sources/given-videos.js';
+import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
+import type { PlaylistSource } from '../../transcripts/sources/playlist-source.js';
 import type { VideoSource } from '../../transcripts/sources/video-list.js';
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
-import type { LocalTranscripts, PrintOptions } from './transcripts-command.js';
+import type { TranscriptsService } from '../../transcripts/transcripts.service.js';
+
+/** The services that the command uses. */
+export interface LocalTranscripts {
+  uploads: ChannelUploads;
+  playlists: PlaylistSource;
+  transcripts: TranscriptsService;
+}
+
+export interface PrintOptions {
+  limit: number;
+  /** As in the query: separated by commas. */
+  languages?: string;
+  format: EntryFormat;
+}
 
 /** Nobody is charged. */
 const PAYER = { organizationId: '', keyId: '', requestId: 'command' };

@@ -1,26 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import type { EntryFormat } from '../../transcripts/response/transcripts-response.js';
-import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
-import type { PlaylistSource } from '../../transcripts/sources/playlist-source.js';
-import type { TranscriptsService } from '../../transcripts/transcripts.service.js';
-
-/** The services that the command uses. */
-export interface LocalTranscripts {
-  uploads: ChannelUploads;
-  playlists: PlaylistSource;
-  transcripts: TranscriptsService;
-}
+import type { LocalTranscripts, PrintOptions } from './print-transcripts.js';
 
 /** Opens the services, runs the work and closes the services. */
 export type RunLocally = (work: (services: LocalTranscripts) => Promise<void>) => Promise<void>;
-
-export interface PrintOptions {
-  limit: number;
-  /** As in the query: separated by commas. */
-  languages?: string;
-  format: EntryFormat;
-}
 
 const FORMATS = ['json', 'text', 'srt', 'vtt', 'markdown'] as const satisfies readonly EntryFormat[];
 const LIMIT_DEFAULT = 25;

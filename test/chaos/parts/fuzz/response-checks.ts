@@ -73,6 +73,7 @@ export class ResponseCheck {
     if (status === 204 && method === 'OPTIONS') return undefined;
     if (path !== undefined && /^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/.test(path))
       return [200, 206, 301, 302, 304].includes(status) ? undefined : ['status', 'unknown'];
+    if (path === '/' && status === 302) return undefined;
     // For ambiguous requests it is unknown which one this responds to; smuggling is checked above.
     if (path === undefined) return undefined;
     const requested = method === 'HEAD' ? 'GET' : method;
