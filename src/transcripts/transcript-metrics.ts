@@ -17,8 +17,8 @@ export class CacheLookups {
     unreadableEntries.inc({ kind }, 0);
   }
 
-  count(found: boolean): void {
-    this.lookups.inc({ kind: this.kind, result: found ? 'hit' : 'miss' });
+  count(found: boolean, lookups = 1): void {
+    this.lookups.inc({ kind: this.kind, result: found ? 'hit' : 'miss' }, lookups);
   }
 
   /** Counts an entry that exists and cannot be read; its lookup counts as a miss too. */

@@ -87,7 +87,9 @@ export class TranscriptPlanner {
       readable.map((upload) => upload.videoId),
       languages,
     );
-    for (const outcome of outcomes) this.metrics.cache.transcript.count(outcome !== undefined);
+    const found = outcomes.filter((outcome) => outcome !== undefined).length;
+    this.metrics.cache.transcript.count(true, found);
+    this.metrics.cache.transcript.count(false, outcomes.length - found);
     const known = new Map(readable.map((upload, index) => [upload.videoId, outcomes[index]]));
     const videos = uploads.map((upload) => ({
       upload,

@@ -80,26 +80,29 @@ describe('the response of a repeated call whose videos are all cached', () => {
     ['NDJSON with gzip', { Accept: 'application/x-ndjson', 'Accept-Encoding': 'gzip' }],
   ])('is assembled once, with the same bytes, headers, counts and charge (%s)', async (_name, headers) => {
     const { key } = await service.organization();
-    // Has transcripts and failures.
-    const path = '/channels/@harbourlight/transcripts?limit=25';
+    // Has transcripts, and failures that are listed or cached.
+    const path = '/channels/@harbourlight/transcripts?limit=16';
     const { summary } = (await service.get(path, key)).body;
     const used = (await service.get('/usage', key)).body.used as number;
     const before = await entries('cached');
     const calls = [];
     for (let index = 0; index < 4; index++) calls.push(await call(path, key, headers));
     expect(calls.map(({ assembled }) => assembled)).toEqual([false, false, true, true]);
-    const [first, ...others] = calls;
+    const [first, recorded, ...others] = calls;
+    const textOf = (received: Received | undefined): string | undefined =>
+      (received?.headers['content-encoding'] === 'gzip' ? gunzipSync(received.bytes) : received?.bytes)?.toString();
+    // Where the blocks of a streamed gzip body begin depends on when its texts were ready.
+    expect(textOf(recorded) === textOf(first)).toBe(true);
     const fixed = (received: Received | undefined): unknown => ({
       ...received?.headers,
       ...{ date: '', 'x-request-id': '', 'x-quota-reset': '' },
     });
     for (const other of others) {
-      expect(first && other.bytes.equals(first.bytes)).toBe(true);
+      expect(recorded && other.bytes.equals(recorded.bytes)).toBe(true);
       expect(fixed(other)).toEqual(fixed(first));
     }
     const counts = { ...summary, cached: summary.succeeded, fetched: 0 };
-    const text = (first?.headers['content-encoding'] === 'gzip' ? gunzipSync(first.bytes) : first?.bytes)?.toString();
-    expect(text?.includes(`"summary":${JSON.stringify(counts)}`)).toBe(true);
+    expect(textOf(first)?.includes(`"summary":${JSON.stringify(counts)}`)).toBe(true);
     expect(logged().slice(-4)).toMatchObject(calls.map(() => ({ counts })));
     expect((await entries('cached')) - before).toBe(4 * summary.succeeded);
     expect((await service.get('/usage', key)).body).toMatchObject({ used, reserved: 0 });
