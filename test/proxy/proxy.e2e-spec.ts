@@ -203,13 +203,14 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     '/usage/',
     '/USAGE',
     '/usages',
+    '/mcp/',
+    '/mcps',
     '/docs-jsons',
     '/docsy',
     '/health',
     '/health/live/',
     '/health/',
     '/proxy-errors/404',
-    '/',
   ])('%s does not reach the service', async (path) => {
     const [id = ''] = newIds(1);
     const refused = await get(path, { headers: { 'X-Request-Id': id } });
@@ -228,8 +229,10 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   );
 
   it.each([
+    ['/', 404],
     ['/usage', 200],
     ['/usage?x=/../', 400],
+    ['/mcp', 405],
     ['/docs', 200],
     ['/docs/swagger-ui.css', 200],
     ['/docs-json', 200],
