@@ -224,13 +224,13 @@ describe('the tools', () => {
     const channel = newChannel();
     const whole = await call(client, 'get_channel_transcripts', { channel, limit: 4, maxChars: 200_000 });
     const seen: string[] = [];
-    let page = await call(client, 'get_channel_transcripts', { channel, limit: 4, maxChars: 2_000 });
+    let page = await call(client, 'get_channel_transcripts', { channel, limit: 4, maxChars: 20_000 });
     seen.push(...(page.text.match(/^## .*/gm) ?? []));
     while (page.structured.cursor !== null) {
       page = await call(client, 'get_channel_transcripts', {
         channel,
         cursor: page.structured.cursor,
-        maxChars: 2_000,
+        maxChars: 20_000,
       });
       expect(page.isError).toBe(false);
       seen.push(...(page.text.match(/^## .*/gm) ?? []));
