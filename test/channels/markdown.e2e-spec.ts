@@ -44,9 +44,7 @@ describe('a Markdown response', () => {
     expect(lines.map((line) => /\(https:\/\/youtu\.be\/(.{11})\).*\(`(\w+)`\)$/.exec(line)?.slice(1))).toEqual(
       failed.map(({ videoId, error }) => [videoId, error?.code]),
     );
-    expect(response.text).toContain(
-      '\n\n[0:00](https://youtu.be/hl-oars____?t=0) An oar is a spoon, a spring and a lever',
-    );
+    expect(response.text).toContain('\n\n[0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the slip');
     expect(
       response.text.endsWith(
         `\n---\n\n25 videos: ${summary.succeeded} with a transcript, ${summary.failed} without.\n`,

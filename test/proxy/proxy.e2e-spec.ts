@@ -211,6 +211,13 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     '/health/live/',
     '/health/',
     '/proxy-errors/404',
+    '/videos',
+    '/VIDEOS/tw-tea_____/transcript',
+    '/playlists',
+    '/transcripts/',
+    '/transcript',
+    '/videos/../metrics',
+    '/playlists/..%2fmetrics',
   ])('%s does not reach the service', async (path) => {
     const [id = ''] = newIds(1);
     const refused = await get(path, { headers: { 'X-Request-Id': id } });
@@ -229,7 +236,6 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   );
 
   it.each([
-    ['/', 404],
     ['/usage', 200],
     ['/usage?x=/../', 400],
     ['/mcp', 405],
@@ -243,6 +249,12 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['http://proxy.test/usage', 200],
     ['/channels/@a..b/transcripts', 404],
     ['/channels/@name/%2e%2e%2e/transcripts', 404],
+    ['/', 404],
+    ['/channels/@tidewater/uploads', 200],
+    ['/videos/tw-tea_____/transcript?format=srt', 200],
+    ['/videos/https://www.youtube.com/watch?v=tw-tea_____/transcript', 200],
+    ['/playlists/https://www.youtube.com/playlist?list=UUtidewater_____________/transcripts?limit=1', 200],
+    ['/transcripts', 405],
   ])('%s reaches the service, which responds with %i', async (path, status) => {
     const [id = ''] = newIds(1);
     expect((await get(path, { headers: { 'X-Request-Id': id } })).status).toBe(status);
