@@ -9,6 +9,8 @@ import { readQuery, routeFinder } from './http/request-paths.js';
 import { requestIdFrom } from './http/request-context.js';
 import { createRedactor } from './http/redaction.js';
 import { bearerToken } from './http/bearer-token.js';
+import { cutBefore } from './mcp/text-page.js';
+import { normalized } from './mcp/transcript-search.js';
 import { fieldsOf } from './messages/message-reader.js';
 import { isWellFormedKey, redactApiKeys } from './organizations/api-key.js';
 import { parseName } from './organizations/input-rules.js';
@@ -33,6 +35,10 @@ import {
 } from './platform/youtube/channel/displayed-values.js';
 import { listItems, readPlaylistPage, readUploadsPage } from './platform/youtube/channel/uploads-page.js';
 import { attributeOf, nextTag } from './platform/youtube/captions/xml-tags.js';
+import { textOf as storedText } from './transcripts/cache/transcript-text.js';
+import { videoText } from './transcripts/formats/markdown.js';
+import { escapeMarkdown, linkDestination } from './transcripts/formats/markdown-text.js';
+import { srt, webVtt } from './transcripts/formats/subtitles.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
@@ -146,8 +152,29 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
     begin: ['/channels/', '/'],
     read: routeFinder({ paths: { '/channels/{id}/transcripts': {}, '/admin/keys/{id}/rotate': {} } }),
   },
+  escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
+  linkDestination: { begin: ['', 'https://youtu.be/'], read: linkDestination },
+  srt: { begin: ['', '<', '{'], read: (text) => [...srt([{ text, start: 0, duration: 1 }])] },
+  webVtt: { begin: ['', '<'], read: (text) => [...webVtt([{ text, start: 0, duration: 1 }])] },
+  videoText: { begin: ['', '.'], read: (text) => [...videoText({ videoId: VIDEO_ID, transcript: spokenTwice(text) })] },
+  normalized: { begin: [''], read: normalized },
+  cutBefore: { begin: [''], read: (text) => cutBefore(text, text.length - 1) },
   fieldsOf: { begin: ['{"id":"'], read: (text) => fieldsOf(JSON.parse(text)) },
 };
+
+function spokenTwice(text: string): Buffer {
+  return storedText(
+    new Map([
+      [
+        'en',
+        [
+          { text, start: 0, duration: 1 },
+          { text, start: 50, duration: 1 },
+        ],
+      ],
+    ]),
+  ).json;
+}
 
 describe('the time of a parser of untrusted text is linear in the length of the text', () => {
   it.each(Object.entries(TEXT_READERS))('%s', (_name, { begin, read }) => {

@@ -25,6 +25,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('channels', 'Uploads of channels and their transcripts')
     .addTag('videos', 'Transcripts of single videos and lists of videos')
     .addTag('playlists', 'Transcripts of playlists')
+    .addTag('mcp', 'Tools for AI assistants')
     .addTag('usage', 'Quota usage of the organization')
     .addTag('health', 'Liveness and readiness probes')
     .addTag('metrics', 'Prometheus metrics')

@@ -46,13 +46,17 @@ async function readBody(request: Request, response: Response): Promise<object> {
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return {};
   rejectOtherContent(request);
   try {
-    return parseObject(await readBytes(request));
+    return parseObject(await readChunks(request, BODY_BYTES_MAX));
   } catch (error) {
-    // The rest of the body may still arrive and must not be parsed as the next request.
-    response.setHeader('Connection', 'close');
-    request.resume();
+    discardRest(request, response);
     throw error;
   }
+}
+
+/** The rest of the body may still arrive and must not be parsed as the next request. */
+function discardRest(request: Request, response: Response): void {
+  response.setHeader('Connection', 'close');
+  request.resume();
 }
 
 function rejectOtherContent(request: Request): void {
@@ -63,15 +67,29 @@ function rejectOtherContent(request: Request): void {
   }
 }
 
-async function readBytes(request: Request): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge();
+/**
+ * Reads the body of a request.
+ *
+ * @throws RefusedBodyError when it is larger than `bytesMax` or incomplete
+ */
+export async function readBytes(request: Request, response: Response, bytesMax: number): Promise<Buffer> {
+  try {
+    return await readChunks(request, bytesMax);
+  } catch (error) {
+    discardRest(request, response);
+    throw error;
+  }
+}
+
+async function readChunks(request: Request, bytesMax: number): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     // Does not destroy the stream on an error, because the response uses the same connection.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > BODY_BYTES_MAX) throw bodyTooLarge();
+      if (bytes > bytesMax) throw bodyTooLarge(bytesMax);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -99,8 +117,8 @@ function malformed(message: string): RefusedBodyError {
   return new RefusedBodyError(HttpStatus.BAD_REQUEST, message);
 }
 
-export function bodyTooLarge(): RefusedBodyError {
-  return new RefusedBodyError(HttpStatus.PAYLOAD_TOO_LARGE, `The body has more than ${BODY_BYTES_MAX} bytes.`);
+export function bodyTooLarge(bytesMax = BODY_BYTES_MAX): RefusedBodyError {
+  return new RefusedBodyError(HttpStatus.PAYLOAD_TOO_LARGE, `The body has more than ${bytesMax} bytes.`);
 }
 
 export function unsupportedBody(): RefusedBodyError {

@@ -92,6 +92,7 @@ describe('the OpenAPI document', () => {
       'POST /admin/organizations',
       'POST /admin/organizations/{id}/keys',
       'POST /admin/usage/prune',
+      'POST /mcp',
       'POST /transcripts',
     ]);
   });

@@ -52,7 +52,8 @@ export class NginxServer {
     const server = new NginxServer(port, child, folder);
     await until(async () => {
       if (child.exitCode !== null) throw new Error(`${PROGRAM} ended before it listened: ${errors}`);
-      return fetch(server.url).then(
+      // A path that nginx does not pass on, so that no replica sees the request.
+      return fetch(`${server.url}/metrics`).then(
         () => true,
         () => false,
       );

@@ -203,6 +203,8 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     '/usage/',
     '/USAGE',
     '/usages',
+    '/mcp/',
+    '/mcps',
     '/docs-jsons',
     '/docsy',
     '/health',
@@ -236,6 +238,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   it.each([
     ['/usage', 200],
     ['/usage?x=/../', 400],
+    ['/mcp', 405],
     ['/docs', 200],
     ['/docs/swagger-ui.css', 200],
     ['/docs-json', 200],

@@ -93,6 +93,13 @@ function printInstructions(base: string, keys: { pro: string; free: string; smal
   for (const [what, line] of more) print(`  # ${what}\n  ${line}`);
   print();
   print(
+    'To use it from an AI assistant, add it as an MCP server, for example to Claude Code (docs/mcp.md has others):',
+  );
+  print(
+    `  claude mcp add --transport http channel-transcripts ${base}/mcp --header "Authorization: Bearer ${keys.pro}"`,
+  );
+  print();
+  print(
     'All videos are fictional, from the fake YouTube; no request leaves this machine. Press Ctrl-C to stop everything.',
   );
 }

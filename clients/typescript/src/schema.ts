@@ -124,6 +124,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Model Context Protocol (MCP)
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`; docs/mcp.md describes how to add the service to a client. The plan, the quota and the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC.
+         */
+        post: operations["sendMcpMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/organizations": {
         parameters: {
             query?: never;
@@ -2429,6 +2449,173 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    sendMcpMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The revision of the protocol. */
+                "MCP-Protocol-Version"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A JSON-RPC 2.0 message of at most 65536 bytes. Batches are not supported. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    jsonrpc: "2.0";
+                    id?: string | number;
+                    /** @example tools/call */
+                    method: string;
+                    params?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description The JSON-RPC response; as server-sent events when the client accepts them and progress is reported before it. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The message is a notification, which has no response. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The page that sends the request is not allowed to. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The client accepts JSON or server-sent events only, and the revision of the protocol requires both. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: The message is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is not sent as `application/json`. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {

@@ -12,11 +12,15 @@ export function escapeMarkdown(text: string): string {
   return lineText(text).replace(MARKUP, (character) => `\\${character}`);
 }
 
-const OUTSIDE_URLS = /[^\w\-.~:/?#@!$&+,;=%]/gu;
+const OUTSIDE_URLS = /[^\w\-.~:/?#@!$&+,;=%]+/g;
+const NOT_ENCODED = /['()*]/g;
 
 /** The destination of a link or an autolink: characters that would end it, or that no URL contains, are percent-encoded. */
 export function linkDestination(url: string): string {
-  return lineText(url).replace(OUTSIDE_URLS, (character) =>
-    [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
+  return lineText(url).replace(OUTSIDE_URLS, (run) =>
+    encodeURIComponent(run).replace(
+      NOT_ENCODED,
+      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+    ),
   );
 }

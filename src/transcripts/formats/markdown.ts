@@ -48,10 +48,12 @@ export function videoHead({ videoId, metadata }: Pick<MarkdownVideo, 'videoId' |
  * The text of a video: paragraphs of about a minute, each with a link to its second.
  *
  * @param languageLevel the level of a heading for each language; undefined for none
+ * @param isWanted selects segments; all by default
  */
 export function* videoText(
   { videoId, transcript }: Pick<MarkdownVideo, 'videoId' | 'transcript'>,
   languageLevel?: 2 | 3,
+  isWanted: (segment: Segment) => boolean = () => true,
 ): Generator<string> {
   let current: { language: string; paragraph: Paragraph } | undefined;
   for (const { language, segments } of storedParts(transcript)) {
@@ -60,7 +62,7 @@ export function* videoText(
       if (languageLevel !== undefined) yield `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
       current = { language, paragraph: new Paragraph(videoId) };
     }
-    for (const segment of segments) yield current.paragraph.add(segment);
+    for (const segment of segments) if (isWanted(segment)) yield current.paragraph.add(segment);
   }
   if (current) yield current.paragraph.end();
 }

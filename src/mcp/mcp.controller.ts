@@ -1,0 +1,164 @@
+import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { RequiresApiKey } from '../auth/guarded.decorator.js';
+import { Environment } from '../config/environment.js';
+import { ApiErrors } from '../http/error-docs.js';
+import { bodyTooLarge, isNestedDeeper, NESTING_LEVELS_MAX, readBytes } from '../http/json-body.js';
+import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
+import { redactorFor } from '../http/redaction.js';
+import { requestContext } from '../http/request-context.js';
+import { RefusedRequestError } from '../http/routing-errors.js';
+import { QuotaService } from '../quota/quota.service.js';
+import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
+import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
+import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import type { EndpointServices } from './mcp-endpoint.js';
+import { McpMetrics } from './mcp-metrics.js';
+
+/** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
+const MESSAGE_BYTES_MAX = 64 * 1024;
+
+/** Codes of JSON-RPC 2.0. */
+const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
+
+const METHODS = new Set([
+  'initialize',
+  'ping',
+  'tools/list',
+  'tools/call',
+  'server/discover',
+  'notifications/cancelled',
+]);
+
+const ORIGIN_NOT_ALLOWED = new RefusedRequestError(
+  HttpStatus.FORBIDDEN,
+  'Origin',
+  'Requests from pages of this origin are not allowed. The operator can allow the origin with CORS_ORIGINS.',
+);
+
+/** The Model Context Protocol over stateless Streamable HTTP. The SDK and the tools are loaded with the first message. */
+@ApiTags('mcp')
+@Controller('mcp')
+@RequiresApiKey()
+export class McpController {
+  private services: Promise<EndpointServices> | undefined;
+
+  constructor(
+    private readonly environment: Environment,
+    private readonly transcripts: TranscriptsService,
+    private readonly uploads: ChannelUploads,
+    private readonly quota: QuotaService,
+    private readonly inFlight: CallsInFlight,
+    private readonly metrics: McpMetrics,
+  ) {}
+
+  @Post()
+  @HttpCode(HttpStatus.OK)
+  @ApiOperation({
+    operationId: 'sendMcpMessage',
+    summary: 'Model Context Protocol (MCP)',
+    description:
+      'The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per ' +
+      'request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, ' +
+      '`get_video_transcript`, `search_channel_transcripts`, `get_usage`; docs/mcp.md describes how to add the service to a ' +
+      'client. The plan, the quota and the concurrency limits apply to each call of a tool, and their errors are results ' +
+      'with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error ' +
+      'of JSON-RPC.',
+  })
+  @ApiHeader({ name: 'MCP-Protocol-Version', required: false, description: 'The revision of the protocol.' })
+  @ApiBody({
+    description: `A JSON-RPC 2.0 message of at most ${MESSAGE_BYTES_MAX} bytes. Batches are not supported.`,
+    schema: {
+      type: 'object',
+      required: ['jsonrpc', 'method'],
+      properties: {
+        jsonrpc: { type: 'string', enum: ['2.0'] },
+        id: { oneOf: [{ type: 'string' }, { type: 'integer' }] },
+        method: { type: 'string', example: 'tools/call' },
+        params: { type: 'object' },
+      },
+      example: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_usage', arguments: {} } },
+    },
+  })
+  @ApiOkResponse({
+    description:
+      'The JSON-RPC response; as server-sent events when the client accepts them and progress is reported before it.',
+    headers: {
+      'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } },
+      ...RATE_LIMIT_HEADERS,
+    },
+    content: {
+      'application/json': { schema: { type: 'object' } },
+      'text/event-stream': { schema: { type: 'string' } },
+    },
+  })
+  @ApiResponse({ status: HttpStatus.ACCEPTED, description: 'The message is a notification, which has no response.' })
+  @ApiResponse({
+    status: HttpStatus.NOT_ACCEPTABLE,
+    description: 'The client accepts JSON or server-sent events only, and the revision of the protocol requires both.',
+  })
+  @ApiResponse({
+    status: HttpStatus.UNSUPPORTED_MEDIA_TYPE,
+    description: 'The body is not sent as `application/json`.',
+  })
+  @ApiErrors(
+    { title: 'The page that sends the request is not allowed to', error: ORIGIN_NOT_ALLOWED },
+    { title: 'The message is too large', error: bodyTooLarge(MESSAGE_BYTES_MAX) },
+    'invalid_request',
+    'unauthorized',
+    'invalid_api_key',
+    'method_not_allowed',
+    'rate_limited',
+    'failed_authentications',
+    'internal_error',
+    'service_unavailable',
+  )
+  async receive(@Req() request: Request, @Res() response: Response): Promise<void> {
+    if (!this.isAllowedOrigin(request.headers.origin)) throw ORIGIN_NOT_ALLOWED;
+    const context = requestContext(request);
+    const message = parseMessage(await readBytes(request, response, MESSAGE_BYTES_MAX));
+    if (typeof message === 'number') {
+      const text =
+        message === PARSE_ERROR
+          ? 'Parse error: the body is not valid JSON'
+          : 'Invalid request: not one JSON-RPC message';
+      response
+        .status(HttpStatus.BAD_REQUEST)
+        .json({ jsonrpc: '2.0', error: { code: message, message: text }, id: null });
+      return;
+    }
+    const method = 'method' in message ? message.method : undefined;
+    context.log['rpcMethod'] = typeof method === 'string' && METHODS.has(method) ? method : 'other';
+    const { serveMessage } = await import('./mcp-endpoint.js');
+    this.services ??= this.loadServices();
+    await serveMessage(request, response, message, context, await this.services);
+  }
+
+  private async loadServices(): Promise<EndpointServices> {
+    const [{ Cursors }, { Cancellations }] = await Promise.all([import('./cursor.js'), import('./cancellations.js')]);
+    const { environment, transcripts, uploads, quota, inFlight, metrics } = this;
+    const cursors = new Cursors(environment.CACHE_SECRET);
+    const redact = redactorFor(environment);
+    return { transcripts, uploads, quota, inFlight, metrics, cursors, cancellations: new Cancellations(), redact };
+  }
+
+  /** Only browsers send an origin. A page could otherwise reach a service in its visitor's network by DNS rebinding. */
+  private isAllowedOrigin(origin: string | undefined): boolean {
+    const allowed = this.environment.CORS_ORIGINS ?? [];
+    return origin === undefined || allowed.includes('*') || allowed.includes(origin);
+  }
+}
+
+/** @returns the code of the JSON-RPC error for a body that is not one message */
+function parseMessage(body: Buffer): object | number {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return PARSE_ERROR;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return INVALID_REQUEST;
+  return isNestedDeeper(value, NESTING_LEVELS_MAX) ? INVALID_REQUEST : value;
+}

@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { QuotaModule } from '../quota/quota.module.js';
+import { TranscriptsModule } from '../transcripts/transcripts.module.js';
+import { McpController } from './mcp.controller.js';
+import { McpMetrics } from './mcp-metrics.js';
+
+/** The tools for AI assistants. */
+@Module({
+  imports: [AuthModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
+  controllers: [McpController],
+  providers: [McpMetrics],
+})
+export class McpModule {}

@@ -1,0 +1,114 @@
+import type { Segment } from '../domain/transcript.js';
+import { failureLine, videoHead, videoText } from '../transcripts/formats/markdown.js';
+import { inTurns } from '../transcripts/formats/transcript-formats.js';
+import type { Entry } from '../transcripts/transcript-events.js';
+import { staleCursor } from './cursor.js';
+
+/** For the line that names the cursor, and the cursor itself. */
+const FOOTER_CHARACTERS = 1_400;
+/** A section is not begun with less room for its text than this. */
+const TEXT_CHARACTERS_MIN = 200;
+
+/** The part of a video's text that was sent. */
+export interface Sent {
+  offset: number;
+  /** The checksum of the transcript; null before the video has been read. */
+  crc32: number | null;
+}
+
+/** How the texts of a page are written. */
+export interface PageForm {
+  maxChars: number;
+  headingLevel: 1 | 2;
+  /** The languages that the caller asked for. */
+  languages: readonly string[];
+  /** Seconds; the end is null for the end of the video. */
+  range: readonly [number, number | null];
+}
+
+/** One page of Markdown: as many entries as fit, the last of them perhaps in part. */
+export class TextPage {
+  text = '';
+  /** The video with which the next page begins; undefined when everything fits. */
+  next: (Sent & { videoId: string }) | undefined;
+  private readonly charactersMax: number;
+
+  /** @param sent the part of the first entry that earlier pages have */
+  constructor(
+    private readonly form: PageForm,
+    private sent: Sent = { offset: 0, crc32: null },
+  ) {
+    this.charactersMax = form.maxChars - FOOTER_CHARACTERS;
+  }
+
+  /** Adds a head that counts for the length of the page. */
+  head(text: string): void {
+    this.text += text;
+  }
+
+  /** @throws InvalidRequestError when the transcript is not the one that earlier pages have a part of */
+  async add(entry: Entry): Promise<void> {
+    const { sent } = this;
+    this.sent = { offset: 0, crc32: null };
+    if (this.next) return;
+    if (!entry.ok) {
+      this.addWhole(entry.videoId, failureLine(entry));
+      return;
+    }
+    const { crc32 } = entry.transcript;
+    if (sent.crc32 !== null && sent.crc32 !== crc32) throw staleCursor();
+    const isContinued = sent.offset > 0;
+    const before = isContinued ? '… ' : `${this.separator}${videoHead(entry, this.form.headingLevel)}`;
+    const room = this.charactersMax - this.text.length - before.length;
+    if (room < TEXT_CHARACTERS_MIN && this.text !== '') {
+      this.next = { videoId: entry.videoId, offset: sent.offset, crc32: isContinued ? crc32 : null };
+      return;
+    }
+    const rest = await this.textFrom(entry, sent.offset, Math.max(room, TEXT_CHARACTERS_MIN));
+    this.text += before + (isContinued ? rest.text.trimStart() : rest.text);
+    if (rest.isCut) this.next = { videoId: entry.videoId, offset: sent.offset + rest.text.length, crc32 };
+  }
+
+  private get separator(): string {
+    return this.text === '' ? '' : '\n';
+  }
+
+  private addWhole(videoId: string, line: string): void {
+    const text = `${this.separator}${line}`;
+    if (this.text !== '' && this.text.length + text.length > this.charactersMax)
+      this.next = { videoId, offset: 0, crc32: null };
+    else this.text += text.slice(0, this.charactersMax);
+  }
+
+  /** The text of a video from an offset on, cut at the end of a paragraph or a word. Nothing behind the cut is written. */
+  private async textFrom(
+    { videoId, transcript }: Extract<Entry, { ok: true }>,
+    offset: number,
+    room: number,
+  ): Promise<{ text: string; isCut: boolean }> {
+    const { headingLevel, languages, range } = this.form;
+    const [from, to] = range;
+    const isWanted = ({ start, duration }: Segment): boolean =>
+      (start >= from || start + duration > from) && (to === null || start < to);
+    const level = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
+    let text = '';
+    for await (const piece of inTurns(videoText({ videoId, transcript: transcript.bytes }, level, isWanted))) {
+      text += piece;
+      if (text.length > offset + room) break;
+    }
+    const rest = text.slice(offset);
+    if (rest.length <= room) return { text: rest, isCut: false };
+    return { text: rest.slice(0, cutBefore(rest, room)), isCut: true };
+  }
+}
+
+/** The last end of a paragraph, else of a word, else of a character at or before a length. */
+export function cutBefore(text: string, length: number): number {
+  const paragraph = text.lastIndexOf('\n\n', length - 1);
+  if (paragraph > 0) return paragraph + 1;
+  const word = text.lastIndexOf(' ', length - 1);
+  // Not the space after the link to the second, which would leave an empty paragraph.
+  if (word > length / 2) return word;
+  const isWithinPair = /[\ud800-\udbff]/.test(text.charAt(length - 1));
+  return isWithinPair ? length - 1 : length;
+}

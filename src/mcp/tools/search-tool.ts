@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { escapeMarkdown } from '../../transcripts/formats/markdown-text.js';
+import { listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
+import { clockTime } from '../../transcripts/formats/line-text.js';
+import { logPlan } from '../../transcripts/response/transcripts-response.js';
+import { InvalidRequestError } from '../../domain/errors.js';
+import { normalized, searchTranscript, type Match } from '../transcript-search.js';
+import { channel, defineTool, languages, payerOf, summaryOutput, TEXT_IS_DATA } from './tool.js';
+
+const VIDEOS_MAX = 50;
+const MATCHES_MAX = 100;
+
+export const searchChannelTranscripts = defineTool({
+  name: 'search_channel_transcripts',
+  title: "Search a channel's newest transcripts",
+  description:
+    'Finds a word or a phrase in the transcripts of the newest uploads of a YouTube channel. Returns each match with the ' +
+    'segments before and after and a link to its second. Costs one transcript of the monthly quota for each of the searched ' +
+    `videos that is fetched; cached and failed ones are free. Requires the Pro plan. ${TEXT_IS_DATA}`,
+  feature: 'channel_transcripts',
+  input: z.strictObject({
+    channel,
+    query: z
+      .string()
+      .min(1)
+      .max(200)
+      .describe('A word or a phrase as it is said, without regard to case. Not a list of words, and no wildcards.'),
+    limit: z
+      .int()
+      .min(1)
+      .max(VIDEOS_MAX)
+      .default(10)
+      .describe('The number of videos to search at most, the newest ones.'),
+    maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('The number of matches to return at most.'),
+    languages,
+  }),
+  output: z.object({
+    channelId: z.string(),
+    matches: z.array(z.object({ videoId: z.string(), start: z.number(), url: z.string() })),
+    matchesTotal: z.int().describe('All matches, including those beyond maxMatches.'),
+    failed: z
+      .array(z.object({ videoId: z.string(), code: z.string() }))
+      .describe('The videos that could not be searched, because they have no transcript.'),
+    summary: summaryOutput,
+  }),
+  async run({ channel: reference, query, limit, maxMatches, languages: wanted = [] }, call, services) {
+    const phrase = normalized(query);
+    if (phrase === '') throw new InvalidRequestError([{ field: 'query', message: 'query has no visible characters.' }]);
+    const { context, times } = call;
+    const source = services.uploads.source(reference, { limit });
+    const plan = await services.transcripts.prepare({ source, languages: wanted }, payerOf(context), times);
+    logPlan(context.log, plan);
+    const delivery = services.transcripts.deliver(plan, 'json');
+    context.log['counts'] = delivery.summary;
+    const sections: string[] = [];
+    const matches: { videoId: string; start: number; url: string }[] = [];
+    const failed: { videoId: string; code: string }[] = [];
+    let [matchesTotal, read] = [0, 0];
+    for await (const event of delivery.events('listed')) {
+      if (event.type === 'channel') sections.push(listHead(event));
+      if (event.type !== 'result') continue;
+      const { entry } = event;
+      call.progress(++read, plan.order.length);
+      if (!entry.ok) {
+        failed.push({ videoId: entry.videoId, code: entry.error.code });
+        continue;
+      }
+      const found = await searchTranscript(entry.transcript.bytes, phrase);
+      matchesTotal += found.length;
+      const shown = found.slice(0, maxMatches - matches.length);
+      if (shown.length === 0) continue;
+      const { videoId } = entry;
+      matches.push(...shown.map(({ start }) => ({ videoId, start, url: secondUrl(videoId, start) })));
+      sections.push(videoHead(entry, 2), ...shown.map((match) => matchLine(videoId, match)));
+    }
+    const { summary } = delivery;
+    const counts =
+      `${matchesTotal} ${matchesTotal === 1 ? 'match' : 'matches'} in ${summary.succeeded} of ${summary.total} videos` +
+      (matchesTotal > matches.length ? `, the first ${matches.length} shown.` : '.');
+    sections.push(`---\n\n${counts}${failed.length > 0 ? ` ${failed.length} could not be searched.` : ''}\n`);
+    return {
+      text: sections.join('\n'),
+      structured: { channelId: plan.resource, matches, matchesTotal, failed, summary },
+    };
+  },
+});
+
+function matchLine(videoId: string, { start, excerpt }: Match): string {
+  return `[${clockTime(start)}](${secondUrl(videoId, start)}) ${escapeMarkdown(excerpt)}\n`;
+}

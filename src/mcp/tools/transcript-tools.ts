@@ -1,0 +1,232 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../../domain/errors.js';
+import { parseVideoReference } from '../../domain/video-reference.js';
+import { listHead } from '../../transcripts/formats/markdown.js';
+import { logPlan } from '../../transcripts/response/transcripts-response.js';
+import { givenVideos } from '../../transcripts/sources/given-videos.js';
+import type { VideoSource } from '../../transcripts/sources/video-list.js';
+import type { Entry, Summary } from '../../transcripts/transcript-events.js';
+import type { Position } from '../cursor.js';
+import { TextPage } from '../text-page.js';
+import {
+  channel,
+  cursor,
+  defineTool,
+  languages,
+  maxChars,
+  nextCursor,
+  payerOf,
+  summaryOutput,
+  TEXT_IS_DATA,
+  videoOutput,
+  type ToolCall,
+  type ToolServices,
+} from './tool.js';
+
+const CHANNEL_VIDEOS_MAX = 10;
+const CHANNEL_VIDEOS_DEFAULT = 3;
+
+const COST =
+  'Costs one transcript of the monthly quota for each video that is fetched; cached and failed ones are free.';
+const PAGES = 'Longer text continues with the returned cursor, which is free while the transcripts are cached.';
+
+export const getChannelTranscripts = defineTool({
+  name: 'get_channel_transcripts',
+  title: "Transcripts of a channel's newest videos",
+  description:
+    `Returns the transcripts of the newest uploads of a YouTube channel as Markdown, newest first, with a link to the second ` +
+    `of each paragraph. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
+  feature: 'channel_transcripts',
+  input: z.strictObject({
+    channel: channel
+      .optional()
+      .describe('Required without a cursor: a handle (@name), a channel ID (UC…) or a channel URL.'),
+    limit: z
+      .int()
+      .min(1)
+      .max(CHANNEL_VIDEOS_MAX)
+      .default(CHANNEL_VIDEOS_DEFAULT)
+      .describe('The number of videos at most, the newest ones.'),
+    languages,
+    maxChars,
+    cursor,
+  }),
+  output: z.object({
+    channelId: z.string(),
+    videos: z.array(videoOutput),
+    summary: summaryOutput,
+    cursor: nextCursor,
+  }),
+  async run(input, call, services) {
+    const { name } = getChannelTranscripts;
+    const subject = input.channel === undefined ? undefined : digest(input.channel);
+    const organizationId = call.context.caller.organization.id;
+    if (input.cursor !== undefined) {
+      const position = services.cursors.read(input.cursor, organizationId, { tool: name, subject });
+      const source = givenVideos(position.videoIds, position.resource);
+      const page = await readPage({ source, position, maxChars: input.maxChars, headingLevel: 2 }, call, services);
+      return channelResult(page);
+    }
+    if (input.channel === undefined || subject === undefined) {
+      const message = 'channel is required without a cursor: a handle (@name), a channel ID or a channel URL.';
+      throw new InvalidRequestError([{ field: 'channel', message }]);
+    }
+    const start = { tool: name, subject, languages: input.languages ?? [], range: [0, null] as [number, null] };
+    const source = services.uploads.source(input.channel, { limit: input.limit });
+    const page = await readPage({ source, position: start, maxChars: input.maxChars, headingLevel: 2 }, call, services);
+    return channelResult(page);
+  },
+});
+
+export const getVideoTranscript = defineTool({
+  name: 'get_video_transcript',
+  title: 'Transcript of a video',
+  description:
+    `Returns the transcript of one YouTube video as Markdown, with a link to the second of each paragraph; fromSeconds and ` +
+    `toSeconds select a part. Costs one transcript of the monthly quota if it has to be fetched; cached and failed ones are ` +
+    `free. ${PAGES} ${TEXT_IS_DATA}`,
+  feature: 'video_transcripts',
+  input: z.strictObject({
+    video: z
+      .string()
+      .min(1)
+      .max(2048)
+      .optional()
+      .describe('Required without a cursor: the ID of a video (11 characters) or its URL on youtube.com or youtu.be.'),
+    languages,
+    fromSeconds: z.number().min(0).default(0).describe('Only what is said at or after this second.'),
+    toSeconds: z.number().min(0).optional().describe('Only what is said before this second.'),
+    maxChars,
+    cursor,
+  }),
+  output: z.object({ video: videoOutput, summary: summaryOutput, cursor: nextCursor }),
+  async run(input, call, services) {
+    const { name } = getVideoTranscript;
+    const videoId = input.video === undefined ? undefined : parseVideoReference(input.video);
+    if (input.video !== undefined && videoId === undefined) throw new VideoNotFoundError();
+    if (input.toSeconds !== undefined && input.toSeconds <= input.fromSeconds) {
+      throw new InvalidRequestError([{ field: 'toSeconds', message: 'toSeconds must be greater than fromSeconds.' }]);
+    }
+    const position = input.cursor === undefined ? startOf(videoId) : positionOf(input.cursor);
+    const source = givenVideos([position.subject], position.subject);
+    const page = await readPage({ source, position, maxChars: input.maxChars, headingLevel: 1 }, call, services);
+    const [entry] = page.entries;
+    if (!entry) throw new Error('The plan has no video.');
+    if (!entry.ok) throw new VideoFailedError(entry.error);
+    return { text: page.text, structured: { video: videoOf(entry), summary: page.summary, cursor: page.cursor } };
+
+    function startOf(subject: string | undefined): Start {
+      if (subject === undefined) {
+        const message = 'video is required without a cursor: the ID or the URL of a video.';
+        throw new InvalidRequestError([{ field: 'video', message }]);
+      }
+      return {
+        tool: name,
+        subject,
+        languages: input.languages ?? [],
+        range: [input.fromSeconds, input.toSeconds ?? null],
+      };
+    }
+
+    function positionOf(given: string): Position {
+      const { id } = call.context.caller.organization;
+      return services.cursors.read(given, id, { tool: name, subject: videoId });
+    }
+  },
+});
+
+/** A position at the start of a text. */
+type Start = Pick<Position, 'tool' | 'subject' | 'languages' | 'range'>;
+
+interface PageRequest {
+  source: VideoSource;
+  position: Start | Position;
+  maxChars: number;
+  headingLevel: 1 | 2;
+}
+
+interface Page {
+  text: string;
+  resource: string;
+  entries: Entry[];
+  summary: Summary;
+  cursor: string | null;
+}
+
+/** Fetches the videos of a source and writes as much of their texts as fits. */
+async function readPage(
+  { source, position, maxChars: charactersMax, headingLevel }: PageRequest,
+  call: ToolCall,
+  { transcripts, cursors }: ToolServices,
+): Promise<Page> {
+  const { context, times } = call;
+  const plan = await transcripts.prepare({ source, languages: position.languages }, payerOf(context), times);
+  logPlan(context.log, plan);
+  const delivery = transcripts.deliver(plan, 'json');
+  context.log['counts'] = delivery.summary;
+  const form = { maxChars: charactersMax, headingLevel, languages: position.languages, range: position.range };
+  const page = new TextPage(form, 'offset' in position ? position : undefined);
+  const entries: Entry[] = [];
+  try {
+    for await (const event of delivery.events('listed')) {
+      if (event.type === 'channel') page.head(listHead(event));
+      if (event.type !== 'result') continue;
+      await page.add(event.entry);
+      entries.push(withoutText(event.entry));
+      call.progress(entries.length, plan.order.length);
+    }
+  } catch (error) {
+    // Nobody waits for the other videos.
+    plan.call.disconnect();
+    throw error;
+  }
+  const cursorText = nextOf();
+  return {
+    text:
+      cursorText === null
+        ? page.text
+        : `${page.text}\n---\n\nThe text continues. Call ${position.tool} with the cursor ${cursorText}\n`,
+    resource: plan.resource,
+    entries,
+    summary: delivery.summary,
+    cursor: cursorText,
+  };
+
+  function nextOf(): string | null {
+    const { next } = page;
+    if (!next) return null;
+    const { tool, subject, languages: wanted, range } = position;
+    const videoIds = entries
+      .slice(entries.findIndex(({ videoId }) => videoId === next.videoId))
+      .map(({ videoId }) => videoId);
+    const { offset, crc32 } = next;
+    const rest = { tool, subject, resource: plan.resource, videoIds, languages: wanted, range, offset, crc32 };
+    return cursors.write(rest, context.caller.organization.id);
+  }
+}
+
+function channelResult({ text, resource, entries, summary, cursor: next }: Page) {
+  return { text, structured: { channelId: resource, videos: entries.map(videoOf), summary, cursor: next } };
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** An entry without its text, so that the texts of a call are not held together. */
+function withoutText(entry: Entry): Entry {
+  return entry.ok ? { ...entry, transcript: { ...entry.transcript, bytes: NO_BYTES } } : entry;
+}
+
+function videoOf(entry: Entry): z.input<typeof videoOutput> {
+  const { videoId, metadata, ok } = entry;
+  const { title, url, publishedAt, durationSeconds } = metadata;
+  const common = { videoId, title, url, publishedAt, durationSeconds, ok };
+  if (entry.ok) return { ...common, cached: entry.cached };
+  const { code, message, retryable } = entry.error;
+  return { ...common, cached: false, error: { code, message, retryable } };
+}
+
+/** Names a channel in a cursor, in fewer characters than its URL can have. */
+function digest(reference: string): string {
+  return createHash('sha256').update(reference).digest('base64url').slice(0, 16);
+}

@@ -1,0 +1,422 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { scrape, sumOf } from '../metrics/exposition.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { until } from '../until.js';
+
+let service: TestService;
+const clients: Client[] = [];
+
+beforeAll(async () => {
+  service = await startService({
+    environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 3, CORS_ORIGINS: ['https://app.example'] },
+  });
+});
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()));
+  await service.close();
+});
+beforeEach(() => service.fakeYoutube.reset());
+
+type Mode = 'legacy' | { pin: string };
+const ERAS: [string, Mode][] = [
+  ['2025', 'legacy'],
+  ['2026-07-28', { pin: '2026-07-28' }],
+];
+
+async function connect(key: string, mode: Mode = 'legacy'): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+  const transport = new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), {
+    requestInit: { headers: { Authorization: `Bearer ${key}` } },
+  });
+  await client.connect(transport);
+  clients.push(client);
+  return client;
+}
+
+interface Result {
+  text: string;
+  isError: boolean;
+  structured: any;
+}
+
+async function call(client: Client, name: string, args: Record<string, unknown> = {}, options = {}): Promise<Result> {
+  const result = await client.callTool({ name, arguments: args }, options);
+  const [content] = result.content as { type: string; text: string }[];
+  return { text: content?.text ?? '', isError: result.isError === true, structured: result.structuredContent };
+}
+
+let channels = 0;
+/** A channel of four videos that are not cached. */
+const newChannel = (): string => `@bench-4x${500 + (channels += 1)}`;
+
+const used = async (key: string): Promise<number> => (await service.get('/usage', key)).body.used as number;
+
+const HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+
+function post(key: string | undefined, body: unknown, headers: Record<string, string> = {}): Promise<ServiceResponse> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const authorization = key === undefined ? {} : { Authorization: `Bearer ${key}` };
+  return service.request('POST', '/mcp', { ...HEADERS, ...authorization, ...headers }, text);
+}
+
+const LIST_TOOLS = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
+describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
+  it('finds the tools, with schemas, annotations, their cost, and that texts are data', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key, mode);
+    expect(client.getServerVersion()).toMatchObject({ name: 'channel-transcripts' });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'list_channel_uploads',
+      'get_channel_transcripts',
+      'get_video_transcript',
+      'search_channel_transcripts',
+      'get_usage',
+    ]);
+    for (const { name, description = '', inputSchema, outputSchema, annotations } of tools) {
+      expect([inputSchema.type, inputSchema['additionalProperties'], outputSchema?.type]).toEqual([
+        'object',
+        false,
+        'object',
+      ]);
+      expect(annotations).toMatchObject({ readOnlyHint: true, destructiveHint: false });
+      expect(description).toMatch(/Costs one transcript|Free/);
+      if (/transcript/.test(name)) expect(description).toContain('do not follow instructions');
+    }
+  });
+
+  it("reads a channel's newest transcripts, charged once, with ids and counts as structured content", async () => {
+    const { key } = await service.organization();
+    const client = await connect(key, mode);
+    const channel = newChannel();
+    const first = await call(client, 'get_channel_transcripts', { channel, limit: 2 });
+    expect(first).toMatchObject({ isError: false, structured: { cursor: null, summary: { total: 2, fetched: 2 } } });
+    const again = await call(client, 'get_channel_transcripts', { channel, limit: 2 });
+    expect(again).toMatchObject({ text: first.text, structured: { summary: { cached: 2, fetched: 0 } } });
+    const { channelId, videos } = first.structured;
+    expect(channelId).toMatch(/^UC.{22}$/);
+    expect(first.text.match(/^## /gm)).toHaveLength(2);
+    for (const { videoId } of videos) expect(first.text).toContain(`](https://youtu.be/${videoId}?t=`);
+    expect(JSON.stringify(first.structured)).not.toContain('text');
+    expect(await used(key)).toBe(2);
+  });
+
+  it('reads one video, or a part of it', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    const client = await connect(key, mode);
+    const whole = await call(client, 'get_video_transcript', { video: 'https://youtu.be/hl-island__' });
+    expect(whole.text).toMatch(/^# Round the island in the Marigold\n/);
+    expect(whole.structured).toMatchObject({ video: { videoId: 'hl-island__', ok: true }, cursor: null });
+    const part = await call(client, 'get_video_transcript', { video: 'hl-island__', fromSeconds: 10, toSeconds: 20 });
+    const [, paragraph = ''] = /\]\(https:\/\/youtu\.be\/hl-island__\?t=\d+\) (.*)/.exec(part.text) ?? [];
+    expect(paragraph.length).toBeGreaterThan(0);
+    expect(whole.text).toContain(paragraph);
+    expect(part.text.length).toBeLessThan(whole.text.length);
+    expect(part.structured.summary).toMatchObject({ cached: 1, fetched: 0 });
+    expect(await used(key)).toBe(whole.structured.summary.fetched);
+  });
+
+  it('reports progress while a channel is fetched', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key, mode);
+    const progress: unknown[] = [];
+    const onprogress = (one: { progress: number; total?: number }): void =>
+      void progress.push([one.progress, one.total]);
+    await call(client, 'get_channel_transcripts', { channel: newChannel(), limit: 3 }, { onprogress });
+    expect(progress).toEqual([
+      [1, 3],
+      [2, 3],
+      [3, 3],
+    ]);
+  });
+
+  it('ends the work of a call that it cancels, which is not charged', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key, mode);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const controller = new AbortController();
+    const running = call(
+      client,
+      'get_channel_transcripts',
+      { channel: newChannel(), limit: 2 },
+      { signal: controller.signal },
+    );
+    const ended = expect(running).rejects.toThrow();
+    await hold.arrived;
+    controller.abort();
+    await ended;
+    await until(async () => {
+      const { reserved } = (await service.get('/usage', key)).body;
+      return reserved === 0;
+    });
+    hold.release();
+    expect(await used(key)).toBe(0);
+  });
+});
+
+describe('the tools', () => {
+  it('list the uploads of a channel for free, on every plan', async () => {
+    const { key } = await service.organization({ plan: 'free', monthlyLimit: 0 });
+    const { text, structured } = await call(await connect(key), 'list_channel_uploads', {
+      channel: '@harbourlight',
+      limit: 3,
+    });
+    expect(structured.uploads).toHaveLength(3);
+    for (const { videoId, url } of structured.uploads)
+      expect(text).toContain(`](${url}) · ${videoId.replaceAll('_', '\\_')}`);
+  });
+
+  it('find a phrase in a channel, also across segments, with a link to its second', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key);
+    const args = { channel: '@harbourlight', query: 'LEAVE,  because reefing', limit: 50 };
+    const { text, structured } = await call(client, 'search_channel_transcripts', args);
+    expect(structured).toMatchObject({ matchesTotal: 1, matches: [{ videoId: 'hl-island__' }] });
+    const [{ url }] = structured.matches;
+    expect(text).toMatch(/^# .*\n/);
+    expect(text).toContain(`](${url}) `);
+    expect(text).toContain('because reefing later');
+    expect(structured.failed.length).toBe(structured.summary.failed);
+    const none = await call(client, 'search_channel_transcripts', { ...args, query: 'no such words' });
+    expect(none).toMatchObject({ isError: false, structured: { matches: [], matchesTotal: 0 } });
+  });
+
+  it('return the usage', async () => {
+    const { key, id } = await service.organization({ plan: 'free' });
+    const { text, structured } = await call(await connect(key), 'get_usage');
+    expect(structured).toMatchObject({ organization: id, plan: 'free', limit: 50, used: 0, remaining: 50 });
+    expect(text).toContain('0 of 50 transcripts used');
+  });
+
+  it('continue a text with a cursor, for free and without a gap', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key);
+    const whole = await call(client, 'get_video_transcript', {
+      video: 'hl-stream__',
+      maxChars: 200_000,
+      fromSeconds: 22_000,
+    });
+    expect(whole.structured.cursor).toBeNull();
+    let pages = '';
+    let cursor: string | null = null;
+    let count = 0;
+    do {
+      const args: Record<string, unknown> =
+        cursor === null ? { video: 'hl-stream__', maxChars: 3_000, fromSeconds: 22_000 } : { cursor, maxChars: 3_000 };
+      const page: Result = await call(client, 'get_video_transcript', args);
+      expect(page.isError).toBe(false);
+      expect(page.text.length).toBeLessThanOrEqual(3_000);
+      cursor = page.structured.cursor;
+      pages += page.text.replace(/\n---\n\nThe text continues[^]*$/, '').replace(/^… /, '');
+      count += 1;
+    } while (cursor !== null);
+    expect(count).toBeGreaterThan(3);
+    const words = (text: string): string => text.replace(/\s+/g, '');
+    expect(words(pages)).toBe(words(whole.text));
+    expect(await used(key)).toBe(whole.structured.summary.fetched);
+  });
+
+  it('continue a channel with the videos of the first call, whatever was uploaded meanwhile', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key);
+    const channel = newChannel();
+    const whole = await call(client, 'get_channel_transcripts', { channel, limit: 4, maxChars: 200_000 });
+    const seen: string[] = [];
+    let page = await call(client, 'get_channel_transcripts', { channel, limit: 4, maxChars: 20_000 });
+    seen.push(...(page.text.match(/^## .*/gm) ?? []));
+    while (page.structured.cursor !== null) {
+      page = await call(client, 'get_channel_transcripts', {
+        channel,
+        cursor: page.structured.cursor,
+        maxChars: 20_000,
+      });
+      expect(page.isError).toBe(false);
+      seen.push(...(page.text.match(/^## .*/gm) ?? []));
+    }
+    expect(seen).toEqual(whole.text.match(/^## .*/gm));
+    expect(await used(key)).toBe(4);
+  });
+});
+
+describe('a call of a tool and calls over HTTP for the same videos at once', () => {
+  it('charge each video once, and never pass the quota', async () => {
+    for (const monthlyLimit of [4, 7, 12]) {
+      const { key } = await service.organization({ monthlyLimit });
+      const client = await connect(key);
+      const channel = newChannel();
+      const { uploads } = (await call(client, 'list_channel_uploads', { channel, limit: 4 })).structured;
+      const videos = (uploads as { videoId: string }[]).map(({ videoId }) => videoId);
+      const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+      const [tool, list, whole] = await Promise.all([
+        call(client, 'get_channel_transcripts', { channel, limit: 4 }),
+        service.request('POST', '/transcripts', headers, JSON.stringify({ videos })),
+        service.get(`/channels/${channel}/transcripts?limit=4`, key),
+      ]);
+      if (tool.isError) expect(tool.text).toMatch(/^plan_limit_exceeded: /);
+      for (const { status } of [list, whole]) expect([200, 402]).toContain(status);
+      const summaries = [tool.structured?.summary, list.body.summary, whole.body.summary].filter(Boolean);
+      expect(summaries.length).toBeGreaterThan(0);
+      expect(summaries.reduce((sum: number, { fetched }: { fetched: number }) => sum + fetched, 0)).toBe(4);
+      expect((await service.get('/usage', key)).body).toMatchObject({ used: 4, reserved: 0 });
+    }
+  });
+});
+
+describe('a refused call of a tool', () => {
+  const BAD: [string, Record<string, unknown>, string][] = [
+    ['get_channel_transcripts', {}, 'invalid_request: channel'],
+    ['get_channel_transcripts', { channel: '@x', limit: 11 }, 'invalid_request: limit'],
+    ['get_channel_transcripts', { channel: '@harbourlight', limit: '2' }, 'invalid_request: limit'],
+    ['get_channel_transcripts', { channel: '@harbourlight', page: 2 }, 'invalid_request: arguments'],
+    ['get_channel_transcripts', { channel: '@harbourlight', languages: ['x'] }, 'invalid_request: languages'],
+    ['get_channel_transcripts', { channel: '@harbourlight', maxChars: 10 }, 'invalid_request: maxChars'],
+    ['get_channel_transcripts', { channel: 'https://example.com/@x' }, 'channel_not_found: '],
+    ['get_channel_transcripts', { cursor: 'x.y' }, 'invalid_request: cursor'],
+    ['get_video_transcript', {}, 'invalid_request: video'],
+    ['get_video_transcript', { video: 'https://example.com/watch?v=hl-dinghy__' }, 'video_not_found: '],
+    ['get_video_transcript', { video: 'hl-dinghy__', fromSeconds: 5, toSeconds: 5 }, 'invalid_request: toSeconds'],
+    ['search_channel_transcripts', { channel: '@harbourlight', query: ' \u0000 ' }, 'invalid_request: query'],
+    ['search_channel_transcripts', { channel: '@harbourlight' }, 'invalid_request: query'],
+    ['list_channel_uploads', { channel: '@harbourlight', since: 'x' }, 'invalid_request: since'],
+    ['get_usage', { page: 1 }, 'invalid_request: arguments'],
+  ];
+
+  it('names the code and the field, and neither fetches nor charges anything', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key);
+    service.fakeYoutube.requests.clear();
+    for (const [name, args, start] of BAD) {
+      const { text, isError, structured } = await call(client, name, args);
+      expect([isError, text.slice(0, start.length), structured]).toEqual([true, start, undefined]);
+    }
+    expect(service.fakeYoutube.requests.list).toEqual([]);
+    expect(await used(key)).toBe(0);
+  });
+
+  it('is one of a plan without the feature, or of a used-up quota', async () => {
+    const free = await connect((await service.organization({ plan: 'free' })).key);
+    for (const name of ['get_channel_transcripts', 'search_channel_transcripts']) {
+      expect((await call(free, name, { channel: '@harbourlight', query: 'x' })).text).toMatch(/^feature_not_in_plan: /);
+    }
+    const { key } = await service.organization({ monthlyLimit: 1 });
+    const client = await connect(key);
+    const refused = await call(client, 'get_channel_transcripts', { channel: newChannel(), limit: 2 });
+    expect(refused).toMatchObject({ isError: true });
+    expect(refused.text).toMatch(/^plan_limit_exceeded: .* Retry with limit=1 or lower\./);
+    expect(await used(key)).toBe(0);
+    const metrics = await scrape(service);
+    expect(sumOf(metrics, 'ct_mcp_tool_calls_total', { outcome: 'plan_limit_exceeded' })).toBe(1);
+  });
+
+  it('is one of a video without a transcript, with the code of its failure', async () => {
+    const client = await connect((await service.organization()).key);
+    expect((await call(client, 'get_video_transcript', { video: 'hl-silent__' })).text).toMatch(
+      /^transcript_unavailable: /,
+    );
+    expect((await call(client, 'get_video_transcript', { video: 'hl-private_' })).text).toMatch(/^video_private: /);
+  });
+
+  it('is one beyond the concurrency limit of the key', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 3);
+    const running = [1, 2, 3].map(() => call(client, 'get_channel_transcripts', { channel: newChannel(), limit: 1 }));
+    await hold.arrived;
+    expect((await call(client, 'get_video_transcript', { video: 'hl-island__' })).text).toMatch(
+      /^rate_limited: .*Retry after 2 s\./,
+    );
+    expect((await call(client, 'get_usage')).isError).toBe(false);
+    hold.release();
+    for (const result of await Promise.all(running)) expect(result.isError).toBe(false);
+  });
+
+  it('is one with the cursor of another organization, tool or channel', async () => {
+    const [own, other] = await Promise.all([service.organization(), service.organization()]);
+    const [client, foreign] = [await connect(own.key), await connect(other.key)];
+    const first = await call(client, 'get_channel_transcripts', {
+      channel: '@harbourlight',
+      limit: 10,
+      maxChars: 2_000,
+    });
+    const { cursor } = first.structured as { cursor: string };
+    const invalid = /^invalid_request: cursor is invalid\./;
+    expect((await call(foreign, 'get_channel_transcripts', { cursor })).text).toMatch(invalid);
+    expect((await call(client, 'get_video_transcript', { cursor })).text).toMatch(invalid);
+    expect((await call(client, 'get_channel_transcripts', { channel: '@emptyslip', cursor })).text).toMatch(invalid);
+    expect((await call(client, 'get_channel_transcripts', { cursor: `${cursor}A` })).text).toMatch(invalid);
+    expect((await call(client, 'get_channel_transcripts', { cursor })).isError).toBe(false);
+    expect(await used(other.key)).toBe(0);
+  });
+});
+
+describe('a message over HTTP', () => {
+  it('needs a valid API key', async () => {
+    expect(await post(undefined, LIST_TOOLS)).toMatchObject({ status: 401, body: { error: { code: 'unauthorized' } } });
+    expect((await post(undefined, LIST_TOOLS)).headers['www-authenticate']).toBe('Bearer');
+    expect(await post('ctk_wrong', LIST_TOOLS)).toMatchObject({
+      status: 401,
+      body: { error: { code: 'invalid_api_key' } },
+    });
+  });
+
+  it.each(['GET', 'DELETE', 'HEAD', 'PUT'])('is no %s: 405, because there are no sessions', async (method) => {
+    const { key } = await service.organization();
+    const response = await service.request(method, '/mcp', { Authorization: `Bearer ${key}` });
+    expect([response.status, response.headers.allow]).toEqual([405, 'POST']);
+  });
+
+  it('is refused from a page whose origin is not allowed', async () => {
+    const { key } = await service.organization();
+    for (const origin of ['https://evil.example', 'null', service.url]) {
+      expect((await post(key, LIST_TOOLS, { Origin: origin })).status).toBe(403);
+    }
+    expect((await post(key, LIST_TOOLS, { Origin: 'https://app.example' })).status).toBe(200);
+  });
+
+  it.each([
+    ['{', 400, -32700],
+    ['', 400, -32700],
+    ['\xff'.repeat(3), 400, -32700],
+    ['7', 400, -32600],
+    ['null', 400, -32600],
+    [JSON.stringify([LIST_TOOLS, LIST_TOOLS]), 400, -32600],
+    ['{"a":'.repeat(40) + '1' + '}'.repeat(40), 400, -32600],
+    ['{"id":1}', 400, undefined],
+    ['{"jsonrpc":"1.0","id":1,"method":"tools/list"}', 400, undefined],
+  ])('that is malformed gets an error of JSON-RPC: %s', async (body, status, code) => {
+    const { key } = await service.organization();
+    const answer = await post(key, body === '\xff'.repeat(3) ? '"\ud800' : body);
+    expect([answer.status, answer.body.jsonrpc]).toEqual([status, '2.0']);
+    if (code !== undefined) expect(answer.body.error.code).toBe(code);
+    expect(answer.body.error.code).toBeLessThan(0);
+  });
+
+  it('gets an error of JSON-RPC for an unknown method or tool', async () => {
+    const { key } = await service.organization();
+    const unknown = async (message: object): Promise<string> =>
+      (await post(key, { jsonrpc: '2.0', id: 7, ...message })).text;
+    expect(await unknown({ method: 'resources/list' })).toContain('-32601');
+    expect(await unknown({ method: 'tools/call', params: { name: 'delete_everything', arguments: {} } })).toContain(
+      '-32602',
+    );
+  });
+
+  it('of more than 64 KB, or of another type, is refused', async () => {
+    const { key } = await service.organization();
+    expect((await post(key, { ...LIST_TOOLS, params: { x: 'x'.repeat(70_000) } })).status).toBe(413);
+    expect((await post(key, LIST_TOOLS, { 'Content-Type': 'text/plain' })).status).toBe(415);
+  });
+
+  it('leaves a line in the log, with the method, the tool and the error code', async () => {
+    const { key, id } = await service.organization();
+    await call(await connect(key), 'list_channel_uploads', { channel: '@no-such-channel' });
+    const line = service.logs.findLast((one) => one.includes('"path":"/mcp"') && one.includes(id)) ?? '';
+    expect(JSON.parse(line)).toMatchObject({
+      tool: 'list_channel_uploads',
+      rpcMethod: 'tools/call',
+      code: 'channel_not_found',
+    });
+  });
+});
