@@ -10,7 +10,7 @@ const LIMITS = `
   are more meaningful than single figures; differences below a fifth can be noise.
 - Cold calls are limited by the latency of YouTube: at 16 concurrent requests and two requests per video, 100 videos take at least 13
   round trips after they are listed. The rest is CPU time.
-- The body of a repeated cached call is written as it was assembled before ([decision](decisions/NEW-assembled-bodies.md)). Beside
+- The body of a repeated cached call is written as it was assembled before ([decision](decisions/0027-assembled-bodies.md)). Beside
   the guards' queries a call still looks up each of its videos, passes the framework's pipeline and is logged and counted.
 - Memory per video is derived from the process's peak, which grows in steps: at a few hundredths of a megabyte the ratio of two such
   figures is noise.
