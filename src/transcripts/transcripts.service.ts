@@ -27,7 +27,10 @@ export class TranscriptsService {
   prepare(request: TranscriptsRequest, payer: Payer, times: CallTimes): Promise<CallPlan> {
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, times);
     return inSpan('transcripts.prepare', {}, async (span) => {
-      const plan = await this.planner.plan(request, payer, call);
+      const plan = await this.planner.plan(request, payer, call).catch((error: unknown) => {
+        call.finish();
+        throw error;
+      });
       span.setAttributes({ 'transcripts.source': plan.header.type, 'transcripts.videos': plan.order.length });
       return plan;
     });

@@ -2,6 +2,7 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { request as httpRequest } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { CACHE_FORMAT } from '../../src/transcripts/cache/keyed-codec.js';
 import { AssembledBodies } from '../../src/transcripts/response/assembled-bodies.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
@@ -118,7 +119,7 @@ describe('the response of a repeated call whose videos are all cached', () => {
       for (let calls = 0; calls < 2; calls++) await call(path, key);
       const known = await call(path, key);
       expect(known.assembled).toBe(true);
-      await cache.del(`ct4:transcript:${videoId}:${suffix}`);
+      await cache.del(`${CACHE_FORMAT}:transcript:${videoId}:${suffix}`);
       const used = (await service.get('/usage', key)).body.used as number;
       const { bytes, assembled } = await call(path, key);
       expect(assembled).toBe(false);

@@ -1,4 +1,5 @@
-import { ApiPropertyOptional, OmitType, PickType } from '@nestjs/swagger';
+import { applyDecorators } from '@nestjs/common';
+import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsArray, Matches, Min, ValidateIf } from 'class-validator';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
@@ -12,54 +13,76 @@ export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} langu
 const SINCE_INVALID = 'since must be the ID of a video (11 characters), given once.';
 const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 
-/** The query parameters of the operation. The validation pipe refuses all others. */
-export class TranscriptsQueryDto {
-  @ApiPropertyOptional({
-    description:
-      'The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. ' +
-      `Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
-    type: 'integer',
-    minimum: 1,
-    default: LIMIT_DEFAULT,
-    example: 5,
-  })
-  @Transform(({ value }: { value: unknown }) => parseLimit(value))
-  @Min(1, {
-    message: `limit must be an integer of at least 1 in decimal digits, given once. Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
-  })
+const Limit = (): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({
+      description:
+        'The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. ' +
+        `Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
+      type: 'integer',
+      minimum: 1,
+      default: LIMIT_DEFAULT,
+      example: 5,
+    }),
+    Transform(({ value }: { value: unknown }) => parseLimit(value)),
+    Min(1, {
+      message: `limit must be an integer of at least 1 in decimal digits, given once. Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
+    }),
+  );
+
+/** The query parameter `languages`. */
+export const Languages = (): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({
+      description:
+        `Up to ${LANGUAGES_MAX} language codes in order of preference, separated by commas, such as \`en,de\`. The response has ` +
+        'a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches ' +
+        '`en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated.',
+      type: 'string',
+    }),
+    ValidateIf((_query, value) => value !== undefined),
+    Transform(({ value }: { value: unknown }) => parseLanguages(value)),
+    IsArray({ message: LANGUAGES_INVALID }),
+  );
+
+const Since = (): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({
+      description:
+        'The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are ' +
+        'returned. When it is not among the newest `limit` uploads, all of those are returned.',
+      type: 'string',
+      pattern: VIDEO_ID.source,
+    }),
+    ValidateIf((_query, value) => value !== undefined),
+    Matches(VIDEO_ID, { message: SINCE_INVALID }),
+  );
+
+// Swagger's mapped types (`PickType`) load class-validator by a `require` of their own, which is another copy than the bundle's.
+
+/** The query parameters of a playlist, whose order is not by date. The validation pipe refuses all others. */
+export class PlaylistQueryDto {
+  @Limit()
   limit: number = LIMIT_DEFAULT;
 
-  @ApiPropertyOptional({
-    description:
-      `Up to ${LANGUAGES_MAX} language codes in order of preference, separated by commas, such as \`en,de\`. The response has ` +
-      'a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches ' +
-      '`en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated.',
-    type: 'string',
-  })
-  @ValidateIf((_query, value) => value !== undefined)
-  @Transform(({ value }: { value: unknown }) => parseLanguages(value))
-  @IsArray({
-    message: LANGUAGES_INVALID,
-  })
+  @Languages()
   languages?: string[];
+}
 
-  @ApiPropertyOptional({
-    description:
-      'The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are ' +
-      'returned. When it is not among the newest `limit` uploads, all of those are returned.',
-    type: 'string',
-    pattern: VIDEO_ID.source,
-  })
-  @ValidateIf((_query, value) => value !== undefined)
-  @Matches(VIDEO_ID, { message: SINCE_INVALID })
+/** The query parameters of the transcripts of a channel. */
+export class TranscriptsQueryDto extends PlaylistQueryDto {
+  @Since()
   since?: string;
 }
 
-/** The query parameters of a playlist, whose order is not by date. */
-export class PlaylistQueryDto extends OmitType(TranscriptsQueryDto, ['since'] as const) {}
-
 /** The query parameters of a list of uploads without transcripts. */
-export class UploadsQueryDto extends PickType(TranscriptsQueryDto, ['limit', 'since'] as const) {}
+export class UploadsQueryDto {
+  @Limit()
+  limit: number = LIMIT_DEFAULT;
+
+  @Since()
+  since?: string;
+}
 
 /** @returns NaN, which fails validation, unless the value is a string of decimal digits */
 function parseLimit(value: unknown): number {

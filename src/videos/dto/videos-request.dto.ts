@@ -1,7 +1,7 @@
-import { ApiProperty, ApiPropertyOptional, PickType } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, ValidateIf } from 'class-validator';
-import { LANGUAGES_INVALID, parseLanguages, TranscriptsQueryDto } from '../../channels/dto/transcripts-query.dto.js';
+import { Languages, LANGUAGES_INVALID, parseLanguages } from '../../channels/dto/transcripts-query.dto.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
@@ -10,7 +10,10 @@ import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/tran
 const VIDEOS_INVALID = `videos must be a list of 1 to ${VIDEOS_PER_CALL_MAX} IDs or URLs of videos.`;
 
 /** The query parameters of the operation for one video. */
-export class VideoQueryDto extends PickType(TranscriptsQueryDto, ['languages'] as const) {
+export class VideoQueryDto {
+  @Languages()
+  languages?: string[];
+
   @ApiPropertyOptional({
     description:
       'The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are ' +

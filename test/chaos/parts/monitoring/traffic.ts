@@ -5,6 +5,8 @@ import type { Deployment } from './deployment.js';
 
 const CALLERS = 4;
 const PAUSE_MS = 150;
+/** Every so many calls one of MCP is sent as well. */
+const MCP_EVERY = 5;
 const UPSTREAM_LATENCY_MS = 30;
 
 /**
@@ -40,11 +42,20 @@ export async function traffic(
       calls += 1;
       const [path, headers] = kinds[calls % kinds.length]?.(calls) ?? ['/', {}];
       const { url } = serving[calls % serving.length] ?? service;
+      if (calls % MCP_EVERY === 0) await askForUsage(url, own);
       await send(url, 'GET', path, headers);
       await sleep(PAUSE_MS);
     }
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
+}
+
+/** Calls a tool of MCP. */
+async function askForUsage(url: string, key: Record<string, string>): Promise<void> {
+  const headers = { ...key, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_usage', arguments: {} } };
+  const response = await fetch(`${url}/mcp`, { method: 'POST', headers, body: JSON.stringify(message) });
+  await response.text();
 }
 
 function failNowAndThen(fakeYoutube: FakeYoutube): void {
