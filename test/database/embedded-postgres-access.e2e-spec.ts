@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger, type LoggerService } from '@nestjs/common';
+import { ConsoleLogger, Logger, type LoggerService } from '@nestjs/common';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -249,6 +249,7 @@ describe('the connections of a service to the embedded PostgreSQL', () => {
   });
   afterEach(() => {
     process.env['NODE_ENV'] = nodeEnv;
+    Logger.overrideLogger(new ConsoleLogger());
   });
 
   const open = (path: string, as: 'service' | 'command' = 'service') =>

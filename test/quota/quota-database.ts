@@ -1,4 +1,4 @@
-import { Logger } from '@nestjs/common';
+import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
@@ -58,6 +58,7 @@ export class QuotaDatabase {
     });
     return new QuotaDatabase(url, database.dataSource, environment, async () => {
       await database.close();
+      Logger.overrideLogger(new ConsoleLogger());
       const rows = await rowsAsText(url);
       await testDatabase.drop();
       refuseSecrets({ rows });

@@ -1,4 +1,4 @@
-import { Logger, type LoggerService } from '@nestjs/common';
+import { ConsoleLogger, Logger, type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Registry } from 'prom-client';
 import { CacheModule } from '../../src/cache/cache.module.js';
@@ -29,7 +29,11 @@ export async function openAdapter(url: string, choices: Partial<Environment> = {
   const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(environment), ...shared] };
   const app = await NestFactory.createApplicationContext(adapter, { logger: false });
   Logger.overrideLogger(logger);
-  return { platform: app.get(YoutubePlatform), registry: app.get(Registry), logged, close: () => app.close() };
+  const close = async (): Promise<void> => {
+    await app.close();
+    Logger.overrideLogger(new ConsoleLogger());
+  };
+  return { platform: app.get(YoutubePlatform), registry: app.get(Registry), logged, close };
 }
 
 /** A caller with a deadline of a minute by default. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Environment } from '../../src/config/environment.js';
 import { Doctor } from '../../src/platform/youtube/doctor/doctor.js';
 import { type DoctorReport, linesOf } from '../../src/platform/youtube/doctor/doctor-report.js';
@@ -29,7 +29,10 @@ beforeEach(() => {
   fakeYoutube.reset();
   Logger.overrideLogger(false);
 });
-afterAll(() => fakeYoutube.close());
+afterAll(async () => {
+  Logger.overrideLogger(new ConsoleLogger());
+  await fakeYoutube.close();
+});
 
 function examine(choices: Partial<Environment> = {}, handle = 'tidewater'): Promise<DoctorReport> {
   const changes = { YOUTUBE_BASE_URL: fakeYoutube.url, UPSTREAM_RETRIES: 0 };
