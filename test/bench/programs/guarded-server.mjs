@@ -37,7 +37,7 @@ createServer(async (request, response) => {
   const usage = await guard(request);
   if (!usage) return response.writeHead(401).end();
   const gzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
-  const bytes = bodies.get(request.url.includes('limit=1'))[gzip ? 'gzip' : 'plain'];
+  const bytes = bodies.get(/[?&]limit=1(?:&|$)/.test(request.url))[gzip ? 'gzip' : 'plain'];
   response.writeHead(200, {
     'Content-Type': 'application/json',
     'Content-Length': bytes.length,
