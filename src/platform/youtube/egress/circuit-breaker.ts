@@ -157,7 +157,7 @@ export class CircuitBreaker {
     return this.open ? Math.max(0, this.stored.pause.untilMs - this.now()) : 0;
   }
 
-  /** When the last pause ends or ended, in milliseconds of the clock; 0 before the first refusal. */
+  /** When the pause ends or ended after which it is probed, in milliseconds of the clock; 0 while it is closed. */
   get pausedUntilMs(): number {
     return this.stored.pause.untilMs;
   }
@@ -186,6 +186,7 @@ export class CircuitBreaker {
     let probe = admittedAsProbe;
     let sincePause = this.stored.pause.openedAtMs;
     let claimed = false;
+    let claiming: Promise<boolean> | null = null;
     let ended = false;
     const end = (then: () => void) => {
       if (ended) return;
@@ -194,9 +195,7 @@ export class CircuitBreaker {
       then();
       if (claimed) void this.claims.release();
     };
-    const claimProbe = async (forMs: number): Promise<boolean> => {
-      if (ended || claimed) return !ended;
-      if (!probe && (!this.open || this.blocked)) return false;
+    const claim = async (forMs: number): Promise<boolean> => {
       // Set before the claim is granted, so that this process sends no second probe.
       this.probing = true;
       const granted = await this.claims.claim(forMs);
@@ -208,6 +207,16 @@ export class CircuitBreaker {
       [claimed, probe] = [true, true];
       sincePause = this.stored.pause.openedAtMs;
       return true;
+    };
+    const claimProbe = (forMs: number): Promise<boolean> => {
+      if (ended || claimed) return Promise.resolve(!ended);
+      // Several requests of one attempt, such as two caption tracks, ask at the same time.
+      if (claiming) return claiming;
+      if (!probe && (!this.open || this.blocked)) return Promise.resolve(false);
+      claiming = claim(forMs).finally(() => {
+        claiming = null;
+      });
+      return claiming;
     };
     return {
       get probe() {
