@@ -93,7 +93,7 @@ describe('withProxyFailover', () => {
     for (let video = 0; video < served; video += 1)
       await withProxyFailover(egresses, 'video', String(video), context(), async ({ pacer }, admission) => {
         await pacer?.waitForTurn('player', context(), admission);
-        pacer?.learn('player', { kind: 'json', value: {}, whole: false }, admission);
+        pacer?.recordServed();
         return { result: null, verdict: 'answered', retryAfterSeconds: null } as const;
       });
     for (const video of ['a', 'b', 'c', 'd', 'e'])
