@@ -42,10 +42,12 @@ describe('CircuitBreaker', () => {
   it('an earlier admission becomes the probe after the pause, when no other replica probes', async () => {
     const clock = { nowMs: 0 };
     const claims = { granted: false, released: 0 };
-    const breaker = new CircuitBreaker(() => clock.nowMs, undefined, undefined, undefined, undefined, {
-      claim: () => Promise.resolve(claims.granted),
-      release: () => Promise.resolve(void (claims.released += 1)),
-    });
+    const release = () => Promise.resolve(void (claims.released += 1));
+    const breaker = new CircuitBreaker(
+      () => clock.nowMs,
+      ...([undefined, undefined, undefined, undefined] as const),
+      () => Promise.resolve(claims.granted ? release : null),
+    );
     const earlier = breaker.admit();
     breaker.refuse({ address: true, retryAfterSeconds: 60, by: null });
     expect(await earlier?.claimProbe(1_000)).toBe(false);

@@ -113,8 +113,11 @@ describe('withProxyFailover', () => {
       configured: true,
       keyOf: (kind: string) => kind,
       update: () => Promise.resolve(undefined),
-      claim: (key: string) => Promise.resolve(!claims.has(key) && claims.add(key).size > 0),
-      release: (key: string) => Promise.resolve(void claims.delete(key)),
+      claim: (key: string) => {
+        if (claims.has(key)) return Promise.resolve(null);
+        claims.add(key);
+        return Promise.resolve(() => Promise.resolve(void claims.delete(key)));
+      },
     };
     const egresses = pool(1, () => clock.nowMs, new EgressStateStore(documents));
     for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);
