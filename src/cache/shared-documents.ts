@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { SharedParts } from './shared-cache.js';
 
@@ -11,6 +11,14 @@ const REPLACE = `
   if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
   redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
   return 1`;
+
+/** Deletes a key unless another value was stored since. ARGV: the value. */
+const RELEASE = `
+  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+  return redis.call('DEL', KEYS[1])`;
+
+/** Ends a claim before its time. Once the key is claimed by another process, it does nothing. Never rejects. */
+export type ReleaseClaim = () => Promise<void>;
 
 /**
  * Small documents that all replicas read and change, in Redis or Valkey. They are signed like cache entries. Without a
@@ -68,22 +76,30 @@ export class SharedDocuments {
     return undefined;
   }
 
-  /** Whether this process is the first to claim the key within the time; true when the server is unavailable. */
-  async claim(key: string, ttlMs: number): Promise<boolean> {
+  /**
+   * Claims a key, until the claim is released or the time has passed. It is granted while the server is unavailable.
+   *
+   * @returns null when it is claimed already
+   */
+  async claim(key: string, ttlMs: number): Promise<ReleaseClaim | null> {
     const { parts } = this;
-    if (!parts) return true;
+    if (!parts) return () => Promise.resolve();
+    const value = randomUUID();
+    // Also when the server did not respond in time: it may have stored the claim.
+    const release = () => this.release(key, value);
     const options = { condition: 'NX', expiration: { type: 'PX', value: Math.ceil(ttlMs) } } as const;
     try {
-      return (await parts.connection.run((client) => client.set(key, '1', options), TIMEOUT_MS)) !== null;
+      const stored = await parts.connection.run((client) => client.set(key, value, options), TIMEOUT_MS);
+      return stored === null ? null : release;
     } catch {
-      return true;
+      return release;
     }
   }
 
-  /** Ends a claim of this process before its time. */
-  async release(key: string): Promise<void> {
+  private async release(key: string, value: string): Promise<void> {
+    const options = { keys: [key], arguments: [value] };
     try {
-      await this.parts?.connection.run((client) => client.del(key), TIMEOUT_MS);
+      await this.parts?.connection.run((client) => client.eval(RELEASE, options), TIMEOUT_MS);
     } catch {
       // It ends with its time.
     }

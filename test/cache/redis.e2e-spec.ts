@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ValueSigner } from '../../src/cache/cache-signatures.js';
+import { RedisConnection } from '../../src/cache/redis-connection.js';
+import { SharedDocuments } from '../../src/cache/shared-documents.js';
 import { lockTable } from '../database/lock-table.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -21,7 +24,7 @@ const suffix = redisIsInstalled ? '' : ' (skipped: there is no redis-server on t
 
 /** Without the states of the egresses, which are written in the background and belong to no call. */
 async function keysOf(redis: RedisServer): Promise<string[]> {
-  return ((await redis.command('KEYS', '*')) as string[]).filter((name) => !name.includes(':egress:'));
+  return ((await redis.command('KEYS', '*')) as string[]).filter((name) => !name.startsWith('ct:egress'));
 }
 
 async function readiness(service: TestService): Promise<unknown> {
@@ -163,6 +166,58 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       expect((await one.get(PATH, key)).body.summary).toMatchObject(CACHED);
     }
     expect(await used(one, key)).toEqual({ used: VIDEOS * (1 + poisons.length), reserved: 0 });
+  });
+});
+
+describeWithRedis(`the claims of two replicas${suffix}`, () => {
+  let redis: RedisServer;
+  let connections: RedisConnection[];
+  let one: SharedDocuments;
+  let other: SharedDocuments;
+
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+    connections = await Promise.all([1, 2].map(() => RedisConnection.open(redis.url)));
+    const signer = new ValueSigner(Buffer.from(CACHE_SECRET));
+    [one, other] = connections.map((connection) => new SharedDocuments({ connection, signer })) as [
+      SharedDocuments,
+      SharedDocuments,
+    ];
+    for (const connection of connections)
+      await until(() => connection.run((client) => client.ping()).then(Boolean, () => false));
+  });
+  afterAll(async () => {
+    for (const connection of connections) connection.onApplicationShutdown();
+    await redis.close();
+  });
+
+  it('exclude each other until they are released', async () => {
+    const release = await one.claim('released', 60_000);
+    expect(await other.claim('released', 60_000)).toBeNull();
+    await release?.();
+    expect(await other.claim('released', 60_000)).not.toBeNull();
+  });
+
+  it('that have expired release no later claim of another replica', async () => {
+    const release = await one.claim('expired', 60_000);
+    await redis.command('DEL', 'expired');
+    expect(await other.claim('expired', 60_000)).not.toBeNull();
+    await release?.();
+    expect(await one.claim('expired', 60_000)).toBeNull();
+  });
+
+  it('that were granted while Redis did not respond are released once it does, and no others', async () => {
+    expect(await other.claim('of another', 60_000)).not.toBeNull();
+    redis.freeze();
+    const [own, refused] = await Promise.all([one.claim('own', 60_000), one.claim('of another', 60_000)]);
+    redis.thaw();
+    expect([own, refused]).not.toContain(null);
+    await until(async () => {
+      await own?.();
+      return (await other.claim('own', 60_000)) !== null;
+    });
+    await refused?.();
+    expect(await other.claim('of another', 60_000)).toBeNull();
   });
 });
 

@@ -4,8 +4,8 @@ import { PROJECT } from '../processes.mjs';
 const MINUTE_MS = 60_000;
 const DEADLINE_MS = 45_000;
 const CALL_VIDEOS = 100;
-/** The service reads this many videos of a call at a time, the default of UPSTREAM_CONCURRENCY. */
-const CALL_CONCURRENCY = 16;
+/** The videos of a call that the service reads at a time: 1.5 times the default of UPSTREAM_CONCURRENCY. */
+const CALL_CONCURRENCY = 24;
 /** Callers ask at most this many times as fast as new videos are wanted, so that a backlog shrinks when it can. */
 const CATCH_UP = 2;
 /** When a caller asks again for what was not served and came without a time. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { EgressPool } from '../egress/egress-pool.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
 import { requestScope } from '../egress/request-scope.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { ChannelReader } from './channel-reader.js';
@@ -11,14 +12,15 @@ const CHANNEL_ID = `UC${'c'.repeat(22)}`;
 /**
  * The reader over a platform that responds to every request with an error.
  *
- * @param ofUrl the status for the URL of a channel, if it is another one
+ * @param ofUrl the response to the URL of a channel, or its status, if it is another one
  */
-function readerOf(status: number, media: 'json' | 'html', ofUrl = status) {
+function readerOf(status: number, media: 'json' | 'html', ofUrl: number | FailedResponse = status) {
   const requested: string[] = [];
   const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
     query: ({ kind }: { kind: string }) => {
       requested.push(kind);
-      return Promise.resolve({ kind: 'http-error', status: kind === 'resolve' ? ofUrl : status, media });
+      const response = kind === 'resolve' ? ofUrl : status;
+      return Promise.resolve(typeof response === 'number' ? { kind: 'http-error', status: response, media } : response);
     },
   });
   const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
@@ -52,5 +54,19 @@ describe('ChannelReader', () => {
     const { read, requested } = readerOf(400, 'json', 404);
     for (let time = 0; time < 2; time += 1) await expect(read()).rejects.toMatchObject({ code: 'channel_not_found' });
     expect(requested).toEqual(['channel', 'resolve', 'channel']);
+  });
+
+  const failed: [FailedResponse, string, object][] = [
+    [
+      { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
+      'upstream_blocked',
+      { verdict: 'refused', retryAfterSeconds: 7 },
+    ],
+    [{ kind: 'timeout' }, 'upstream_timeout', { verdict: 'nothing' }],
+    [{ kind: 'network', cause: new Error('reset') }, 'upstream_failure', { verdict: 'unreached' }],
+    [{ kind: 'http-error', status: 500, media: 'html' }, 'upstream_failure', { verdict: 'nothing' }],
+  ];
+  it.each(failed)('a 400 for an ID whose check has the response %j is %s', async (check, code, cause) => {
+    await expect(readerOf(400, 'json', check).read()).rejects.toMatchObject({ code, cause });
   });
 });

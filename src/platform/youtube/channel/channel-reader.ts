@@ -25,6 +25,8 @@ const KNOWN_URL = `${YOUTUBE_ORIGIN}/@youtube`;
 /** How many redirects to another name or channel are followed. */
 const REDIRECTS_MAX = 3;
 
+type FailedReading = Exclude<ParsedResponse<unknown>, { kind: 'parsed' }>;
+
 /** A channel's page, and the ID that it was found under. */
 interface FoundPage {
   channelId: string;
@@ -86,8 +88,10 @@ export class ChannelReader {
     let channelId = requestedId;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
       const response = await requestChannelPage(this.innertube, channelId, scope);
-      if (isJsonError(response, [400]) && !(await this.isVersionServed(scope)))
-        throw upstreamError(response, channelId);
+      if (isJsonError(response, [400])) {
+        const failure = await this.checkVersion(scope);
+        if (failure) throw upstreamError(failure.kind === 'http-error' ? response : failure, channelId);
+      }
       const page = this.valueOf(response, channelId, UNKNOWN_ID);
       if (page.kind !== 'moved') return { channelId, page };
       channelId = page.channelId;
@@ -95,13 +99,17 @@ export class ChannelReader {
     throw tooManyRedirects(requestedId);
   }
 
-  /** Whether 400 concerns what was requested: a version of WEB that is no longer served gets the same for every request. */
-  private async isVersionServed(scope: RequestScope): Promise<boolean> {
-    if (performance.now() - this.servedAtMs < SERVED_RECENTLY_MS) return true;
+  /**
+   * Finds out whether 400 concerns what was requested: a version of WEB that is no longer served gets it for every request.
+   *
+   * @returns null when the version is served; otherwise the failure of the request that checked it
+   */
+  private async checkVersion(scope: RequestScope): Promise<FailedReading | null> {
+    if (performance.now() - this.servedAtMs < SERVED_RECENTLY_MS) return null;
     const response = await requestResolvedUrl(this.innertube, KNOWN_URL, scope);
-    const served = response.kind === 'parsed' || isJsonError(response, UNKNOWN_URL);
-    if (served) this.servedAtMs = performance.now();
-    return served;
+    if (response.kind !== 'parsed' && !isJsonError(response, UNKNOWN_URL)) return response;
+    this.servedAtMs = performance.now();
+    return null;
   }
 
   /** @param unknown the statuses of a JSON error that say that there is no such channel */

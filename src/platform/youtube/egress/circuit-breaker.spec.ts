@@ -42,10 +42,12 @@ describe('CircuitBreaker', () => {
   it('an earlier admission becomes the probe after the pause, when no other replica probes', async () => {
     const clock = { nowMs: 0 };
     const claims = { granted: false, released: 0 };
-    const breaker = new CircuitBreaker(() => clock.nowMs, undefined, undefined, undefined, undefined, {
-      claim: () => Promise.resolve(claims.granted),
-      release: () => Promise.resolve(void (claims.released += 1)),
-    });
+    const release = () => Promise.resolve(void (claims.released += 1));
+    const breaker = new CircuitBreaker(
+      () => clock.nowMs,
+      ...([undefined, undefined, undefined, undefined] as const),
+      () => Promise.resolve(claims.granted ? release : null),
+    );
     const earlier = breaker.admit();
     breaker.refuse({ address: true, retryAfterSeconds: 60, by: null });
     expect(await earlier?.claimProbe(1_000)).toBe(false);
@@ -59,6 +61,17 @@ describe('CircuitBreaker', () => {
     expect([earlier?.probe, claims.released]).toEqual([true, 0]);
     earlier?.succeeded();
     expect([breaker.open, claims.released]).toEqual([false, 1]);
+  });
+
+  it('all requests of an attempt that becomes the probe are sent, also those that ask while it is claimed', async () => {
+    const clock = { nowMs: 0 };
+    const breaker = new CircuitBreaker(() => clock.nowMs);
+    const [earlier, other] = [breaker.admit(), breaker.admit()];
+    if (!earlier || !other) throw new Error('It is blocked.');
+    breaker.refuse({ address: true, retryAfterSeconds: 60, by: 'captions' });
+    clock.nowMs += 60_000;
+    const claims = [earlier, earlier, other].map((admission) => admission.claimProbe(1_000));
+    expect(await Promise.all(claims)).toEqual([true, true, false]);
   });
 
   it('an admission that ends while the probe is claimed leaves it to others', async () => {

@@ -69,14 +69,15 @@ export interface Admission {
   abandoned(): void;
 }
 
-/** Lets one of the replicas probe an egress. */
-export interface ProbeClaims {
-  /** @returns whether no other replica probes it at the moment. @param forMs until the deadline of the probe */
-  claim(forMs: number): Promise<boolean>;
-  release(): Promise<void>;
-}
+/**
+ * Lets one of the replicas probe an egress.
+ *
+ * @param forMs until the deadline of the probe
+ * @returns to be called when the probe has ended; null while another replica probes it
+ */
+export type ClaimProbe = (forMs: number) => Promise<(() => Promise<void>) | null>;
 
-const UNSHARED_PROBES: ProbeClaims = { claim: () => Promise.resolve(true), release: () => Promise.resolve() };
+const UNSHARED_PROBES: ClaimProbe = () => Promise.resolve(() => Promise.resolve());
 
 /** Decides from the results of attempts whether an egress is blocked. */
 export interface RefusalRule {
@@ -127,7 +128,7 @@ export class CircuitBreaker {
    * @param onChange called when it opens (with the pause in milliseconds) and when it closes (with null)
    * @param rule when results of attempts mean that the egress is blocked
    * @param stored the pause, which other replicas may share
-   * @param claims the probes, which other replicas may share
+   * @param claimProbe claims a probe, which other replicas may share
    */
   constructor(
     private readonly now: () => number,
@@ -135,7 +136,7 @@ export class CircuitBreaker {
     private readonly limits: BreakerLimits = DEFAULT_LIMITS,
     private readonly rule: RefusalRule = refusedInARow(limits.blocksToOpen),
     private readonly stored = new StoredEgressState(),
-    private readonly claims: ProbeClaims = UNSHARED_PROBES,
+    private readonly claimProbe: ClaimProbe = UNSHARED_PROBES,
   ) {
     stored.whenPauseAdopted(() => {
       this.rule.reset();
@@ -157,7 +158,7 @@ export class CircuitBreaker {
     return this.open ? Math.max(0, this.stored.pause.untilMs - this.now()) : 0;
   }
 
-  /** When the last pause ends or ended, in milliseconds of the clock; 0 before the first refusal. */
+  /** When the pause ends or ended after which it is probed, in milliseconds of the clock; 0 while it is closed. */
   get pausedUntilMs(): number {
     return this.stored.pause.untilMs;
   }
@@ -185,29 +186,39 @@ export class CircuitBreaker {
   private admission(admittedAsProbe: boolean): Admission {
     let probe = admittedAsProbe;
     let sincePause = this.stored.pause.openedAtMs;
-    let claimed = false;
+    let release: (() => Promise<void>) | null = null;
+    let claiming: Promise<boolean> | null = null;
     let ended = false;
     const end = (then: () => void) => {
       if (ended) return;
       ended = true;
       if (probe) this.probing = false;
       then();
-      if (claimed) void this.claims.release();
+      void release?.();
     };
-    const claimProbe = async (forMs: number): Promise<boolean> => {
-      if (ended || claimed) return !ended;
-      if (!probe && (!this.open || this.blocked)) return false;
+    const claim = async (forMs: number): Promise<boolean> => {
       // Set before the claim is granted, so that this process sends no second probe.
       this.probing = true;
-      const granted = await this.claims.claim(forMs);
+      const granted = await this.claimProbe(forMs);
       if (!granted || ended) {
         if (!probe) this.probing = false;
-        if (granted) void this.claims.release();
+        void granted?.();
         return false;
       }
-      [claimed, probe] = [true, true];
+      release = granted;
+      probe = true;
       sincePause = this.stored.pause.openedAtMs;
       return true;
+    };
+    const claimProbe = (forMs: number): Promise<boolean> => {
+      if (ended || release) return Promise.resolve(!ended);
+      // Several requests of one attempt, such as two caption tracks, ask at the same time.
+      if (claiming) return claiming;
+      if (!probe && (!this.open || this.blocked)) return Promise.resolve(false);
+      claiming = claim(forMs).finally(() => {
+        claiming = null;
+      });
+      return claiming;
     };
     return {
       get probe() {

@@ -116,7 +116,7 @@ describe('the egress pool', () => {
       if (!attempt || !pacer) throw new Error('no egress');
       await pacer.waitForTurn('player', context, attempt);
       pacer.learn('player', { kind: 'json', value: {}, whole: false }, attempt);
-      pacer.recordServed(attempt);
+      pacer.recordServed();
     }
     pacer?.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 60 });
     clock.nowMs += 60_000;

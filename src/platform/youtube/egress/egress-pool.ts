@@ -214,10 +214,7 @@ export class EgressPool {
         EGRESS_LIMITS,
         gateway ? refusedShare(GATEWAY_SHARE_ATTEMPTS) : refusedInARow(blocksToOpen(use)),
         state,
-        {
-          claim: (forMs) => this.store.claimProbe(`${id} ${use}`, forMs),
-          release: () => this.store.releaseProbe(`${id} ${use}`),
-        },
+        (forMs) => this.store.claimProbe(`${id} ${use}`, forMs),
       );
     const onVideoBreaker = (open: boolean) => {
       if (open) pacer.releasePaused();

@@ -12,6 +12,7 @@ function documents() {
   const server = {
     available: true,
     keys: () => [...stored.keys()],
+    stored: (key: string) => stored.get(key),
     configured: true,
     keyOf: (kind: string, name: string) => `${kind} ${name.length}`,
     update: (key: string, _ttlMs: number, change: (bytes: Buffer | undefined) => Buffer | undefined) => {
@@ -21,12 +22,11 @@ function documents() {
       return Promise.resolve(stored.get(key));
     },
     claimedForMs: 0,
-    release: (key: string) => Promise.resolve(void stored.delete(key)),
     claim: (key: string, ttlMs: number) => {
       server.claimedForMs = ttlMs;
-      if (stored.has(key)) return Promise.resolve(false);
+      if (stored.has(key)) return Promise.resolve(null);
       stored.set(key, Buffer.alloc(1));
-      return Promise.resolve(true);
+      return Promise.resolve(() => Promise.resolve(void stored.delete(key)));
     },
   };
   return server;
@@ -108,6 +108,17 @@ describe('EgressStateStore', () => {
     ]);
   });
 
+  it('leaves alone the states of releases with another format', async () => {
+    const server = documents();
+    const earlier = Buffer.from('{"paces":{"player":{"sent":7}}}');
+    await server.update(server.keyOf('egress', 'direct video'), 1, () => earlier);
+    const one = replica(server);
+    one.state.record(answered(5, 1_000));
+    await one.store.exchange();
+    expect(server.stored(server.keyOf('egress', 'direct video'))).toEqual(earlier);
+    expect(server.keys()).toHaveLength(2);
+  });
+
   it('continues with what it knows while Redis is unavailable, and shares that afterwards', async () => {
     const server = documents();
     const [one, other] = [replica(server), replica(server)];
@@ -128,11 +139,12 @@ describe('EgressStateStore', () => {
   it('one replica probes at a time', async () => {
     const server = documents();
     const [one, other] = [replica(server), replica(server)];
-    expect(await one.store.claimProbe('direct video', 120_000)).toBe(true);
-    expect(await other.store.claimProbe('direct video', 120_000)).toBe(false);
+    const release = await one.store.claimProbe('direct video', 120_000);
+    expect(release).not.toBeNull();
+    expect(await other.store.claimProbe('direct video', 120_000)).toBeNull();
     expect(server.claimedForMs).toBeGreaterThanOrEqual(120_000);
-    await one.store.releaseProbe('direct video');
-    expect(await other.store.claimProbe('direct video', 120_000)).toBe(true);
+    await release?.();
+    expect(await other.store.claimProbe('direct video', 120_000)).not.toBeNull();
   });
 
   it('shares nothing without Redis', async () => {
@@ -142,7 +154,7 @@ describe('EgressStateStore', () => {
     state.record(sent(1, 1));
     await store.refresh();
     await store.close();
-    expect(await store.claimProbe('direct video', 120_000)).toBe(true);
+    expect(await store.claimProbe('direct video', 120_000)).not.toBeNull();
     expect(state.hasPending).toBe(true);
   });
 });

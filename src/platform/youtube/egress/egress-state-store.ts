@@ -1,9 +1,14 @@
-import type { SharedDocuments } from '../../../cache/shared-documents.js';
+import type { ReleaseClaim, SharedDocuments } from '../../../cache/shared-documents.js';
 import { isObject } from '../response-parsing.js';
 import { applyEgressEvent, PACED_KINDS, type EgressEvent, type EgressState } from './egress-state.js';
 import type { PaceState } from './request-pace.js';
 import type { StoredEgressState } from './stored-egress-state.js';
 
+/**
+ * The kind of key of the states. The number is that of their format: replicas of two releases that run side by side must not
+ * replace each other's states.
+ */
+const STATE_KIND = 'egress-2';
 /** Shortest interval between two exchanges; what other replicas did since is not known meanwhile. */
 const EXCHANGE_INTERVAL_MS = 1_000;
 /** Longer than any pause and than the memory of the last one. */
@@ -12,7 +17,7 @@ const TTL_MS = 48 * 3_600_000;
 const PROBE_CLAIM_MARGIN_MS = 30_000;
 const PROBE_CLAIM_MAX_MS = 600_000;
 
-type Documents = Pick<SharedDocuments, 'configured' | 'keyOf' | 'update' | 'claim' | 'release'>;
+type Documents = Pick<SharedDocuments, 'configured' | 'keyOf' | 'update' | 'claim'>;
 
 interface Shared {
   readonly key: string;
@@ -41,7 +46,7 @@ export class EgressStateStore {
    * @param name the same in every replica, such as the URL of a proxy; it is hashed before it leaves the process
    */
   add(name: string, stored: StoredEgressState): void {
-    if (this.documents?.configured) this.shared.push({ key: this.documents.keyOf('egress', name), stored });
+    if (this.documents?.configured) this.shared.push({ key: this.documents.keyOf(STATE_KIND, name), stored });
   }
 
   /** To be called after each event: shares it within a second, and a change of the pause at once. */
@@ -65,19 +70,14 @@ export class EgressStateStore {
    * Claims the probe of an egress.
    *
    * @param forMs until the deadline of the probe
-   * @returns whether no other replica probes the egress at the moment
+   * @returns to be called when the probe has ended, so that one without a result is soon followed by another; null while
+   *   another replica probes the egress
    */
-  async claimProbe(name: string, forMs: number): Promise<boolean> {
+  async claimProbe(name: string, forMs: number): Promise<ReleaseClaim | null> {
     const { documents } = this;
-    if (!documents?.configured) return true;
+    if (!documents?.configured) return () => Promise.resolve();
     const ttlMs = Math.min(PROBE_CLAIM_MAX_MS, Math.max(0, forMs) + PROBE_CLAIM_MARGIN_MS);
     return documents.claim(documents.keyOf('egress-probe', name), ttlMs);
-  }
-
-  /** Ends a claim when the probe has ended, so that one without a result is soon followed by another. */
-  async releaseProbe(name: string): Promise<void> {
-    const { documents } = this;
-    if (documents?.configured) await documents.release(documents.keyOf('egress-probe', name));
   }
 
   /** Reads and writes all states that changed. */

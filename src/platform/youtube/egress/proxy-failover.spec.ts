@@ -93,7 +93,7 @@ describe('withProxyFailover', () => {
     for (let video = 0; video < served; video += 1)
       await withProxyFailover(egresses, 'video', String(video), context(), async ({ pacer }, admission) => {
         await pacer?.waitForTurn('player', context(), admission);
-        pacer?.learn('player', { kind: 'json', value: {}, whole: false }, admission);
+        pacer?.recordServed();
         return { result: null, verdict: 'answered', retryAfterSeconds: null } as const;
       });
     for (const video of ['a', 'b', 'c', 'd', 'e'])
@@ -113,8 +113,11 @@ describe('withProxyFailover', () => {
       configured: true,
       keyOf: (kind: string) => kind,
       update: () => Promise.resolve(undefined),
-      claim: (key: string) => Promise.resolve(!claims.has(key) && claims.add(key).size > 0),
-      release: (key: string) => Promise.resolve(void claims.delete(key)),
+      claim: (key: string) => {
+        if (claims.has(key)) return Promise.resolve(null);
+        claims.add(key);
+        return Promise.resolve(() => Promise.resolve(void claims.delete(key)));
+      },
     };
     const egresses = pool(1, () => clock.nowMs, new EgressStateStore(documents));
     for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);

@@ -41,10 +41,7 @@ export async function withProxyFailover<T>(
       if (admission.probe && !(await admission.claimProbe(context.deadlineAtMs - performance.now()))) continue;
       const made = await attempt(egress, admission);
       egresses.recordVerdict(egress, use, made.verdict);
-      if (made.verdict === 'answered') {
-        admission.succeeded();
-        if (use === 'video') egress.pacer?.recordServed(admission);
-      }
+      if (made.verdict === 'answered') admission.succeeded();
       if (made.verdict === 'refused' || made.verdict === 'withheld') {
         const { verdict, retryAfterSeconds } = made;
         // The addresses of a gateway change, so its refusals say nothing about a rate. Data-centre addresses get bot checks

@@ -34,7 +34,7 @@ async function serve(pacer: RequestPacer, kind: PacedKind, count: number): Promi
     const own = attempt();
     await pacer.waitForTurn(kind, call(), own);
     pacer.learn(kind, kind === 'player' ? SERVED_PLAYER : SERVED_CAPTIONS, own);
-    if (kind === 'player') pacer.recordServed(own);
+    if (kind === 'player') pacer.recordServed();
   }
 }
 
@@ -208,7 +208,12 @@ describe('RequestPacer', () => {
   it('counts what was served, not what was refused', async () => {
     const { pacer, stored } = pacerWith();
     await serve(pacer, 'player', 30);
-    for (let refused = 0; refused < 100; refused += 1) await pacer.waitForTurn('player', call(), attempt());
+    for (let refused = 0; refused < 100; refused += 1) {
+      const own = attempt();
+      await pacer.waitForTurn('player', call(), own);
+      // A bot check is a complete response.
+      pacer.learn('player', { kind: 'json', value: {}, whole: false }, own);
+    }
     expect([pacer.answeredMany('player'), stored.current.paces.player.answered]).toEqual([false, 30]);
   });
 

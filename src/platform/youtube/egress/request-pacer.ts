@@ -32,8 +32,6 @@ export class RequestPacer {
 
   /** Attempts that have sent one player request. */
   private readonly started = new WeakSet<object>();
-  /** The complete player responses of each attempt, which its verdict counts as served. */
-  private readonly responses = new WeakMap<object, number>();
 
   /**
    * @param rotating its addresses change: a refusal concerns one of them, and only the breaker judges the egress
@@ -141,17 +139,12 @@ export class RequestPacer {
       if (attempt?.probe && kind === 'captions' && this.stored.pause.by !== kind && certain) attempt.succeeded();
       if (attempt?.probe) attempt.blocked('', refusal);
       else if (!this.rotating && certain) this.refuse(refusal);
-    } else if (kind === 'captions' && response.kind === 'ok' && response.media !== 'empty') this.answered(kind, 1);
-    else if (attempt && response.kind === 'json') this.responses.set(attempt, 1 + (this.responses.get(attempt) ?? 0));
+    } else if (kind === 'captions' && response.kind === 'ok' && response.media !== 'empty') this.answered(kind);
   }
 
-  /**
-   * The player requests of an attempt were served. Only the content of its responses shows that, because a bot check is a
-   * complete response.
-   */
-  recordServed(attempt: object): void {
-    const count = this.responses.get(attempt) ?? 0;
-    if (count > 0) this.answered('player', count);
+  /** A player request was served. Only the content of its response shows that, because a bot check is a complete response. */
+  recordServed(): void {
+    this.answered('player');
   }
 
   /** Ends the waiting of all requests that a pause concerns. */
@@ -159,8 +152,8 @@ export class RequestPacer {
     for (const kind of PACED_KINDS) if (this.isPaused(kind)) this.queues[kind].releaseAll();
   }
 
-  private answered(kind: PacedKind, count: number): void {
-    this.stored.record({ kind: 'answered', paced: kind, count, atMs: this.now() });
+  private answered(kind: PacedKind): void {
+    this.stored.record({ kind: 'answered', paced: kind, count: 1, atMs: this.now() });
   }
 
   private refuse(refusal: Parameters<CircuitBreaker['refuse']>[0]): void {

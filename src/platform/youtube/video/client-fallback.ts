@@ -78,6 +78,12 @@ export function areAllRetired(evidence: readonly Evidence[]): boolean {
   return evidence.length > 0 && evidence.every((kind) => kind === 'client-retired');
 }
 
+/** Whether a player response is about the video: a bot check and the error of a retired client are complete responses, too. */
+export function isServed({ kind }: PlayerReading): boolean {
+  const step = NEXT_STEPS[kind];
+  return step.go !== 'next' || step.evidence === 'unplayable' || step.evidence === 'unavailable';
+}
+
 /** A client's report that it does not play the video. */
 export interface UnavailableReport {
   client: YoutubeClient;
@@ -190,7 +196,7 @@ export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): At
 export interface ClientCandidate {
   client: YoutubeClient;
   admission: Admission | null;
-  /** When its last cooldown ended, in milliseconds of the clock of its egress; 0 before the first. */
+  /** When its cooldown ends or ended, in milliseconds of the clock of its egress; 0 for a client that was not refused. */
   coolingDownUntilMs: number;
 }
 

@@ -11,14 +11,22 @@ import { VideoReader } from './video-reader.js';
 const CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS'];
 const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
 
-/** A reader whose player requests some clients get a bot check for, and the others a final response. */
-function readerRefusing(refused: readonly YoutubeClient[]) {
+/** A list of tracks whose only text requires a PO token. */
+const WITHHELD = {
+  kind: 'tracks',
+  tracks: [{ baseUrl: '', needsToken: true, track: { languageCode: 'en', name: 'English', generated: false } }],
+  defaults: { defaultTrack: null, audioLanguage: null },
+};
+
+/** A reader whose player requests some clients get a bot check or captions without a text for, and the others a final response. */
+function readerRefusing(refused: readonly YoutubeClient[], withheld: readonly YoutubeClient[] = []) {
   const clock = { nowMs: 0 };
   const now = () => clock.nowMs;
   const requested: YoutubeClient[] = [];
   const query = ({ client }: { client: YoutubeClient }) => {
     requested.push(client);
-    const reading = { kind: refused.includes(client) ? 'bot-check' : 'private', details: {} };
+    const final = withheld.includes(client) ? WITHHELD : { kind: 'private' };
+    const reading = { details: {}, ...(refused.includes(client) ? { kind: 'bot-check' } : final) };
     return Promise.resolve({ kind: 'parsed', value: { reading, visitor: {} } });
   };
   const collaborators = [
@@ -47,10 +55,11 @@ function readerRefusing(refused: readonly YoutubeClient[]) {
       if (!admission) throw new Error('The egress is blocked.');
       await egress.pacer?.waitForTurn('player', context, admission);
       egress.pacer?.learn('player', { kind: 'json', value: {}, whole: false }, admission);
-      egress.pacer?.recordServed(admission);
+      egress.pacer?.recordServed();
     }
   };
-  return { read, serve, breaker, clock };
+  const servedMany = () => egress.pacer?.answeredMany('player');
+  return { read, serve, servedMany, breaker, clock };
 }
 
 const block = { address: true, retryAfterSeconds: null, by: null };
@@ -94,5 +103,29 @@ describe('bot checks through an egress', () => {
     expect(await read('a')).toEqual(CLIENTS);
     await serve(50);
     expect(await read('b')).toEqual(['VISIONOS', 'ANDROID']);
+  });
+
+  it('of clients that are only probed do not keep an attempt from one that is served', async () => {
+    const { read, serve, clock } = readerRefusing(['VISIONOS', 'ANDROID']);
+    for (const video of ['a', 'b', 'c', 'd', 'e']) await read(video);
+    await serve(50);
+    clock.nowMs += 30_000;
+    expect(await read('f')).toEqual(CLIENTS);
+  });
+
+  it('are not counted as served, although the responses are complete and the attempt is answered', async () => {
+    const { read, serve, servedMany } = readerRefusing(['VISIONOS']);
+    await serve(48);
+    expect(await read('a')).toEqual(['VISIONOS', 'ANDROID']);
+    expect(servedMany()).toBe(false);
+    await read('b');
+    expect(servedMany()).toBe(true);
+  });
+
+  it('leave counted what was served in the same attempt', async () => {
+    const { read, serve, servedMany } = readerRefusing(['ANDROID', 'IOS'], ['VISIONOS']);
+    await serve(49);
+    expect(await read('a')).toEqual(CLIENTS);
+    expect(servedMany()).toBe(true);
   });
 });

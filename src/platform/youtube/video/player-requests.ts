@@ -127,5 +127,7 @@ export async function requestMicroformat(
     fields: MICROFORMAT_FIELDS,
   };
   const parsed = await innertube.query(call, (response) => readMicroformat(response, videoId), scope);
-  return parsed.kind === 'parsed' ? parsed.value : null;
+  if (parsed.kind !== 'parsed') return null;
+  scope.egress.pacer?.recordServed();
+  return parsed.value;
 }

@@ -17,6 +17,7 @@ import {
   evidenceOf,
   verdictOf,
   isRefusal,
+  isServed,
   isUnavailable,
   stepAfter,
   type ClientCandidate,
@@ -97,11 +98,15 @@ export class VideoReader {
     const disabled = this.retiredClients.admitDisabled();
     // The other clients are disabled, so that nothing confirms what this one reports.
     if (disabled) pass.evidence.push('client-retired');
+    let botChecks = 0;
     for (const candidate of disabled ? [disabled] : this.candidates(scope)) {
+      // One that is probed was refused before: another bot check of it says nothing about the address.
+      const probed = candidate.admission?.probe === true;
+      const before = pass.evidence.length;
       const outcome = await this.tryCandidate(candidate, pass);
       if (outcome) return answered(await this.checkWithWeb(outcome, candidate.client, pass));
       if (pass.evidence.includes('egress-refused') || pass.evidence.includes('busy')) break;
-      const botChecks = pass.evidence.filter((kind) => kind === 'refused').length;
+      if (!probed && pass.evidence.includes('refused', before)) botChecks += 1;
       if (botChecks >= BOT_CHECKS_MAX && isAddressLikelyRefused(scope)) break;
       // A probe sends as little as possible, but a client that is refused everywhere must not keep the egress blocked.
       if (scope.admission.probe && pass.evidence.filter(isRefusal).length >= PROBE_REFUSALS_MAX) break;
@@ -207,6 +212,7 @@ export class VideoReader {
 
   private async follow(client: YoutubeClient, reading: PlayerReading, pass: Pass): Promise<VideoOutcome | null> {
     this.metrics.notice('playability', client, reading.kind);
+    if (isServed(reading)) pass.scope.egress.pacer?.recordServed();
     if ('details' in reading) {
       pass.details = mergeDetails(pass.details, reading.details);
       pass.succeeded = true;
