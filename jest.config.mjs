@@ -25,7 +25,7 @@ const shared = {
   },
 };
 
-/** Bundles that the packages ship. Jest loads every module anew for each test file, and these have a thousand of them. */
+/** Bundles that the packages ship, instead of a thousand modules that each worker would load. */
 const BUNDLES = {
   '^rxjs(/operators)?$': '<rootDir>/node_modules/rxjs/dist/bundles/rxjs.umd.min.js',
   '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',

@@ -7,11 +7,21 @@ SERVICES_SUITE=forky # the first with nginx from 1.27.3 on, which deploy/nginx.c
 VALKEY_SUITE=trixie  # Valkey 8.1
 CHECKS=channel-transcripts-checks
 
-cannot() {
-  echo "Containers cannot be run here: $*"
-  exit 77
+# What is cached has in its name what it consists of, so that another list of packages is fetched.
+key() { printf '%s\n' "$@" | sha256sum | cut -c 1-12; }
+engine_packages=(docker.io docker-cli docker-compose docker-buildx containerd)
+ENGINE=$CACHE/engine-$(key "$ENGINE_SUITE" "${engine_packages[@]}" "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null)")
+
+fail() {
+  echo "$*"
+  exit 1
 }
 require_machine() {
+  cannot() {
+    echo "Containers cannot be run here: $*"
+    exit 77
+  }
+  [ "$(uname -s)" = Linux ] || cannot 'Linux is required'
   [ "$(id -u)" = 0 ] || cannot 'root is required'
   [ "$(uname -m)" = x86_64 ] || cannot 'the packages are for x86_64'
   command -v apt-get >/dev/null || cannot 'apt is missing'
@@ -39,7 +49,7 @@ fetch_engine() {
   (
     cd "$apt/debs"
     APT_CONFIG=$apt/apt.conf apt-get update -qq
-    APT_CONFIG=$apt/apt.conf apt-get download -qq docker.io docker-cli docker-compose docker-buildx containerd
+    APT_CONFIG=$apt/apt.conf apt-get download -qq "${engine_packages[@]}"
     # Of this machine's own release, because they need its C library.
     apt-get download -qq -o APT::Sandbox::User=root runc tini
     for package in *.deb; do dpkg -x "$package" "$ENGINE"; done
@@ -76,39 +86,41 @@ fetch_node() {
 }
 fetch_all() {
   mirror=$(apt-get indextargets --format '$(SITE)' | sort | uniq -c | sort -rn | awk '$2 !~ /security/ && !found { print $2; found = 1 }')
-  local pids=() pid
-  fetch_engine & pids+=($!)
-  fetch_node & pids+=($!)
-  base_system "$node_suite" "$node_suite" libatomic1 & pids+=($!)
-  base_system services "$SERVICES_SUITE" \
-    "busybox,gosu,locales,nginx-light,postgresql-18,valkey-server/$VALKEY_SUITE,valkey-tools/$VALKEY_SUITE" "$VALKEY_SUITE" & pids+=($!)
-  for pid in "${pids[@]}"; do wait "$pid" || cannot 'a download failed'; done
+  local of_node=("$node_suite" libatomic1) of_services pids=() pid
+  of_services=("$SERVICES_SUITE" "busybox,gosu,locales,nginx-light,postgresql-18,valkey-server/$VALKEY_SUITE,valkey-tools/$VALKEY_SUITE" "$VALKEY_SUITE")
+  node_base=$node_suite-$(key "${of_node[@]}") services_base=services-$(key "${of_services[@]}")
+  in_background fetch-engine fetch_engine
+  in_background fetch-node fetch_node
+  in_background fetch-base base_system "$node_base" "${of_node[@]}"
+  in_background fetch-services base_system "$services_base" "${of_services[@]}"
+  for pid in "${pids[@]}"; do wait "$pid" || fail 'A download failed.'; done
+}
+in_background() { # in_background NAME COMMAND...: in a process group of its own, which stop_recorded stops as a whole
+  set -m
+  "${@:2}" {lock}>&- </dev/null &
+  set +m
+  pids+=($!)
+  record "$1" $!
 }
 
 # --- the daemon -------------------------------------------------------------------------------------------------------
 # The daemon that builds uses the network of this machine and does not change it. The one that runs the containers has a
 # network namespace of its own without a route out, so that bridges, rules and ports disappear with it.
-daemon=0 holder=0
 start_daemon() { # start_daemon NSENTER-OR-UNSHARE... -- OPTION...
-  local within=()
+  local within=() daemon
   while [ "$1" != -- ]; do within+=("$1") && shift; done
   shift
   "${within[@]}" dockerd --host "$DOCKER_HOST" --data-root "$DATA" --exec-root "$RUN/exec" --pidfile "$RUN/dockerd.pid" \
-    --init-path "$ENGINE/usr/bin/tini-static" --userland-proxy-path "$ENGINE/usr/sbin/docker-proxy" "$@" >>"$RUN/dockerd.log" 2>&1 &
+    --init-path "$ENGINE/usr/bin/tini-static" --userland-proxy-path "$ENGINE/usr/sbin/docker-proxy" "$@" >>"$RUN/dockerd.log" 2>&1 {lock}>&- &
   daemon=$!
+  record daemon "$daemon"
   for _ in $(seq 150); do
     ! docker version >/dev/null 2>&1 || return 0
     kill -0 "$daemon" 2>/dev/null || break
     sleep 0.2
   done
   tail -n 20 "$RUN/dockerd.log" >&2
-  cannot "Docker's daemon does not start"
-}
-stop_daemon() {
-  [ "$daemon" != 0 ] || return 0
-  kill -TERM "$daemon" 2>/dev/null || true
-  wait "$daemon" 2>/dev/null || true
-  daemon=0
+  fail "Docker's daemon does not start."
 }
 start_builder() {
   export PATH=$ENGINE/usr/sbin:$ENGINE/usr/bin:$PATH DOCKER_HOST=unix://$RUN/docker.sock DOCKER_CONFIG=$RUN/config
@@ -117,8 +129,11 @@ start_builder() {
   start_daemon unshare --mount -- --bridge=none --iptables=false --ip6tables=false --ip-forward=false
 }
 start_runner() {
-  unshare --mount --net sleep infinity &
+  local holder
+  unshare --mount --net sleep infinity {lock}>&- &
   holder=$!
+  record holder "$holder"
+  disown "$holder" # without a message of the shell when it is stopped
   until [ "$(readlink "/proc/$holder/ns/net")" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
   inside=(nsenter --target "$holder" --mount --net)
   "${inside[@]}" ip link set lo up
@@ -137,7 +152,7 @@ build_base_images() { # from the folder of the project
     if [ -n "${!proxy:-}" ]; then build+=(--build-arg "$proxy"); fi
   done
   # An imported image gets a new name each time, which would make every layer on it anew.
-  for base in "$node_suite" services; do
+  for base in "$node_base" "$services_base"; do
     docker image inspect "$CHECKS/$base" >/dev/null 2>&1 || docker import "$CACHE/$base.tar" "$CHECKS/$base" >/dev/null
   done
   cp -r "$COPY/.ci/containers/images/." "$CONTEXTS"
@@ -151,10 +166,10 @@ build_base_images() { # from the folder of the project
   else
     touch "$CONTEXTS/node/ca.crt"
   fi
-  "${build[@]}" --build-arg "BASE=$CHECKS/$node_suite" -t "$node_image" "$CONTEXTS/node" >/dev/null
-  "${build[@]}" --build-arg "BASE=$CHECKS/services" -t "$nginx" "$CONTEXTS/nginx" >/dev/null
-  "${build[@]}" --build-arg "BASE=$CHECKS/services" -t "$postgres" "$CONTEXTS/postgres" >/dev/null
-  "${build[@]}" --build-arg "BASE=$CHECKS/services" -t "$valkey" "$CONTEXTS/valkey" >/dev/null
+  "${build[@]}" --build-arg "BASE=$CHECKS/$node_base" -t "$node_image" "$CONTEXTS/node" >/dev/null
+  "${build[@]}" --build-arg "BASE=$CHECKS/$services_base" -t "$nginx" "$CONTEXTS/nginx" >/dev/null
+  "${build[@]}" --build-arg "BASE=$CHECKS/$services_base" -t "$postgres" "$CONTEXTS/postgres" >/dev/null
+  "${build[@]}" --build-arg "BASE=$CHECKS/$services_base" -t "$valkey" "$CONTEXTS/valkey" >/dev/null
 }
 first_line() { docker run --rm --network none --entrypoint "$2" "$1" "${@:3}" 2>&1 | sed -n 1p | cut -c 1-60; }
 print_versions() {

@@ -20,16 +20,16 @@ explain_lost_calls() { # the replicas that the proxy tried, and what they logged
 }
 under_load() { # under_load COMMAND...: no call is lost while it runs and for 7 seconds after
   # Without the function caller, so that $! is the process of nsenter, which becomes Node.
-  "${inside[@]}" node "$here/caller.mjs" load "$key" >"$RUN/load" 2>&1 &
-  loader=$!
-  local code=0
+  "${inside[@]}" node "$here/caller.mjs" load "$key" >"$RUN/load" 2>&1 {lock}>&- &
+  local loader=$! code=0
+  record loader "$loader"
   sleep 2
   "$@" >"$RUN/command" 2>&1 || code=$?
   [ "$code" = 0 ] || tail -n 5 "$RUN/command"
   sleep 7
   kill -TERM "$loader"
   wait "$loader" || code=$?
-  loader=0
+  rm "$RUN/loader.pid"
   [ "$code" = 0 ] || explain_lost_calls
   cat "$RUN/load"
   return "$code"
@@ -87,7 +87,11 @@ part_isolation() {
 
 part_replicas() {
   step 'replicas that stop and start, under load'
-  restart_each() { for one in $(replicas); do docker restart "$one" && eventually replica_ready "$one"; done; }
+  # In functions that a condition calls, a command that fails does not end the function.
+  restart_each() {
+    local one
+    for one in $(replicas); do docker restart "$one" && eventually replica_ready "$one" || return 1; done
+  }
   check 'docker restart, one replica after the other: no call is lost' under_load restart_each
   stop_each() {
     local one
@@ -103,10 +107,10 @@ part_replicas() {
   replace_each() { # the upgrade without an outage of docs/deployment.md
     local before one
     before=$(replicas)
-    compose up --detach --no-deps --no-recreate --scale service=4 service
-    for one in $(replicas); do eventually replica_ready "$one"; done
+    compose up --detach --no-deps --no-recreate --scale service=4 service || return 1
+    for one in $(replicas); do eventually replica_ready "$one" || return 1; done
     sleep 6 # until nginx has resolved the name again
-    for one in $before; do docker stop "$one" && docker rm "$one"; done
+    for one in $before; do docker stop "$one" && docker rm "$one" || return 1; done
   }
   check 'new replicas replace the old ones: no call is lost' under_load replace_each
   # The statuses of each try, as in `503, 502 : 200`; `:` is before the one more try with replicas that were resolved anew.
@@ -114,7 +118,7 @@ part_replicas() {
   crash() {
     local one
     one=$(replicas | sed -n 1p)
-    kill -KILL "$(docker inspect --format '{{.State.Pid}}' "$one")"
+    kill -KILL "$(docker inspect --format '{{.State.Pid}}' "$one")" || return 1
     eventually replica_ready "$one" && docker inspect --format 'restarts: {{.RestartCount}}' "$one"
   }
   check 'a killed replica is started again' crash
@@ -137,10 +141,10 @@ part_dependencies() {
 part_stopping() {
   step 'stopping'
   in_flight() { # the proxy and the replicas stop during a call
-    caller one "$key" '/channels/@bench-100x400/transcripts?limit=100' >"$RUN/in_flight" 2>&1 &
+    caller one "$key" '/channels/@bench-100x400/transcripts?limit=100' >"$RUN/in_flight" 2>&1 {lock}>&- &
     local call=$! code=0
     sleep 0.5
-    compose stop proxy service
+    compose stop proxy service || code=$?
     wait "$call" || code=$?
     cat "$RUN/in_flight"
     return "$code"

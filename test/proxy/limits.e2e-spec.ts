@@ -192,6 +192,21 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     expect(text).toMatch(/^Keep-Alive: timeout=30\r$/m);
   });
 
+  it.each<[string, (request: IncomingMessage, response: ServerResponse) => void]>([
+    ['responds 503', (_request, response) => void response.writeHead(503).end('{}')],
+    ['resets the connection', (request) => void request.socket.resetAndDestroy()],
+  ])('sends a POST once to a replica that %s, and a GET again', async (_, fails) => {
+    const proxy = await NginxServer.start({ replicas: [port, port] });
+    proxies.push(proxy);
+    answer = fails;
+    const post = { method: 'POST', body: '{}', headers: { 'Content-Length': '2' } };
+    expect((await send(proxy, '/transcripts', post)).status).toBe(503);
+    expect(requests.map(({ method }) => method)).toEqual(['POST']);
+    requests = [];
+    expect((await send(proxy, '/usage', {})).status).toBe(503);
+    expect(requests.length).toBeGreaterThan(1);
+  });
+
   it('refuses a body of more than 64 kB with the error envelope, without reaching the service', async () => {
     const proxy = await nginx();
     const large = await send(proxy, '/usage', {

@@ -61,6 +61,12 @@ export function failoverTables(ends: readonly FailoverEnd[]): Pick<PartReport, '
           .filter(({ name }) => name !== REPLICA_KILLED)
           .flatMap(({ name, cutOff }) => (cutOff > 0 ? [`${name}: ${cutOff}`] : [])),
       ),
+      nothing(
+        'No call finds a replica not listening unless that replica is killed',
+        ends
+          .filter(({ name }) => name !== REPLICA_KILLED)
+          .flatMap(({ name, unreachable }) => (unreachable > 0 ? [`${name}: ${unreachable}`] : [])),
+      ),
       equal(
         'Some calls were refused without PostgreSQL',
         databases.some(({ refused }) => refused > 0),
