@@ -224,10 +224,7 @@ describe('an assembled body', () => {
     ['the order changed', ({ order }) => void order.reverse()],
     ['there is an upload less', ({ order }) => void order.pop()],
     ['the languages differ', ({ languages }) => void languages.push('en')],
-    [
-      'the channel was renamed',
-      (plan) => (plan.header = { ...HEADER, channel: { ...HEADER.channel, name: 'other' } }),
-    ],
+    ['the channel was renamed', (plan) => (plan.header = { ...HEADER, channel: { ...HEADER.channel, name: 'other' } })],
   ];
   it.each(changes)('is not used when %s', async (_name, change) => {
     const { bodies } = newBodies();
