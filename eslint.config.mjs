@@ -33,7 +33,15 @@ export default defineConfig(
     files: ['**/*.ts'],
     ignores: ['**/*spec.ts'],
     rules: {
-      'no-restricted-imports': ['error', { name: '@jest/globals', message: 'Outside of test files, use the globals.' }],
+      'no-restricted-imports': [
+        'error',
+        { name: '@jest/globals', message: 'Outside of test files, use the globals.' },
+        {
+          name: '@nestjs/swagger',
+          importNames: ['PickType', 'OmitType', 'PartialType', 'IntersectionType'],
+          message: 'They lose the validation in the bundle: declare the fields, or extend a class that has fewer.',
+        },
+      ],
     },
   },
   {

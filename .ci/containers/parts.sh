@@ -53,6 +53,14 @@ part_calls() {
     check 'a long compressed response is complete' caller one "$key" "$path" accept-encoding=gzip
     check 'a long response as lines is complete' caller one "$key" "$path" accept=application/x-ndjson
   done
+  check 'the transcript of a video' caller one "$key" '/videos/tw-tea_____/transcript?format=srt'
+  check 'the transcript of a video by its raw URL' caller one "$key" '/videos/https://youtu.be/tw-tea_____?si=abc/transcript'
+  check 'the transcripts of a playlist' summary '/playlists/UUtidewater_____________/transcripts?limit=2' '"total":2,"succeeded":2'
+  check 'the uploads of a channel' caller one "$key" '/channels/@tidewater/uploads?limit=1'
+  post() { web --fail -H "Authorization: Bearer $key" -H 'Content-Type: application/json' -H "Accept: $2" -d "$3" "$base$1" | grep -o -F "$4"; }
+  check 'the transcripts of a list of videos' post /transcripts application/json '{"videos":["tw-tea_____","tw-bread___"]}' '"total":2,"succeeded":2'
+  check 'the tools for assistants' post /mcp 'application/json, text/event-stream' \
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_usage","arguments":{}}}' '"result":'
   check '401 without a key' status_is 401 "$base/usage"
   check '/docs and its files are served' status_is 200 "$base/docs/swagger-ui-bundle.js"
   check '/metrics is not passed on' status_is 404 "$base/metrics"

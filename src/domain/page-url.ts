@@ -9,8 +9,9 @@ export interface PageUrl {
   parameters: URLSearchParams;
 }
 
-const PAGE =
-  /^(?:https?:\/\/?)?(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?<short>(?:www\.)?youtu\.be))\/(?<path>[^?#]*)(?:\?(?<query>[^#]*))?/i;
+/** The source of an expression for the hosts of pages; the group `short` has the host whose path is a video ID. */
+export const PAGE_HOST = String.raw`(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?<short>(?:www\.)?youtu\.be))`;
+const PAGE = new RegExp(`^(?:https?://?)?${PAGE_HOST}/(?<path>[^?#]*)(?:\\?(?<query>[^#]*))?`, 'i');
 /** Encoded slashes before the first one, or an encoded question mark before the first one. */
 const ENCODED = /^(?:[^/]*%2F|[^?]*%3F)/i;
 

@@ -7,7 +7,6 @@ const REQUIRED_PLAN = {
   video_transcripts: 'free',
   channel_uploads: 'free',
   channel_transcripts: 'pro',
-  playlist_transcripts: 'pro',
   bulk_transcripts: 'pro',
 } as const satisfies Record<string, Plan>;
 

@@ -74,7 +74,7 @@ const EXAMPLES = {
     error: new ConcurrencyLimitReachedError(10, 2),
   },
   internal_error: { title: 'An unexpected error occurred', error: new InternalError(undefined) },
-  upstream_failure: { title: 'The channel could not be read', error: new UpstreamError('upstream_failure') },
+  upstream_failure: { title: 'YouTube could not be read', error: new UpstreamError('upstream_failure') },
   upstream_blocked: { title: 'YouTube blocks the service', error: new UpstreamError('upstream_blocked') },
   service_unavailable: {
     title: 'The database is unavailable, or the service is shutting down',

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import { encodePageUrl, rejectUndocumentedPaths, legiblePath } from './request-paths.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 import fc from 'fast-check';
+import { superLinearGrowth } from '../../test/linear-time.js';
 
 const reject = rejectUndocumentedPaths({
   paths: {
@@ -59,6 +60,18 @@ describe('the URL of a page that is sent raw as an ID', () => {
       '/playlists/https:/youtube.com/playlist?list=PL%2D/transcripts?limit=2',
       `/playlists/${encoded('https:/youtube.com/playlist?list=PL%2D')}/transcripts?limit=2`,
     ],
+    [
+      '/videos/https://youtu.be/aaaaaaaaaaa?si=b/transcript?format=srt',
+      `/videos/${encoded('https://youtu.be/aaaaaaaaaaa?si=b')}/transcript?format=srt`,
+    ],
+    [
+      '/videos/youtube.com/shorts/aaaaaaaaaaa?feature=share/transcript',
+      `/videos/${encoded('youtube.com/shorts/aaaaaaaaaaa?feature=share')}/transcript`,
+    ],
+    [
+      '/videos/https:/www.youtube-nocookie.com/embed/aaaaaaaaaaa?rel=0/transcript',
+      `/videos/${encoded('https:/www.youtube-nocookie.com/embed/aaaaaaaaaaa?rel=0')}/transcript`,
+    ],
   ])('%s is encoded, so that its query belongs to it', (target, expected) => {
     expect(encodePageUrl(target)).toBe(expected);
   });
@@ -66,7 +79,9 @@ describe('the URL of a page that is sent raw as an ID', () => {
   it.each([
     '/videos/aaaaaaaaaaa/transcript?languages=en',
     '/videos/https://youtu.be/aaaaaaaaaaa/transcript',
+    '/videos/https://youtu.be/aaaaaaaaaaa/transcript?languages=/transcript',
     '/videos/https://example.com/watch?v=a/transcript',
+    '/videos/https://example.com/youtu.be/a?v=a/transcript',
     '/videos/https://example.com/?u=youtube.com/watch?v=a/transcript',
     '/videos/https://www.youtube.com/watch?v=a/../admin/transcript',
     '/channels/https://www.youtube.com/watch?v=a/transcripts',
@@ -74,6 +89,18 @@ describe('the URL of a page that is sent raw as an ID', () => {
   ])('%s stays as it is', (target) => {
     expect(encodePageUrl(target)).toBe(target);
   });
+
+  it.each(['/', '?', 'a', '/transcript', '/transcript?', 'youtu.be/', '?/'])(
+    'is searched for in time linear in the length of a target that repeats %s',
+    (part) => {
+      const target = (size: number) => `/videos/https://youtu.be/${part.repeat(size / part.length)}`;
+      const growth = superLinearGrowth((size) => {
+        const text = target(size);
+        return () => void encodePageUrl(text);
+      }, 64 * 1024);
+      expect(growth).toBeUndefined();
+    },
+  );
 });
 
 const KEY = 'ctk_0123456789abcdefghij';

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
+import { PAGE_HOST } from '../domain/page-url.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
 /** HEAD would fetch transcripts and charge quota without returning them. */
@@ -37,8 +38,10 @@ const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+((?:[/?#].*)?)$/is;
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
 /** The URL of a page as the ID of a video or playlist, whose own query is not encoded: its `?` would end the path. */
-const RAW_PAGE_URL =
-  /^\/(videos|playlists)\/((?:https?:\/\/?)?(?:www\.|m\.|music\.)?youtube\.com\/(?:watch|playlist)\?[^/]*)\/(transcripts?(?:\?.*)?)$/is;
+const RAW_PAGE_URL = new RegExp(
+  `^/(?<route>videos|playlists)/(?<url>(?:https?://?)?${PAGE_HOST}/[^?]*(?<!/transcripts?)\\?[^/]*)/(?<rest>transcripts?(?:\\?.*)?)$`,
+  'is',
+);
 
 export interface DocumentedPaths {
   paths: Record<string, object>;
@@ -73,7 +76,7 @@ function pathAndQuery(target: string): string {
 
 /** Encodes the URL of a page that is sent raw as an ID, together with its query; other targets stay as they are. */
 export function encodePageUrl(target: string): string {
-  const [, route, url, rest] = RAW_PAGE_URL.exec(target) ?? [];
+  const { route, url, rest } = RAW_PAGE_URL.exec(target)?.groups ?? {};
   return url === undefined ? target : `/${route}/${encodeURIComponent(url)}/${rest}`;
 }
 

@@ -48,8 +48,10 @@ function invalidFields(errors: readonly ValidationError[], redact: Redactor): In
   );
   const invalid = rules.filter(({ rule }) => rule !== WHITELIST_RULE);
   const unknown = rules.filter(({ rule }) => rule === WHITELIST_RULE);
+  // Rules of one field can have the same message.
+  const distinct = new Map(invalid.map(({ property, message }) => [`${property} ${message}`, { property, message }]));
   return [
-    ...invalid.map(({ property, message }) => ({ field: property, message })),
+    ...[...distinct.values()].map(({ property, message }) => ({ field: property, message })),
     ...unknown.map(({ property }) => unknownParameter(property, redact)),
   ];
 }

@@ -14,7 +14,7 @@ import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { Delivery } from '../transcripts/transcript-delivery.js';
 import type { TranscriptsRequest } from '../transcripts/transcript-planner.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { parseVideoList, VideoQueryDto } from '../videos/dto/videos-request.dto.js';
+import { parseVideoList, VideoMessageDto } from '../videos/dto/videos-request.dto.js';
 import { MessageCalls, type MessageCall } from './message-calls.js';
 import { OnMessage } from './message-pattern.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
@@ -50,7 +50,7 @@ export class MessagesController {
     return from(eventsFor(call, [[JSON.stringify(toUploadsDto(listed))]]));
   }
 
-  @OnMessage('playlists.transcripts', 'playlist_transcripts')
+  @OnMessage('playlists.transcripts', 'bulk_transcripts')
   async playlist(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
     const call = this.accept(context);
     const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
@@ -67,7 +67,7 @@ export class MessagesController {
   @OnMessage('videos.transcript', 'video_transcripts')
   async video(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
     const call = this.accept(context);
-    const { id, query } = await readIdMessage(message, VideoQueryDto, 'the ID or the URL of a video');
+    const { id, query } = await readIdMessage(message, VideoMessageDto, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
     const delivery = await this.deliver(call, { source: givenVideos([videoId], videoId), languages: query.languages });

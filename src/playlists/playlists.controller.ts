@@ -24,7 +24,7 @@ export class PlaylistsController {
   ) {}
 
   @Get(':id/transcripts')
-  @RequiresFeature('playlist_transcripts')
+  @RequiresFeature('bulk_transcripts')
   @ApiOperation({
     operationId: 'getPlaylistTranscripts',
     summary: 'The transcripts of a playlist',
@@ -46,9 +46,9 @@ export class PlaylistsController {
     ndjsonExample: PLAYLIST_NDJSON_EXAMPLE,
     order: "in the playlist's order",
   })
-  @ApiErrors(...LIST_ERRORS, 'playlist_not_found', {
-    title: 'The plan does not include playlist transcripts',
-    error: new FeatureNotInPlanError('playlist_transcripts', 'free', 'pro'),
+  @ApiErrors(...LIST_ERRORS, 'playlist_not_found', 'playlist_private', {
+    title: 'The plan does not include playlists',
+    error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),
   })
   list(
     @Param('id') id: string,
@@ -61,7 +61,7 @@ export class PlaylistsController {
 
   /** The same for a playlist URL with unencoded slashes, which some gateways decode. */
   @Get('*id/transcripts')
-  @RequiresFeature('playlist_transcripts')
+  @RequiresFeature('bulk_transcripts')
   @ApiExcludeEndpoint()
   listByRawUrl(
     @Param('id') segments: string[],

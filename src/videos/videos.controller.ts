@@ -148,6 +148,7 @@ export class VideosController {
   @ApiErrors(
     ...READ_ERRORS,
     'plan_limit_exceeded',
+    'upstream_timeout',
     {
       title: 'The plan does not include lists of videos',
       error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),

@@ -1,10 +1,14 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
-import { runCli, type CliResult } from './run-cli.js';
+import { runCli, startCli, type CliResult } from './run-cli.js';
 
 // Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
+
+/** A deadline or a connection that is not closed would keep the process running for longer. */
+const RUN_MS_MAX = 10_000;
 
 let youtube: FakeYoutube;
 beforeAll(async () => {
@@ -12,9 +16,18 @@ beforeAll(async () => {
 });
 afterAll(() => youtube.close());
 
+const variables = (): Record<string, string> => ({
+  YOUTUBE_BASE_URL: youtube.url,
+  DATABASE_URL: 'postgres://127.0.0.1:1/none',
+});
+
 /** Runs the command without any database. */
-const transcripts = (...args: string[]): Promise<CliResult> =>
-  runCli(['transcripts', ...args], { YOUTUBE_BASE_URL: youtube.url, DATABASE_URL: 'postgres://127.0.0.1:1/none' });
+async function transcripts(...args: string[]): Promise<CliResult> {
+  const startedAtMs = performance.now();
+  const result = await runCli(['transcripts', ...args], variables());
+  expect(performance.now() - startedAtMs).toBeLessThan(RUN_MS_MAX);
+  return result;
+}
 
 describe('the command transcripts', () => {
   it('prints the response of the service, and the progress to standard error', async () => {
@@ -41,6 +54,24 @@ describe('the command transcripts', () => {
     const { code, output } = await transcripts(...args);
     expect(output).toMatch(start);
     expect(code).toBe(0);
+  });
+
+  it.each<[what: string, args: string[]]>([
+    ['a channel', ['@harbourlight', '--format', 'text']],
+    ['a channel as JSON', ['@bench-20x300', '--format', 'json']],
+  ])('ends without an error when the reader of %s stops early', async (_what, args) => {
+    const hold = youtube.hold({ kind: 'timedtext' }, 1);
+    const child = startCli(['transcripts', ...args], variables());
+    const closed = once(child, 'close');
+    try {
+      await hold.arrived;
+      child.stdout.destroy();
+    } finally {
+      hold.release();
+    }
+    const stoppedAtMs = performance.now();
+    expect(await closed).toEqual([0, null]);
+    expect(performance.now() - stoppedAtMs).toBeLessThan(RUN_MS_MAX);
   });
 
   it.each<[what: string, args: string[], line: RegExp]>([

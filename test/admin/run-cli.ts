@@ -1,6 +1,7 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { fork, spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
 export interface CliResult {
@@ -9,12 +10,20 @@ export interface CliResult {
   errorOutput: string;
 }
 
-/** Runs the built admin command in its own process, with no other variables than the given. */
-export async function runCli(args: readonly string[], variables: Record<string, string>): Promise<CliResult> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../dist/cli.js'), ...args], {
+/** Starts the built admin command in its own process, with no other variables than the given. */
+export function startCli(
+  args: readonly string[],
+  variables: Record<string, string>,
+): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(process.execPath, [join(import.meta.dirname, '../../dist/cli.js'), ...args], {
     env: { PATH: process.env['PATH'], ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+}
+
+/** Runs the built admin command in its own process, with no other variables than the given. */
+export async function runCli(args: readonly string[], variables: Record<string, string>): Promise<CliResult> {
+  const child = startCli(args, variables);
   const closed: Promise<unknown[]> = once(child, 'close');
   const [output, errorOutput, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
   return { code, output, errorOutput };

@@ -98,6 +98,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       ['videos.transcript', { id: 'hl-silent__' }, 'transcript_unavailable'],
       ['videos.transcript', { id: 'short' }, 'video_not_found'],
       ['videos.transcript', { id: 'tw-tea_____', limit: 5 }, 'invalid_request'],
+      ['videos.transcript', { id: 'tw-tea_____', format: 'srt' }, 'invalid_request'],
       ['videos.transcripts', { videos: [] }, 'invalid_request'],
       ['videos.transcripts', { videos: ['short'] }, 'invalid_request'],
       ['playlists.transcripts', { id: 'PL' }, 'playlist_not_found'],

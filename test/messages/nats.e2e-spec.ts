@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
 import type { Environment } from '../../src/config/environment.js';
 import { shutDown } from '../../src/bootstrap.js';
+import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { request, clientOf } from './message-client.js';
@@ -60,6 +61,17 @@ const EVENT_BYTES_MAX = 16 * 1024;
     expect(error.error).toMatchObject({ code: 'internal_error', retryable: false });
     expect(error.error.message).toContain('max_payload');
     // It was fetched and cached, so the call over HTTP is free.
+    await until(async () => (await services[0].get('/usage', key)).body.used === 1);
+  });
+
+  it('keep nothing in memory of the entry of a video that exceeds the limit', async () => {
+    const { key } = await services[0].organization();
+    const [{ videoId }] = (await services[0].get('/channels/@bench-1x1501/uploads', key)).body.uploads as [
+      { videoId: string },
+    ];
+    const { events, error } = await request(client, { apiKey: key, id: videoId }, 'videos.transcript');
+    expect([events, error.error.code]).toEqual([[], 'internal_error']);
+    await until(() => services.every(({ app }) => app.get(ResponseMemory).heldBytes === 0));
     await until(async () => (await services[0].get('/usage', key)).body.used === 1);
   });
 

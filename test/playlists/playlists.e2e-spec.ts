@@ -41,6 +41,8 @@ describe('the transcripts of a playlist', () => {
     `https://www.youtube.com/playlist?list=${SATURDAY.id}`,
     `https:/www.youtube.com/playlist?list=${SATURDAY.id}&si=abc`,
     `https://www.youtube.com/watch?v=tw-bread___&list=${SATURDAY.id}&index=2`,
+    `https://youtu.be/tw-bread___?list=${SATURDAY.id}`,
+    `https:/music.youtube.com/watch/?list=${SATURDAY.id}`,
     `https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3Dtw-bread___%26list%3D${SATURDAY.id}`,
   ])('are found by %s', async (reference) => {
     const { key } = await service.organization();
@@ -106,7 +108,7 @@ describe('the transcripts of a playlist', () => {
   it('require the Pro plan', async () => {
     const { key } = await service.organization({ plan: 'free' });
     const response = await read(SATURDAY.id, key);
-    expect([response.status, response.body.error.feature]).toEqual([403, 'playlist_transcripts']);
+    expect([response.status, response.body.error.feature]).toEqual([403, 'bulk_transcripts']);
   });
 });
 

@@ -253,7 +253,11 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['/channels/@tidewater/uploads', 200],
     ['/videos/tw-tea_____/transcript?format=srt', 200],
     ['/videos/https://www.youtube.com/watch?v=tw-tea_____/transcript', 200],
+    ['/videos/https://youtu.be/tw-tea_____?si=abc/transcript?languages=en', 200],
     ['/playlists/UUtidewater_____________/transcripts?limit=1', 200],
+    ['/playlists/https://www.youtube.com/playlist?list=UUtidewater_____________/transcripts?limit=1', 200],
+    ['/channels/@tidewater/uploads?limit=1', 200],
+    ['/videos/tw-tea_____/transcript?languages=en', 200],
     ['/transcripts', 405],
   ])('%s reaches the service, which responds with %i', async (path, status) => {
     const [id = ''] = newIds(1);

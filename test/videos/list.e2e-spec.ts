@@ -115,7 +115,7 @@ describe('a list of videos', () => {
     const { key } = await service.organization();
     const response = await post(key, body);
     expect([response.status, response.body.error.code]).toEqual([status, 'invalid_request']);
-    expect(response.body.error.details[0].field).toBe(field);
+    expect(response.body.error.details).toEqual([{ field, message: expect.stringMatching(/./) }]);
     expect(service.fakeYoutube.requests.total).toBe(0);
     expect(await usageOf(key)).toMatchObject({ used: 0, reserved: 0 });
   });

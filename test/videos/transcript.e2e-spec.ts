@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
 
 let service: TestService;
 
@@ -63,6 +67,11 @@ describe('the transcript of one video', () => {
     'www.youtube.com/watch?v=tw-tea_____',
     'https://youtu.be/tw-tea_____',
     'https%3A%2F%2Fyoutu.be%2Ftw-tea_____%3Fsi%3Dabc',
+    'https://youtu.be/tw-tea_____?si=abc',
+    'https:/youtu.be/tw-tea_____?si=abc&t=5',
+    'https://www.youtube.com/shorts/tw-tea_____?feature=share',
+    'https://www.youtube.com/live/tw-tea_____?si=abc',
+    'youtube-nocookie.com/embed/tw-tea_____?rel=0',
     'https://www.youtube.com/shorts/tw-tea_____',
     'https://www.youtube.com/live/tw-tea_____',
     'https://www.youtube.com/embed/tw-tea_____',
@@ -241,6 +250,33 @@ describe('a call for one video', () => {
       counts: { total: 1, succeeded: 1 },
     });
     expect(line('one-failure')).toMatchObject({ status: 404, videoId: 'hl-silent__', code: 'transcript_unavailable' });
+  });
+});
+
+describe('a caller that disconnects within the response', () => {
+  it.each(['markdown', 'text', 'vtt'])('as %s leaves nothing in the response memory', async (format) => {
+    const { key } = await service.organization();
+    const [{ videoId }] = (await service.get('/channels/@bench-1x30000/uploads', key)).body.uploads as [
+      { videoId: string },
+    ];
+    const memory = service.app.get(ResponseMemory);
+    const { port, hostname } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    let received = '';
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
+      socket.destroy();
+    });
+    const closed = once(socket, 'close');
+    socket.write(
+      `GET /videos/${videoId}/transcript?format=${format} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+    );
+    await until(() => memory.heldBytes > 0);
+    await closed;
+    expect(received).toMatch(/^HTTP\/1\.1 200 /);
+    expect(received).not.toMatch(/\r\n0\r\n\r\n$/);
+    await until(() => memory.heldBytes === 0);
+    await until(async () => (await service.get('/usage', key)).body.reserved === 0);
   });
 });
 

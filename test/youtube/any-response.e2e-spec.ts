@@ -277,6 +277,20 @@ describe('a channel whose name or page redirects', () => {
   });
 });
 
+describe('a playlist', () => {
+  const MISSING = JSON.stringify({ error: { code: 404, message: 'Requested entity was not found.' } });
+  it.each([
+    ['JSON', 'application/json', MISSING, 'playlist_not_found'],
+    ['an HTML page', 'text/html', '<!DOCTYPE html>', 'upstream_failure'],
+  ])('that is answered with 404 as %s', async (_form, contentType, body, code) => {
+    given = { browse: { status: 404, headers: { 'content-type': contentType }, body: bytes(body) } };
+    const adapter = await openAdapter(url);
+    const reading = adapter.platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context());
+    await expect(reading).rejects.toMatchObject({ code });
+    await adapter.close();
+  });
+});
+
 describe('the feed', () => {
   it('that is not found leaves the dates unknown, and is counted but not logged', async () => {
     const missing: Given = { status: 404, headers: { 'content-type': 'text/html' }, body: bytes('<!DOCTYPE html>') };

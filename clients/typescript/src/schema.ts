@@ -680,13 +680,13 @@ export interface components {
              */
             videos: string[];
             /**
-             * @description Language codes in order of preference, as in `languages` of the other operations.
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas.
              * @example [
              *       "en",
              *       "de"
              *     ]
              */
-            languages?: string[];
+            languages?: string[] | string;
         };
         UsagePeriod: {
             /**
@@ -1381,7 +1381,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `upstream_failure`: The channel could not be read. `upstream_blocked`: YouTube blocks the service. */
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
                     /** @description The ID of the request. */
@@ -1530,7 +1530,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `upstream_failure`: The channel could not be read. `upstream_blocked`: YouTube blocks the service. */
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
                     /** @description The ID of the request. */
@@ -1757,7 +1757,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include playlist transcripts. */
+            /** @description `feature_not_in_plan`: The plan does not include playlists. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -1768,7 +1768,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `playlist_not_found`: The playlist does not exist. */
+            /** @description `playlist_not_found`: The playlist does not exist. `playlist_not_found`: The playlist is private. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -1822,7 +1822,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `upstream_failure`: The channel could not be read. `upstream_blocked`: YouTube blocks the service. */
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
             502: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2381,6 +2381,17 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {

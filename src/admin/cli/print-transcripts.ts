@@ -48,10 +48,16 @@ export async function printTranscripts(
     throw new Error(`${format} is a format of one video. Use the URL of a video, or --format text.`);
   const { transcripts } = services;
   const source = videoId === undefined ? listOf(reference, limit, services) : givenVideos([videoId], videoId);
-  const times = { startedAtMs: performance.now(), responseEnd: new AbortController().signal };
-  const plan = await transcripts.prepare({ source, languages }, PAYER, times);
-  const events = withProgress(transcripts.deliver(plan, 'json').events('listed'), plan.order.length);
-  await writeOut((videoId === undefined ? listPieces : entryPieces)(format, events, languages));
+  const end = new AbortController();
+  try {
+    const times = { startedAtMs: performance.now(), responseEnd: end.signal };
+    const plan = await transcripts.prepare({ source, languages }, PAYER, times);
+    const events = withProgress(transcripts.deliver(plan, 'json').events('listed'), plan.order.length);
+    await writeOut((videoId === undefined ? listPieces : entryPieces)(format, events, languages));
+  } finally {
+    // The fetching does not wait for the reader: when the reader stops early, nothing else would end it.
+    end.abort();
+  }
 }
 
 /** A text without a slash can be a handle as well as the ID of a video. As over HTTP a handle needs no `@`. */
@@ -65,9 +71,9 @@ function listOf(reference: string, limit: number, { uploads, playlists }: LocalT
 
 /** Reports on standard error how many videos are done: in one line on a terminal, at the end otherwise. */
 async function* withProgress(
-  events: AsyncGenerator<TranscriptsEvent>,
+  events: AsyncGenerator<TranscriptsEvent, void>,
   total: number,
-): AsyncGenerator<TranscriptsEvent> {
+): AsyncGenerator<TranscriptsEvent, void> {
   const { isTTY } = process.stderr;
   let done = 0;
   const report = (end: string): void =>
@@ -88,15 +94,19 @@ async function* withProgress(
 
 async function* entryPieces(
   format: EntryFormat,
-  events: AsyncGenerator<TranscriptsEvent>,
+  events: AsyncGenerator<TranscriptsEvent, void>,
   languages: readonly string[],
 ): AsyncGenerator<string | Buffer> {
-  const entry = await onlyEntry(events);
-  if (format === 'json') yield* bytesOf(serializeEntry(entry, events));
-  else {
-    const { videoId, metadata, transcript } = entry;
-    yield* formatTranscript(format, { videoId, metadata, transcript: transcript.bytes }, languages);
-    for await (const event of events) if (event.type === 'summary') return;
+  try {
+    const entry = await onlyEntry(events);
+    if (format === 'json') yield* bytesOf(serializeEntry(entry, events));
+    else {
+      const { videoId, metadata, transcript } = entry;
+      yield* formatTranscript(format, { videoId, metadata, transcript: transcript.bytes }, languages);
+      for await (const event of events) if (event.type === 'summary') return;
+    }
+  } finally {
+    await events.return();
   }
 }
 

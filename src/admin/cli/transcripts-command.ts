@@ -8,13 +8,15 @@ export type RunLocally = (work: (services: LocalTranscripts) => Promise<void>) =
 
 const FORMATS = ['json', 'text', 'srt', 'vtt', 'markdown'] as const satisfies readonly EntryFormat[];
 const LIMIT_DEFAULT = 25;
+const REFERENCE =
+  'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
 
 /** Adds `transcripts`, which prints what the service would respond, without a service, keys or quota. */
 export function addTranscriptsCommand(program: Command, run: RunLocally): void {
   program
     .command('transcripts')
     .description('print the transcripts of a channel, a playlist or a video, without a service, keys or quota')
-    .argument('<reference>', 'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video')
+    .argument('<reference>', REFERENCE)
     .option('--limit <n>', 'number of videos at most', parseLimit, LIMIT_DEFAULT)
     .option('--languages <codes>', 'language codes in order of preference, such as en,de')
     .addOption(new Option('--format <format>', 'srt and vtt for one video only').choices(FORMATS).default('json'))

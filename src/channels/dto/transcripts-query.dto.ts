@@ -5,7 +5,7 @@ import { IsArray, Matches, Min, ValidateIf } from 'class-validator';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 
 export const LIMIT_DEFAULT = 25;
-const LANGUAGES_MAX = 20;
+export const LANGUAGES_MAX = 20;
 /** A BCP 47 code as YouTube writes it: groups of letters and digits, joined by hyphens. */
 const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
@@ -58,7 +58,8 @@ const Since = (): PropertyDecorator =>
     Matches(VIDEO_ID, { message: SINCE_INVALID }),
   );
 
-// Swagger's mapped types (`PickType`) load class-validator by a `require` of their own, which is another copy than the bundle's.
+// Swagger's mapped types (`PickType` and others) look for class-validator and class-transformer by a `require` of their own,
+// which finds another copy than the bundle's, or none in the image: the class would lose its rules.
 
 /** The query parameters of a playlist, whose order is not by date. The validation pipe refuses all others. */
 export class PlaylistQueryDto {

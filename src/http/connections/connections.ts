@@ -8,7 +8,7 @@ import { Connection, SILENT_CHECKS_MAX } from './connection.js';
 const KEEP_ALIVE_MS = 75_000;
 /** For the request line and the headers to arrive, from the connection or the first byte on. */
 const HEADERS_MS = 15_000;
-/** For a complete request to arrive; the largest body is 16 KB. */
+/** For a complete request to arrive; the largest body is 64 KB, of `/mcp`. */
 const REQUEST_MS = 30_000;
 /** Interval at which Node enforces the two timeouts above. */
 const CHECK_MS = 1_000;
@@ -17,7 +17,7 @@ const SWEEP_MS = 250;
 /** A reader that reads nothing of a response for this long is stalled, and its connection is destroyed. */
 const STALLED_READER_MS = 30_000;
 
-const TRANSCRIPTS = /\/transcripts$/;
+const TRANSCRIPTS = /\/transcripts?$/;
 
 /** Tracks the open connections of the server and the responses in progress on them. */
 @Injectable()

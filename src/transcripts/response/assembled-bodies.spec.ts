@@ -19,6 +19,7 @@ import {
   type Entry,
   type TranscriptsEvent,
 } from '../transcript-events.js';
+import type { ListHeader } from '../sources/video-list.js';
 import { AssembledBodies } from './assembled-bodies.js';
 import { ResponseMemory } from './response-memory.js';
 import { serializeJson, serializeNdjson, writeAssembled, writeResponse } from './response-writer.js';
@@ -35,7 +36,7 @@ interface Video {
 }
 
 interface Plan {
-  header: typeof HEADER;
+  header: ListHeader;
   order: Video[];
   languages: string[];
 }
@@ -223,10 +224,7 @@ describe('an assembled body', () => {
     ['the order changed', ({ order }) => void order.reverse()],
     ['there is an upload less', ({ order }) => void order.pop()],
     ['the languages differ', ({ languages }) => void languages.push('en')],
-    [
-      'the channel was renamed',
-      (plan) => (plan.header = { ...plan.header, channel: { ...plan.header.channel, name: 'other' } }),
-    ],
+    ['the channel was renamed', (plan) => (plan.header = { ...HEADER, channel: { ...HEADER.channel, name: 'other' } })],
   ];
   it.each(changes)('is not used when %s', async (_name, change) => {
     const { bodies } = newBodies();
@@ -248,6 +246,16 @@ describe('an assembled body', () => {
     const missing = { ...plan, order: plan.order.map(({ upload }) => ({ upload, outcome: undefined })) };
     bodies.record(missing, 'identity');
     expect(bodies.record(missing, 'identity')).toBeUndefined();
+  });
+
+  it('is not recorded for videos that the caller names, whose next call has other uploads', async () => {
+    const { bodies } = newBodies();
+    const plan = { ...(await sampleOf(2)), header: { type: 'videos' as const } };
+    bodies.record(plan, 'identity');
+    expect(bodies.record(plan, 'identity')).toBeUndefined();
+    const listed = { ...plan, header: HEADER };
+    bodies.record(listed, 'identity');
+    expect(bodies.record(listed, 'identity')).toBeDefined();
   });
 
   it('is not recorded from a response whose entries differ from the plan', async () => {

@@ -220,10 +220,23 @@ export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>):
   }
 }
 
-/** The JSON of one entry by itself. Its end is written when the events have ended, which is after the settlement. */
-export async function* serializeEntry(entry: Entry, rest: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
-  yield entryJson('', entry, '');
-  for await (const event of rest) if (event.type === 'summary') yield [];
+/**
+ * The JSON of one entry by itself. Its end is written when the events have ended, which is after the settlement. A reader
+ * that stops earlier closes the events, which release the text.
+ *
+ * @param rest the events after the entry
+ */
+export async function* serializeEntry(
+  entry: Entry,
+  rest: AsyncGenerator<TranscriptsEvent, void>,
+): AsyncGenerator<Chunk> {
+  try {
+    yield entryJson('', entry, '');
+    for await (const event of rest) if (event.type === 'summary') yield [];
+  } finally {
+    // A generator that was never resumed after the entry is not closed by the loop.
+    await rest.return();
+  }
 }
 
 function entryJson(before: string, entry: Entry, after: string): Chunk {

@@ -74,13 +74,18 @@ export class TranscriptsResponse {
     const form = encoding === 'gzip' && format === 'json' ? 'deflated' : 'json';
     const events = this.deliver(plan, form, request).events('listed');
     const entry = await onlyEntry(events);
-    setEntryHeaders(response, plan);
-    response.setHeader('Content-Type', `${ENTRY_MEDIA_TYPES[format]}; charset=utf-8`);
-    const chunks =
-      format === 'json'
-        ? serializeEntry(entry, events)
-        : textChunks(formatEntry(format, entry, events, plan.languages), encoding);
-    await writeResponse(response, chunks, encoding);
+    try {
+      setEntryHeaders(response, plan);
+      response.setHeader('Content-Type', `${ENTRY_MEDIA_TYPES[format]}; charset=utf-8`);
+      const chunks =
+        format === 'json'
+          ? serializeEntry(entry, events)
+          : textChunks(formatEntry(format, entry, events, plan.languages), encoding);
+      await writeResponse(response, chunks, encoding);
+    } finally {
+      // The reader can disconnect before the rest of the events is read: only closed events release the text.
+      await events.return();
+    }
   }
 
   /** Plans the call of a request. @throws the errors that refuse the call */
@@ -141,7 +146,7 @@ function setEntryHeaders(response: Response, { quota }: CallPlan): void {
  *
  * @throws VideoFailedError when the video has no transcript, after the call was settled
  */
-export async function onlyEntry(events: AsyncGenerator<TranscriptsEvent>): Promise<SucceededEntry> {
+export async function onlyEntry(events: AsyncGenerator<TranscriptsEvent, void>): Promise<SucceededEntry> {
   let failure: EntryError | undefined;
   for (let next = await events.next(); next.done !== true; next = await events.next()) {
     if (next.value.type !== 'result') continue;

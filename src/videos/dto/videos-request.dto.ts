@@ -1,19 +1,23 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, ValidateIf } from 'class-validator';
-import { Languages, LANGUAGES_INVALID, parseLanguages } from '../../channels/dto/transcripts-query.dto.js';
+import { Languages, LANGUAGES_MAX, parseLanguages } from '../../channels/dto/transcripts-query.dto.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 
+const LANGUAGES_INVALID = `languages must be a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas.`;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${VIDEOS_PER_CALL_MAX} IDs or URLs of videos.`;
 
-/** The query parameters of the operation for one video. */
-export class VideoQueryDto {
+/** The parameters of a message about one video, whose reply is always the entry. */
+export class VideoMessageDto {
   @Languages()
   languages?: string[];
+}
 
+/** The query parameters of the operation for one video. */
+export class VideoQueryDto extends VideoMessageDto {
   @ApiPropertyOptional({
     description:
       'The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are ' +
@@ -45,10 +49,9 @@ export class VideosBodyDto {
   videos: string[];
 
   @ApiPropertyOptional({
-    description: 'Language codes in order of preference, as in `languages` of the other operations.',
-    type: [String],
-    minItems: 1,
-    maxItems: 20,
+    description:
+      'Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas.',
+    oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
     example: ['en', 'de'],
   })
   @ValidateIf((_body, value) => value !== undefined)

@@ -1,5 +1,6 @@
 import { UpstreamError } from '../../../domain/errors.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
+import type { ParsedResponse } from '../innertube/innertube-client.js';
 
 /** The reason why a channel could not be read, for the log, and the verdict about the egress. */
 export class ChannelReadError extends Error {
@@ -12,6 +13,14 @@ export class ChannelReadError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'ChannelReadError';
   }
+}
+
+/** Whether the platform answered with a JSON error. An HTML page with these statuses comes from a gateway or another server. */
+export function isJsonError(
+  response: ParsedResponse<unknown>,
+  statuses: readonly number[],
+): response is Extract<FailedResponse, { kind: 'http-error' }> {
+  return response.kind === 'http-error' && response.media === 'json' && statuses.includes(response.status);
 }
 
 /** The public error for a channel that could not be read, with the private cause for the log. */

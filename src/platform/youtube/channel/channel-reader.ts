@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
 import type { UploadsList } from '../../video-platform.js';
-import { upstreamError } from './channel-errors.js';
+import { isJsonError, upstreamError } from './channel-errors.js';
 import type { NamedReference } from './channel-source.js';
 import type { ChannelPage } from './channel-page.js';
 import { requestChannelPage, requestPlaylistOwner, requestResolvedUrl } from './channel-requests.js';
@@ -10,7 +10,6 @@ import { report } from '../event-log.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import type { FailedResponse } from '../egress/upstream-response.js';
 import { UploadsReader } from './uploads-reader.js';
 
 /** Recorded for an unknown handle. 400 rejects the request itself, such as a version of WEB that is no longer served. */
@@ -124,14 +123,6 @@ export class ChannelReader {
     if (response.kind === 'unparsable') report('warn', 'youtube_unreadable', { subject, expected: response.expected });
     throw upstreamError(response, subject);
   }
-}
-
-/** Whether the platform answered with a JSON error. An HTML page with these statuses comes from a gateway or another server. */
-function isJsonError(
-  response: ParsedResponse<unknown>,
-  statuses: readonly number[],
-): response is Extract<FailedResponse, { kind: 'http-error' }> {
-  return response.kind === 'http-error' && response.media === 'json' && statuses.includes(response.status);
 }
 
 function tooManyRedirects(subject: string): UpstreamError {

@@ -5,13 +5,15 @@ import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { upstreamError } from './channel-errors.js';
+import { isJsonError, upstreamError } from './channel-errors.js';
 import { requestPlaylistPage, type ListKind, type PlaylistPosition } from './channel-requests.js';
 import type { PlaylistHeader, PlaylistPage, UploadsPage } from './uploads-page.js';
 
 /** Pages of a playlist have up to 100 entries; a list with fewer per page on average is not followed further. */
 const ENTRIES_PER_PAGE_MIN = 20;
 const PAGES_EXTRA = 3;
+
+const UNKNOWN_PLAYLIST = [404];
 
 /** A playlist as far as it was read; `list` is null when it does not exist. */
 export interface PlaylistReading {
@@ -65,6 +67,9 @@ export class PlaylistPages {
     const response = await requestPlaylistPage(this.innertube, kind, from, scope);
     this.countShape(kind, playlistId, response);
     if (response.kind === 'parsed') return response.value;
+    // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
+    if (kind === 'playlist' && 'playlistId' in from && isJsonError(response, UNKNOWN_PLAYLIST))
+      return { header: { title: null, isPrivate: false }, list: { kind: 'no-playlist' } };
     throw upstreamError(response, playlistId);
   }
 
