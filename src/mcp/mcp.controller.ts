@@ -2,6 +2,7 @@ import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common
 import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
+import { cacheSecret } from '../cache/cache-signatures.js';
 import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { bodyTooLarge, isNestedDeeper, NESTING_LEVELS_MAX, readBytes } from '../http/json-body.js';
@@ -29,6 +30,7 @@ const METHODS = new Set([
   'tools/list',
   'tools/call',
   'server/discover',
+  'notifications/initialized',
   'notifications/cancelled',
 ]);
 
@@ -132,14 +134,22 @@ export class McpController {
     const method = 'method' in message ? message.method : undefined;
     context.log['rpcMethod'] = typeof method === 'string' && METHODS.has(method) ? method : 'other';
     const { serveMessage } = await import('./mcp-endpoint.js');
-    this.services ??= this.loadServices();
-    await serveMessage(request, response, message, context, await this.services);
+    await serveMessage(request, response, message, context, await this.loadedServices());
+  }
+
+  /** Loads the services once; a failure to load them is not kept, so that the next message tries again. */
+  private loadedServices(): Promise<EndpointServices> {
+    this.services ??= this.loadServices().catch((error: unknown) => {
+      this.services = undefined;
+      throw error;
+    });
+    return this.services;
   }
 
   private async loadServices(): Promise<EndpointServices> {
     const [{ Cursors }, { Cancellations }] = await Promise.all([import('./cursor.js'), import('./cancellations.js')]);
     const { environment, transcripts, uploads, quota, inFlight, metrics } = this;
-    const cursors = new Cursors(environment.CACHE_SECRET);
+    const cursors = new Cursors(await cacheSecret(environment));
     const redact = redactorFor(environment);
     return { transcripts, uploads, quota, inFlight, metrics, cursors, cancellations: new Cancellations(), redact };
   }

@@ -7,7 +7,7 @@ import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../../transcripts/sources/given-videos.js';
 import type { VideoSource } from '../../transcripts/sources/video-list.js';
 import type { Entry, Summary } from '../../transcripts/transcript-events.js';
-import type { Position } from '../cursor.js';
+import { CURSOR_VIDEOS_MAX, type Position } from '../cursor.js';
 import { TextPage } from '../text-page.js';
 import {
   channel,
@@ -24,7 +24,6 @@ import {
   type ToolServices,
 } from './tool.js';
 
-const CHANNEL_VIDEOS_MAX = 10;
 const CHANNEL_VIDEOS_DEFAULT = 3;
 
 const COST =
@@ -45,7 +44,7 @@ export const getChannelTranscripts = defineTool({
     limit: z
       .int()
       .min(1)
-      .max(CHANNEL_VIDEOS_MAX)
+      .max(CURSOR_VIDEOS_MAX)
       .default(CHANNEL_VIDEOS_DEFAULT)
       .describe('The number of videos at most, the newest ones.'),
     languages,
@@ -59,7 +58,7 @@ export const getChannelTranscripts = defineTool({
     cursor: nextCursor,
   }),
   async run(input, call, services) {
-    const { name } = getChannelTranscripts;
+    const name = 'get_channel_transcripts';
     const subject = input.channel === undefined ? undefined : digest(input.channel);
     const organizationId = call.context.caller.organization.id;
     if (input.cursor !== undefined) {
@@ -72,7 +71,7 @@ export const getChannelTranscripts = defineTool({
       const message = 'channel is required without a cursor: a handle (@name), a channel ID or a channel URL.';
       throw new InvalidRequestError([{ field: 'channel', message }]);
     }
-    const start = { tool: name, subject, languages: input.languages ?? [], range: [0, null] as [number, null] };
+    const start: Start = { tool: name, subject, languages: input.languages ?? [], range: [0, null] };
     const source = services.uploads.source(input.channel, { limit: input.limit });
     const page = await readPage({ source, position: start, maxChars: input.maxChars, headingLevel: 2 }, call, services);
     return channelResult(page);
@@ -102,7 +101,7 @@ export const getVideoTranscript = defineTool({
   }),
   output: z.object({ video: videoOutput, summary: summaryOutput, cursor: nextCursor }),
   async run(input, call, services) {
-    const { name } = getVideoTranscript;
+    const name = 'get_video_transcript';
     const videoId = input.video === undefined ? undefined : parseVideoReference(input.video);
     if (input.video !== undefined && videoId === undefined) throw new VideoNotFoundError();
     if (input.toSeconds !== undefined && input.toSeconds <= input.fromSeconds) {
