@@ -1,25 +1,42 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
+import { languageCodes } from './language-codes.js';
 
 /** Texts are cached for longer, so that the pages of one text do not usually cost more than the first. */
 const LIFETIME_MS = 60 * 60 * 1000;
+/** The clocks of two replicas differ by less. */
+const CLOCK_DIFFERENCE_MS = 60 * 1000;
 const TAG_BYTES = 12;
+const KEY_BYTES = 32;
+const PURPOSE = 'channel-transcripts: cursors of MCP';
 
-const positionSchema = z.strictObject({
-  tool: z.string(),
-  /** What the first call named: the channel or the video. */
+/** The most videos that a text is continued with. */
+export const CURSOR_VIDEOS_MAX = 10;
+
+const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
+const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
+/** The digest of a reference to a channel. */
+const CHANNEL_SUBJECT = /^[A-Za-z0-9_-]{16}$/;
+
+const second = z.number().min(0);
+
+const shape = z.strictObject({
+  tool: z.enum(['get_channel_transcripts', 'get_video_transcript']),
+  /** What the first call named: a digest of the channel as it was named, or the ID of the video. */
   subject: z.string(),
   /** The ID of the channel or the video that the call is recorded by. */
   resource: z.string(),
   /** The videos that remain, the current one first. */
-  videoIds: z.array(z.string()).min(1),
-  languages: z.array(z.string()),
-  range: z.tuple([z.number(), z.number().nullable()]),
+  videoIds: z.array(z.string().regex(VIDEO_ID)).min(1).max(CURSOR_VIDEOS_MAX),
+  languages: z.union([z.tuple([]), languageCodes]),
+  range: z.tuple([second, second.nullable()]),
   /** Characters of the current video's text that were sent, and the checksum of its transcript. */
   offset: z.int().min(0),
-  crc32: z.int().nullable(),
+  crc32: z.int().min(0).max(0xffff_ffff).nullable(),
 });
+
+const positionSchema = shape.refine(isConsistent);
 
 /** Where a text continues that did not fit into one result. */
 export type Position = z.infer<typeof positionSchema>;
@@ -27,12 +44,17 @@ export type Position = z.infer<typeof positionSchema>;
 const cursorSchema = z.tuple([z.number(), positionSchema]);
 
 /**
- * Cursors that contain the position itself, so that any replica continues from them. They are authenticated for the
- * organization that received them. `CACHE_SECRET` signs them; without it a cursor can be forged only for an own call, which
- * is checked like any other.
+ * Cursors that contain the position itself, so that any replica with the same secret continues from them. They are
+ * authenticated for the organization that received them. A position is validated like the input of a call all the same,
+ * because the secret may be guessable.
  */
 export class Cursors {
-  constructor(private readonly secret: string | undefined) {}
+  private readonly key: Buffer;
+
+  /** @param secret the one that signs cache entries; cursors are signed with a key of their own that is derived from it */
+  constructor(secret: Buffer) {
+    this.key = Buffer.from(hkdfSync('sha256', secret, '', PURPOSE, KEY_BYTES));
+  }
 
   write(position: Position, organizationId: string): string {
     const payload = Buffer.from(JSON.stringify([Date.now() + LIFETIME_MS, position])).toString('base64url');
@@ -53,17 +75,34 @@ export class Cursors {
     const [expiresAtMs, position] = parsed.data;
     const { tool, subject = position.subject } = expected;
     if (position.tool !== tool || position.subject !== subject) throw invalidCursor();
-    if (expiresAtMs < Date.now()) throw staleCursor();
+    const remainingMs = expiresAtMs - Date.now();
+    if (remainingMs > LIFETIME_MS + CLOCK_DIFFERENCE_MS) throw invalidCursor();
+    if (remainingMs < 0) throw staleCursor();
     return position;
   }
 
   private tag(payload: string, organizationId: string): string {
-    return createHmac('sha256', `mcp cursor ${organizationId} ${this.secret ?? ''}`)
-      .update(payload)
+    return createHmac('sha256', this.key)
+      .update(`${organizationId.length}:${organizationId}:${payload}`)
       .digest()
       .subarray(0, TAG_BYTES)
       .toString('base64url');
   }
+}
+
+function isConsistent({
+  tool,
+  subject,
+  resource,
+  videoIds,
+  range: [from, to],
+  offset,
+  crc32,
+}: z.infer<typeof shape>): boolean {
+  if (new Set(videoIds).size < videoIds.length || (to !== null && to <= from) || (offset > 0 && crc32 === null))
+    return false;
+  if (tool === 'get_channel_transcripts') return CHANNEL_SUBJECT.test(subject) && CHANNEL_ID.test(resource);
+  return VIDEO_ID.test(subject) && resource === subject && videoIds.length === 1 && videoIds[0] === subject;
 }
 
 /** The text has changed since the cursor was issued, or the cursor is too old. */

@@ -12,7 +12,7 @@ import {
 import { Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { FeatureNotInPlanError } from '../domain/errors.js';
+import { DomainError, FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
 import type { Redactor } from '../http/redaction.js';
@@ -24,7 +24,7 @@ import type { Cancellations } from './cancellations.js';
 import type { McpMetrics } from './mcp-metrics.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
-import type { Tool, ToolServices } from './tools/tool.js';
+import { CallCanceled, type Tool, type ToolServices } from './tools/tool.js';
 import { getChannelTranscripts, getVideoTranscript } from './tools/transcript-tools.js';
 
 const TOOLS: readonly Tool[] = [
@@ -90,7 +90,13 @@ export async function serveMessage(
     onerror: (error) =>
       logger.debug({ event: 'mcp_message_refused', requestId: context.requestId, cause: causeText(error) }),
   });
-  await toNodeHandler(handler)(request, response, message);
+  const fetchHandler: typeof handler.fetch = async (...received) => {
+    const answer = await handler.fetch(...received);
+    // The SDK sets another one on server-sent events.
+    answer.headers.set('Cache-Control', 'private, no-store');
+    return answer;
+  };
+  await toNodeHandler({ fetch: fetchHandler })(request, response, message);
 }
 
 /** One HTTP request with a message. */
@@ -134,6 +140,11 @@ async function callTool(
     services.metrics.count(tool.name, 'ok');
     return { content: [{ type: 'text', text: result.text }], structuredContent: result.structured };
   } catch (error) {
+    if (signal.aborted && (error instanceof CallCanceled || error instanceof DomainError)) {
+      context.log['code'] = 'canceled';
+      services.metrics.count(tool.name, 'canceled');
+      return { content: [{ type: 'text', text: 'canceled: The client has canceled the call.' }], isError: true };
+    }
     const { code, message, cause, retryAfterSeconds } = asDomainError(error, context.requestId);
     context.log['code'] = code;
     if (cause !== undefined) context.log['cause'] = causeText(cause);

@@ -20,7 +20,7 @@ export class McpMetrics {
   constructor(registry: Registry) {
     this.calls = new Counter({
       name: 'ct_mcp_tool_calls_total',
-      help: 'Calls of MCP tools: ok, or the error code of the result.',
+      help: 'Calls of MCP tools: ok, canceled by the client, or the error code of the result.',
       labelNames: ['tool', 'outcome'],
       registers: [registry],
     });
@@ -28,7 +28,7 @@ export class McpMetrics {
     for (const tool of TOOL_NAMES) this.calls.inc({ tool, outcome: 'ok' }, 0);
   }
 
-  count(tool: ToolName, outcome: 'ok' | ErrorCode): void {
+  count(tool: ToolName, outcome: 'ok' | 'canceled' | ErrorCode): void {
     this.calls.inc({ tool, outcome });
   }
 }

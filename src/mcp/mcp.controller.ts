@@ -2,6 +2,7 @@ import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common
 import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
+import { cacheSecret } from '../cache/cache-signatures.js';
 import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { bodyTooLarge, isNestedDeeper, NESTING_LEVELS_MAX, readBytes } from '../http/json-body.js';
@@ -11,6 +12,7 @@ import { requestContext } from '../http/request-context.js';
 import { RefusedRequestError } from '../http/routing-errors.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
+import { TranscriptCache } from '../transcripts/cache/transcript-cache.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import type { EndpointServices } from './mcp-endpoint.js';
@@ -29,6 +31,7 @@ const METHODS = new Set([
   'tools/list',
   'tools/call',
   'server/discover',
+  'notifications/initialized',
   'notifications/cancelled',
 ]);
 
@@ -48,6 +51,7 @@ export class McpController {
   constructor(
     private readonly environment: Environment,
     private readonly transcripts: TranscriptsService,
+    private readonly cache: TranscriptCache,
     private readonly uploads: ChannelUploads,
     private readonly quota: QuotaService,
     private readonly inFlight: CallsInFlight,
@@ -65,7 +69,8 @@ export class McpController {
       '`get_video_transcript`, `search_channel_transcripts`, `get_usage`; docs/mcp.md describes how to add the service to a ' +
       'client. The plan, the quota and the concurrency limits apply to each call of a tool, and their errors are results ' +
       'with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error ' +
-      'of JSON-RPC.',
+      'of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this ' +
+      'documentation: its "Try it out" gets 403 otherwise.',
   })
   @ApiHeader({ name: 'MCP-Protocol-Version', required: false, description: 'The revision of the protocol.' })
   @ApiBody({
@@ -132,16 +137,34 @@ export class McpController {
     const method = 'method' in message ? message.method : undefined;
     context.log['rpcMethod'] = typeof method === 'string' && METHODS.has(method) ? method : 'other';
     const { serveMessage } = await import('./mcp-endpoint.js');
-    this.services ??= this.loadServices();
-    await serveMessage(request, response, message, context, await this.services);
+    await serveMessage(request, response, message, context, await this.loadedServices());
+  }
+
+  /** Loads the services once; a failure to load them is not kept, so that the next message tries again. */
+  private loadedServices(): Promise<EndpointServices> {
+    this.services ??= this.loadServices().catch((error: unknown) => {
+      this.services = undefined;
+      throw error;
+    });
+    return this.services;
   }
 
   private async loadServices(): Promise<EndpointServices> {
     const [{ Cursors }, { Cancellations }] = await Promise.all([import('./cursor.js'), import('./cancellations.js')]);
-    const { environment, transcripts, uploads, quota, inFlight, metrics } = this;
-    const cursors = new Cursors(environment.CACHE_SECRET);
+    const { environment, transcripts, cache, uploads, quota, inFlight, metrics } = this;
+    const cursors = new Cursors(await cacheSecret(environment));
     const redact = redactorFor(environment);
-    return { transcripts, uploads, quota, inFlight, metrics, cursors, cancellations: new Cancellations(), redact };
+    return {
+      transcripts,
+      cache,
+      uploads,
+      quota,
+      inFlight,
+      metrics,
+      cursors,
+      cancellations: new Cancellations(),
+      redact,
+    };
   }
 
   /** Only browsers send an origin. A page could otherwise reach a service in its visitor's network by DNS rebinding. */

@@ -55,7 +55,7 @@ describe('the pages of a text', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(lines, { minLength: 1, maxLength: 4 }),
-        fc.integer({ min: 2_000, max: 4_000 }),
+        fc.integer({ min: 900, max: 4_000 }),
         async (texts, maxChars) => {
           const entries = texts.map((text, index) => entry(`video-${index}`.padEnd(11, '_'), text));
           const [whole = '', ...more] = await pagesOf(entries, 1_000_000);
@@ -79,10 +79,27 @@ describe('the pages of a text', () => {
     await expect(page.add(entry('abcdefghijk', ['Other words.']))).rejects.toThrow('the text has changed');
   });
 
+  it('fail when a video fails of which earlier pages have a part, so that the same cursor can be retried', async () => {
+    const failed = entry('abcdefghijk', undefined);
+    await expect(new TextPage(FORM, { offset: 10, crc32: 1 }).add(failed)).rejects.toThrow('This video is private.');
+    const page = new TextPage(FORM, { offset: 0, crc32: null });
+    await page.add(failed);
+    expect(page.text).toContain('no transcript');
+  });
+
+  it('say so when nothing is said in the range', async () => {
+    const page = new TextPage({ ...FORM, range: [100, 200] });
+    await page.add(entry('abcdefghijk', ['Good morning.']));
+    expect(page.text).toContain('Nothing is said in this part of the video.');
+  });
+
   it('end at a paragraph, else at a word, else at a character', () => {
     expect(cutBefore('one\n\ntwo three', 9)).toBe(4);
     expect(cutBefore('one two three', 9)).toBe(7);
     expect(cutBefore('onetwothree', 9)).toBe(9);
     expect(cutBefore('a😀b', 2)).toBe(1);
+    expect(cutBefore('a\\*b', 2)).toBe(1);
+    expect(cutBefore('a\\\\b', 3)).toBe(3);
+    expect(cutBefore('\\\\\\*b', 3)).toBe(2);
   });
 });

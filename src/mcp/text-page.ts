@@ -1,13 +1,13 @@
-import type { Segment } from '../domain/transcript.js';
+import { VideoFailedError } from '../domain/errors.js';
 import { failureLine, videoHead, videoText } from '../transcripts/formats/markdown.js';
 import { inTurns } from '../transcripts/formats/transcript-formats.js';
 import type { Entry } from '../transcripts/transcript-events.js';
 import { staleCursor } from './cursor.js';
 
-/** For the line that names the cursor, and the cursor itself. */
-const FOOTER_CHARACTERS = 1_400;
 /** A section is not begun with less room for its text than this. */
 const TEXT_CHARACTERS_MIN = 200;
+/** Begins with the link to its second. */
+const PARAGRAPH = /^\[/m;
 
 /** The part of a video's text that was sent. */
 export interface Sent {
@@ -18,6 +18,7 @@ export interface Sent {
 
 /** How the texts of a page are written. */
 export interface PageForm {
+  /** Without what follows the text of the page. */
   maxChars: number;
   headingLevel: 1 | 2;
   /** The languages that the caller asked for. */
@@ -31,27 +32,27 @@ export class TextPage {
   text = '';
   /** The video with which the next page begins; undefined when everything fits. */
   next: (Sent & { videoId: string }) | undefined;
-  private readonly charactersMax: number;
-
   /** @param sent the part of the first entry that earlier pages have */
   constructor(
     private readonly form: PageForm,
     private sent: Sent = { offset: 0, crc32: null },
-  ) {
-    this.charactersMax = form.maxChars - FOOTER_CHARACTERS;
-  }
+  ) {}
 
   /** Adds a head that counts for the length of the page. */
   head(text: string): void {
     this.text += text;
   }
 
-  /** @throws InvalidRequestError when the transcript is not the one that earlier pages have a part of */
+  /**
+   * @throws InvalidRequestError when the transcript is not the one that earlier pages have a part of
+   * @throws VideoFailedError when earlier pages have a part of the video and it fails now, so that the cursor can be retried
+   */
   async add(entry: Entry): Promise<void> {
     const { sent } = this;
     this.sent = { offset: 0, crc32: null };
     if (this.next) return;
     if (!entry.ok) {
+      if (sent.offset > 0) throw new VideoFailedError(entry.error);
       this.addWhole(entry.videoId, failureLine(entry));
       return;
     }
@@ -59,7 +60,7 @@ export class TextPage {
     if (sent.crc32 !== null && sent.crc32 !== crc32) throw staleCursor();
     const isContinued = sent.offset > 0;
     const before = isContinued ? '… ' : `${this.separator}${videoHead(entry, this.form.headingLevel)}`;
-    const room = this.charactersMax - this.text.length - before.length;
+    const room = this.form.maxChars - this.text.length - before.length;
     if (room < TEXT_CHARACTERS_MIN && this.text !== '') {
       this.next = { videoId: entry.videoId, offset: sent.offset, crc32: isContinued ? crc32 : null };
       return;
@@ -75,9 +76,9 @@ export class TextPage {
 
   private addWhole(videoId: string, line: string): void {
     const text = `${this.separator}${line}`;
-    if (this.text !== '' && this.text.length + text.length > this.charactersMax)
+    if (this.text !== '' && this.text.length + text.length > this.form.maxChars)
       this.next = { videoId, offset: 0, crc32: null };
-    else this.text += text.slice(0, this.charactersMax);
+    else this.text += text.slice(0, this.form.maxChars);
   }
 
   /** The text of a video from an offset on, cut at the end of a paragraph or a word. Nothing behind the cut is written. */
@@ -88,14 +89,15 @@ export class TextPage {
   ): Promise<{ text: string; isCut: boolean }> {
     const { headingLevel, languages, range } = this.form;
     const [from, to] = range;
-    const isWanted = ({ start, duration }: Segment): boolean =>
-      (start >= from || start + duration > from) && (to === null || start < to);
     const level = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
     let text = '';
-    for await (const piece of inTurns(videoText({ videoId, transcript: transcript.bytes }, level, isWanted))) {
+    for await (const piece of inTurns(videoText({ videoId, transcript: transcript.bytes }, level, range))) {
       text += piece;
       if (text.length > offset + room) break;
     }
+    const hasRange = from > 0 || to !== null;
+    if (hasRange && !PARAGRAPH.test(text))
+      return { text: '\nNothing is said in this part of the video.\n', isCut: false };
     const rest = text.slice(offset);
     if (rest.length <= room) return { text: rest, isCut: false };
     return { text: rest.slice(0, cutBefore(rest, room)), isCut: true };
@@ -109,6 +111,11 @@ export function cutBefore(text: string, length: number): number {
   const word = text.lastIndexOf(' ', length - 1);
   // Not the space after the link to the second, which would leave an empty paragraph.
   if (word > length / 2) return word;
-  const isWithinPair = /[\ud800-\udbff]/.test(text.charAt(length - 1));
-  return isWithinPair ? length - 1 : length;
+  const before = text.slice(0, length);
+  const isWithinPair = /[\ud800-\udbff]$/.test(before);
+  // An odd number of backslashes ends with one that escapes the next character.
+  let backslashes = 0;
+  while (before.charAt(length - 1 - backslashes) === '\\') backslashes++;
+  const isWithinEscape = backslashes % 2 === 1;
+  return isWithinPair || isWithinEscape ? length - 1 : length;
 }

@@ -2,11 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { textOf } from '../transcripts/cache/transcript-text.js';
 import { normalized, searchTranscript, type Match } from './transcript-search.js';
 
-function search(languages: Record<string, string[]>, phrase: string): Promise<Match[]> {
+async function search(languages: Record<string, string[]>, phrase: string): Promise<Match[]> {
   const transcript = Object.entries(languages).map(
     ([code, texts]) => [code, texts.map((text, start) => ({ text, start, duration: 1 }))] as const,
   );
-  return searchTranscript(textOf(new Map(transcript)).json, normalized(phrase));
+  const { matches, total } = await searchTranscript(textOf(new Map(transcript)).json, normalized(phrase));
+  expect(total).toBe(matches.length);
+  return matches;
 }
 
 const TEXTS = ['Good morning', 'from the', 'boatyard.', 'This little', 'DINGHY was', 'built in 1962.', 'The end'];
@@ -28,13 +30,25 @@ describe('a search in a transcript', () => {
   it('compares without case, the forms of Unicode and runs of white space', async () => {
     expect(await search({ en: ['Cafe\u0301  \n au lait'] }, 'CAFÉ au\tlait')).toHaveLength(1);
     expect(await search({ tr: ['İstanbul'] }, 'i̇stanbul')).toHaveLength(1);
-    expect(await search({ ja: ['今日は、', '世界。'] }, '世界')).toEqual([{ start: 1, excerpt: '今日は、 世界。' }]);
+    expect(await search({ ja: ['今日は、', '世界。'] }, '世界')).toEqual([{ start: 1, excerpt: '今日は、世界。' }]);
+    expect(await search({ ja: ['今日は、', '', '世界。'] }, '今日は、世界')).toHaveLength(1);
   });
 
   it('joins matches that share an excerpt, and never repeats a segment', async () => {
     const found = await search({ en: ['tide', 'tide', 'tide', 'tide', 'tide'] }, 'tide');
     expect(found.map(({ start }) => start)).toEqual([0, 2, 4]);
     expect(found.map(({ excerpt }) => excerpt)).toEqual(['tide tide', 'tide tide', 'tide']);
+  });
+
+  it('finds what is divided between two parts of a long text, and counts what it does not return', async () => {
+    const texts = Array.from({ length: 12_000 }, (_, index) => `line ${index}`);
+    const transcript = textOf(new Map([['en', texts.map((text, start) => ({ text, start, duration: 1 }))]])).json;
+    const all = await searchTranscript(transcript, 'line');
+    expect(all.total).toBe(6_000);
+    expect(all.matches.map(({ start }) => start)).toEqual(Array.from({ length: 6_000 }, (_, index) => 2 * index));
+    expect((await searchTranscript(transcript, 'line', 3)).matches).toEqual(all.matches.slice(0, 3));
+    const long = texts.slice(0, 11_000).join(' ');
+    expect((await searchTranscript(transcript, long)).matches).toMatchObject([{ start: 0 }]);
   });
 
   it('covers all languages', async () => {

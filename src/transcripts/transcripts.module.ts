@@ -34,6 +34,7 @@ const EXPORTS = [
   ChannelUploads,
   PlaylistSource,
   ResponseMemory,
+  TranscriptCache,
   TranscriptMetrics,
   TranscriptsResponse,
   TranscriptsService,

@@ -1,15 +1,24 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { cacheSecret } from '../../src/cache/cache-signatures.js';
+import { Environment } from '../../src/config/environment.js';
+import { Cursors } from '../../src/mcp/cursor.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
+const SECRET = 'a secret of at least thirty-two characters';
 let service: TestService;
 const clients: Client[] = [];
 
 beforeAll(async () => {
   service = await startService({
-    environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 3, CORS_ORIGINS: ['https://app.example'] },
+    environment: {
+      RATE_LIMIT_PER_MINUTE: 0,
+      CALLS_PER_KEY: 3,
+      CACHE_SECRET: SECRET,
+      CORS_ORIGINS: ['https://app.example'],
+    },
   });
 });
 afterAll(async () => {
@@ -55,7 +64,7 @@ const used = async (key: string): Promise<number> => (await service.get('/usage'
 const HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
 
 function post(key: string | undefined, body: unknown, headers: Record<string, string> = {}): Promise<ServiceResponse> {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const authorization = key === undefined ? {} : { Authorization: `Bearer ${key}` };
   return service.request('POST', '/mcp', { ...HEADERS, ...authorization, ...headers }, text);
 }
@@ -218,7 +227,44 @@ describe('the tools', () => {
     expect(await used(key)).toBe(whole.structured.summary.fetched);
   });
 
-  it('continue a channel with the videos of the first call, whatever was uploaded meanwhile', async () => {
+  it('keep a page within maxChars, also with the longest cursor', async () => {
+    const { key } = await service.organization();
+    const languages = [
+      'en',
+      ...Array.from({ length: 19 }, (_, index) => `aa-${'x'.repeat(8)}-${'y'.repeat(8)}-${index + 10}`),
+    ];
+    const args = { channel: '@harbourlight', limit: 10, maxChars: 3_000, languages };
+    const { text, structured } = await call(await connect(key), 'get_channel_transcripts', args);
+    expect(structured.cursor.length).toBeGreaterThan(1_000);
+    expect(text).toContain(structured.cursor);
+    expect(text).toMatch(/\n\n---\n\nThe text continues/);
+    expect(text.length).toBeLessThanOrEqual(3_000);
+  });
+
+  it('refuse a cursor of a text that has changed, before anything is fetched or charged', async () => {
+    const { key, id } = await service.organization();
+    const client = await connect(key);
+    const { uploads, channelId } = (await call(client, 'list_channel_uploads', { channel: newChannel(), limit: 2 }))
+      .structured;
+    const videoIds = (uploads as { videoId: string }[]).map(({ videoId }) => videoId);
+    await call(client, 'get_video_transcript', { video: videoIds[0] });
+    const before = await used(key);
+    service.fakeYoutube.requests.clear();
+    const secret = await cacheSecret(Object.assign(new Environment(), { CACHE_SECRET: SECRET }));
+    const cursor = new Cursors(secret).write(
+      {
+        ...{ tool: 'get_channel_transcripts', subject: 'abcdefghijklmnop', resource: channelId, videoIds },
+        ...{ languages: [], range: [0, null], offset: 100, crc32: 1 },
+      },
+      id,
+    );
+    const refused = await call(client, 'get_channel_transcripts', { cursor });
+    expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining('the text has changed')]);
+    expect(service.fakeYoutube.requests.list).toEqual([]);
+    expect(await used(key)).toBe(before);
+  });
+
+  it('continue a channel with the videos of the first call', async () => {
     const { key } = await service.organization();
     const client = await connect(key);
     const channel = newChannel();
@@ -338,7 +384,7 @@ describe('a refused call of a tool', () => {
     const first = await call(client, 'get_channel_transcripts', {
       channel: '@harbourlight',
       limit: 10,
-      maxChars: 2_000,
+      maxChars: 3_000,
     });
     const { cursor } = first.structured as { cursor: string };
     const invalid = /^invalid_request: cursor is invalid\./;
@@ -378,7 +424,7 @@ describe('a message over HTTP', () => {
   it.each([
     ['{', 400, -32700],
     ['', 400, -32700],
-    ['\xff'.repeat(3), 400, -32700],
+    [Buffer.from([0x22, 0xff, 0x22]), 400, -32700],
     ['7', 400, -32600],
     ['null', 400, -32600],
     [JSON.stringify([LIST_TOOLS, LIST_TOOLS]), 400, -32600],
@@ -387,7 +433,7 @@ describe('a message over HTTP', () => {
     ['{"jsonrpc":"1.0","id":1,"method":"tools/list"}', 400, undefined],
   ])('that is malformed gets an error of JSON-RPC: %s', async (body, status, code) => {
     const { key } = await service.organization();
-    const answer = await post(key, body === '\xff'.repeat(3) ? '"\ud800' : body);
+    const answer = await post(key, body);
     expect([answer.status, answer.body.jsonrpc]).toEqual([status, '2.0']);
     if (code !== undefined) expect(answer.body.error.code).toBe(code);
     expect(answer.body.error.code).toBeLessThan(0);
@@ -407,6 +453,14 @@ describe('a message over HTTP', () => {
     const { key } = await service.organization();
     expect((await post(key, { ...LIST_TOOLS, params: { x: 'x'.repeat(70_000) } })).status).toBe(413);
     expect((await post(key, LIST_TOOLS, { 'Content-Type': 'text/plain' })).status).toBe(415);
+  });
+
+  it('is never stored, also when it is answered with events', async () => {
+    const { key } = await service.organization();
+    const params = { name: 'get_video_transcript', arguments: { video: 'hl-island__' }, _meta: { progressToken: 1 } };
+    const answer = await post(key, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    expect(answer.headers['content-type']).toContain('text/event-stream');
+    expect(answer.headers['cache-control']).toBe('private, no-store');
   });
 
   it('leaves a line in the log, with the method, the tool and the error code', async () => {

@@ -5,10 +5,21 @@ import { clockTime } from '../../transcripts/formats/line-text.js';
 import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
-import { channel, defineTool, languages, payerOf, summaryOutput, TEXT_IS_DATA } from './tool.js';
+import {
+  CallCanceled,
+  channel,
+  defineTool,
+  languages,
+  maxChars,
+  payerOf,
+  summaryOutput,
+  TEXT_IS_DATA,
+} from './tool.js';
 
 const VIDEOS_MAX = 50;
 const MATCHES_MAX = 100;
+/** For the counts at the end of the text. */
+const FOOTER_CHARACTERS = 300;
 
 export const searchChannelTranscripts = defineTool({
   name: 'search_channel_transcripts',
@@ -33,17 +44,28 @@ export const searchChannelTranscripts = defineTool({
       .describe('The number of videos to search at most, the newest ones.'),
     maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('The number of matches to return at most.'),
     languages,
+    maxChars: maxChars.describe(
+      'The maximum length of the text of this result, in characters. Further matches are only counted.',
+    ),
   }),
   output: z.object({
     channelId: z.string(),
     matches: z.array(z.object({ videoId: z.string(), start: z.number(), url: z.string() })),
-    matchesTotal: z.int().describe('All matches, including those beyond maxMatches.'),
+    matchesTotal: z
+      .int()
+      .describe(
+        'The number of excerpts found, including those that are not returned. Matches in neighbouring segments are one excerpt.',
+      ),
     failed: z
       .array(z.object({ videoId: z.string(), code: z.string() }))
-      .describe('The videos that could not be searched, because they have no transcript.'),
+      .describe('The videos that could not be searched: they have no transcript, or it could not be fetched now.'),
     summary: summaryOutput,
   }),
-  async run({ channel: reference, query, limit, maxMatches, languages: wanted = [] }, call, services) {
+  async run(
+    { channel: reference, query, limit, maxMatches, maxChars: charactersMax, languages: wanted = [] },
+    call,
+    services,
+  ) {
     const phrase = normalized(query);
     if (phrase === '') throw new InvalidRequestError([{ field: 'query', message: 'query has no visible characters.' }]);
     const { context, times } = call;
@@ -55,28 +77,47 @@ export const searchChannelTranscripts = defineTool({
     const sections: string[] = [];
     const matches: { videoId: string; start: number; url: string }[] = [];
     const failed: { videoId: string; code: string }[] = [];
-    let [matchesTotal, read] = [0, 0];
-    for await (const event of delivery.events('listed')) {
-      if (event.type === 'channel') sections.push(listHead(event));
-      if (event.type !== 'result') continue;
-      const { entry } = event;
-      call.progress(++read, plan.order.length);
-      if (!entry.ok) {
-        failed.push({ videoId: entry.videoId, code: entry.error.code });
-        continue;
+    let [matchesTotal, read, characters] = [0, 0, FOOTER_CHARACTERS];
+    let isFull = false;
+    /** Adds sections together, and none from the first that does not fit. */
+    const add = (...texts: string[]): boolean => {
+      const length = texts.reduce((sum, text) => sum + text.length + 1, 0);
+      isFull ||= characters + length > charactersMax;
+      if (isFull) return false;
+      characters += length;
+      sections.push(...texts);
+      return true;
+    };
+    try {
+      for await (const event of delivery.events('listed')) {
+        if (times.responseEnd.aborted) throw new CallCanceled();
+        if (event.type === 'channel') add(listHead(event));
+        if (event.type !== 'result') continue;
+        const { entry } = event;
+        call.progress(++read, plan.order.length);
+        if (!entry.ok) {
+          failed.push({ videoId: entry.videoId, code: entry.error.code });
+          continue;
+        }
+        const { videoId } = entry;
+        const found = await searchTranscript(entry.transcript.bytes, phrase, maxMatches - matches.length);
+        matchesTotal += found.total;
+        for (const [index, match] of found.matches.entries()) {
+          const head = index === 0 ? [videoHead(entry, 2)] : [];
+          if (!add(...head, matchLine(videoId, match))) break;
+          matches.push({ videoId, start: match.start, url: secondUrl(videoId, match.start) });
+        }
       }
-      const found = await searchTranscript(entry.transcript.bytes, phrase);
-      matchesTotal += found.length;
-      const shown = found.slice(0, maxMatches - matches.length);
-      if (shown.length === 0) continue;
-      const { videoId } = entry;
-      matches.push(...shown.map(({ start }) => ({ videoId, start, url: secondUrl(videoId, start) })));
-      sections.push(videoHead(entry, 2), ...shown.map((match) => matchLine(videoId, match)));
+    } catch (error) {
+      // Nobody waits for the other videos.
+      plan.call.disconnect();
+      throw error;
     }
     const { summary } = delivery;
     const counts =
       `${matchesTotal} ${matchesTotal === 1 ? 'match' : 'matches'} in ${summary.succeeded} of ${summary.total} videos` +
-      (matchesTotal > matches.length ? `, the first ${matches.length} shown.` : '.');
+      (matchesTotal > matches.length ? `, the first ${matches.length} shown.` : '.') +
+      (isFull ? ' The text has reached maxChars.' : '');
     sections.push(`---\n\n${counts}${failed.length > 0 ? ` ${failed.length} could not be searched.` : ''}\n`);
     return {
       text: sections.join('\n'),

@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../../domain/errors.js';
+import {
+  InvalidRequestError,
+  PlanLimitExceededError,
+  VideoFailedError,
+  VideoNotFoundError,
+} from '../../domain/errors.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { listHead } from '../../transcripts/formats/markdown.js';
 import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../../transcripts/sources/given-videos.js';
+import type { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
 import type { VideoSource } from '../../transcripts/sources/video-list.js';
-import type { Entry, Summary } from '../../transcripts/transcript-events.js';
-import type { Position } from '../cursor.js';
+import { entryError, type Entry, type Summary } from '../../transcripts/transcript-events.js';
+import { CURSOR_VIDEOS_MAX, staleCursor, type Position } from '../cursor.js';
 import { TextPage } from '../text-page.js';
 import {
+  CallCanceled,
   channel,
   cursor,
   defineTool,
@@ -24,7 +31,6 @@ import {
   type ToolServices,
 } from './tool.js';
 
-const CHANNEL_VIDEOS_MAX = 10;
 const CHANNEL_VIDEOS_DEFAULT = 3;
 
 const COST =
@@ -45,7 +51,7 @@ export const getChannelTranscripts = defineTool({
     limit: z
       .int()
       .min(1)
-      .max(CHANNEL_VIDEOS_MAX)
+      .max(CURSOR_VIDEOS_MAX)
       .default(CHANNEL_VIDEOS_DEFAULT)
       .describe('The number of videos at most, the newest ones.'),
     languages,
@@ -59,7 +65,7 @@ export const getChannelTranscripts = defineTool({
     cursor: nextCursor,
   }),
   async run(input, call, services) {
-    const { name } = getChannelTranscripts;
+    const name = 'get_channel_transcripts';
     const subject = input.channel === undefined ? undefined : digest(input.channel);
     const organizationId = call.context.caller.organization.id;
     if (input.cursor !== undefined) {
@@ -72,7 +78,7 @@ export const getChannelTranscripts = defineTool({
       const message = 'channel is required without a cursor: a handle (@name), a channel ID or a channel URL.';
       throw new InvalidRequestError([{ field: 'channel', message }]);
     }
-    const start = { tool: name, subject, languages: input.languages ?? [], range: [0, null] as [number, null] };
+    const start: Start = { tool: name, subject, languages: input.languages ?? [], range: [0, null] };
     const source = services.uploads.source(input.channel, { limit: input.limit });
     const page = await readPage({ source, position: start, maxChars: input.maxChars, headingLevel: 2 }, call, services);
     return channelResult(page);
@@ -102,7 +108,7 @@ export const getVideoTranscript = defineTool({
   }),
   output: z.object({ video: videoOutput, summary: summaryOutput, cursor: nextCursor }),
   async run(input, call, services) {
-    const { name } = getVideoTranscript;
+    const name = 'get_video_transcript';
     const videoId = input.video === undefined ? undefined : parseVideoReference(input.video);
     if (input.video !== undefined && videoId === undefined) throw new VideoNotFoundError();
     if (input.toSeconds !== undefined && input.toSeconds <= input.fromSeconds) {
@@ -158,18 +164,42 @@ interface Page {
 async function readPage(
   { source, position, maxChars: charactersMax, headingLevel }: PageRequest,
   call: ToolCall,
-  { transcripts, cursors }: ToolServices,
+  { transcripts, cache, cursors }: ToolServices,
 ): Promise<Page> {
   const { context, times } = call;
-  const plan = await transcripts.prepare({ source, languages: position.languages }, payerOf(context), times);
+  const organizationId = context.caller.organization.id;
+  if ('crc32' in position) await refuseStale(position, cache);
+  const plan = await transcripts
+    .prepare({ source, languages: position.languages }, payerOf(context), times)
+    .catch((error: unknown) => {
+      const isFixed = position.tool === 'get_video_transcript' || 'videoIds' in position;
+      if (error instanceof PlanLimitExceededError && isFixed)
+        throw new PlanLimitExceededError(error.quota, error.required, 0, 'videos');
+      throw error;
+    });
   logPlan(context.log, plan);
   const delivery = transcripts.deliver(plan, 'json');
   context.log['counts'] = delivery.summary;
-  const form = { maxChars: charactersMax, headingLevel, languages: position.languages, range: position.range };
+  const { tool, subject, languages: wanted, range } = position;
+  const remaining = { tool, subject, resource: plan.resource, languages: wanted, range };
+  // No later cursor of this text is longer.
+  const footerMax = footer({
+    ...remaining,
+    videoIds: plan.order.map(({ upload }) => upload.videoId),
+    offset: Number.MAX_SAFE_INTEGER,
+    crc32: 0xffff_ffff,
+  });
+  const form = {
+    maxChars: charactersMax - footerMax.text.length,
+    headingLevel,
+    languages: position.languages,
+    range: position.range,
+  };
   const page = new TextPage(form, 'offset' in position ? position : undefined);
   const entries: Entry[] = [];
   try {
     for await (const event of delivery.events('listed')) {
+      if (times.responseEnd.aborted) throw new CallCanceled();
       if (event.type === 'channel') page.head(listHead(event));
       if (event.type !== 'result') continue;
       await page.add(event.entry);
@@ -181,29 +211,47 @@ async function readPage(
     plan.call.disconnect();
     throw error;
   }
-  const cursorText = nextOf();
+  const { next } = page;
+  const videoIds = entries.map(({ videoId }) => videoId);
+  const end =
+    next &&
+    footer({
+      ...remaining,
+      offset: next.offset,
+      crc32: next.crc32,
+      videoIds: videoIds.slice(videoIds.indexOf(next.videoId)),
+    });
   return {
-    text:
-      cursorText === null
-        ? page.text
-        : `${page.text}\n---\n\nThe text continues. Call ${position.tool} with the cursor ${cursorText}\n`,
+    text: end ? `${page.text}${end.text}` : page.text,
     resource: plan.resource,
     entries,
     summary: delivery.summary,
-    cursor: cursorText,
+    cursor: end?.cursor ?? null,
   };
 
-  function nextOf(): string | null {
-    const { next } = page;
-    if (!next) return null;
-    const { tool, subject, languages: wanted, range } = position;
-    const videoIds = entries
-      .slice(entries.findIndex(({ videoId }) => videoId === next.videoId))
-      .map(({ videoId }) => videoId);
-    const { offset, crc32 } = next;
-    const rest = { tool, subject, resource: plan.resource, videoIds, languages: wanted, range, offset, crc32 };
-    return cursors.write(rest, context.caller.organization.id);
+  /** The end of a page that is continued. */
+  function footer(next: Position): { text: string; cursor: string } {
+    const written = cursors.write(next, organizationId);
+    // After a blank line, because the rule would otherwise make a heading of the last paragraph.
+    return { text: `\n\n---\n\nThe text continues. Call ${tool} with the cursor ${written}\n`, cursor: written };
   }
+}
+
+/**
+ * Looks up the video that a page continues, before quota is reserved. A video that is not cached is checked when it has been
+ * fetched.
+ *
+ * @throws InvalidRequestError when its transcript has changed
+ * @throws VideoFailedError when it has no transcript any more
+ */
+async function refuseStale(
+  { videoIds, languages: wanted, offset, crc32 }: Position,
+  cache: TranscriptCache,
+): Promise<void> {
+  if (crc32 === null) return;
+  const [outcome] = await cache.getMany(videoIds.slice(0, 1), wanted);
+  if (outcome?.ok && outcome.transcript.crc32 !== crc32) throw staleCursor();
+  if (outcome?.ok === false && offset > 0) throw new VideoFailedError(entryError(outcome.failure));
 }
 
 function channelResult({ text, resource, entries, summary, cursor: next }: Page) {

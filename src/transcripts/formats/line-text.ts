@@ -10,6 +10,15 @@ export function lineText(text: string): string {
   return text.toWellFormed().replace(LINE_BREAKS, ' ').replace(INVALID, '').trim();
 }
 
+/** Scripts that are written without spaces between words. */
+const UNSPACED_END = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\u3000-\u303f\uff00-\uffef]$/u;
+const UNSPACED_START = /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\u3000-\u303f\uff00-\uffef]/u;
+
+/** What joins the texts of two segments: a space, except between scripts that are written without. */
+export function spaceBetween(before: string, after: string): string {
+  return UNSPACED_END.test(before) && UNSPACED_START.test(after) ? '' : ' ';
+}
+
 /** A time as players show it: `m:ss`, or `h:mm:ss` from one hour on. */
 export function clockTime(seconds: number): string {
   const whole = wholeSeconds(seconds);

@@ -1,7 +1,7 @@
 import type { Segment } from '../../domain/transcript.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Entry, Summary, VideoMetadata } from '../transcript-events.js';
-import { clockTime, lineText, wholeSeconds } from './line-text.js';
+import { clockTime, lineText, spaceBetween, wholeSeconds } from './line-text.js';
 import { escapeMarkdown, linkDestination } from './markdown-text.js';
 import { storedParts } from './stored-segments.js';
 
@@ -9,9 +9,6 @@ import { storedParts } from './stored-segments.js';
 const PARAGRAPH_SECONDS = 60;
 const SENTENCE_SECONDS = 45;
 const SENTENCE_END = /[.!?…。！？؟]["'”’)»」』]?$/u;
-/** Scripts that are written without spaces between words. */
-const UNSPACED_END = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\u3000-\u303f\uff00-\uffef]$/u;
-const UNSPACED_START = /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\u3000-\u303f\uff00-\uffef]/u;
 
 /** A video whose transcript is written as Markdown. */
 export interface MarkdownVideo {
@@ -48,12 +45,13 @@ export function videoHead({ videoId, metadata }: Pick<MarkdownVideo, 'videoId' |
  * The text of a video: paragraphs of about a minute, each with a link to its second.
  *
  * @param languageLevel the level of a heading for each language; undefined for none
- * @param isWanted selects segments; all by default
+ * @param range what is said between two seconds; the end is null for the end of the video
+ * @returns pieces; an empty one after each part of the stored text that was parsed, so that the reader can let other work run
  */
 export function* videoText(
   { videoId, transcript }: Pick<MarkdownVideo, 'videoId' | 'transcript'>,
   languageLevel?: 2 | 3,
-  isWanted: (segment: Segment) => boolean = () => true,
+  [from, to]: readonly [number, number | null] = [0, null],
 ): Generator<string> {
   let current: { language: string; paragraph: Paragraph } | undefined;
   for (const { language, segments } of storedParts(transcript)) {
@@ -62,7 +60,12 @@ export function* videoText(
       if (languageLevel !== undefined) yield `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
       current = { language, paragraph: new Paragraph(videoId) };
     }
-    for (const segment of segments) if (isWanted(segment)) yield current.paragraph.add(segment);
+    for (const segment of segments) {
+      // In order of their start, so that no later one is wanted.
+      if (to !== null && segment.start >= to) break;
+      if (segment.start >= from || segment.start + segment.duration > from) yield current.paragraph.add(segment);
+    }
+    yield '';
   }
   if (current) yield current.paragraph.end();
 }
@@ -127,8 +130,4 @@ class Paragraph {
     const seconds = start - this.startSeconds;
     return seconds >= PARAGRAPH_SECONDS || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(this.last));
   }
-}
-
-function spaceBetween(before: string, after: string): string {
-  return UNSPACED_END.test(before) && UNSPACED_START.test(after) ? '' : ' ';
 }

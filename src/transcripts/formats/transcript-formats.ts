@@ -31,14 +31,18 @@ export function formatTranscript(
   return inTurns(piecesOf(format, video, languages));
 }
 
-/** Joins small pieces of text into larger ones, with a turn of the event loop after each. */
+/**
+ * Joins small pieces of text into larger ones, with a turn of the event loop after each, and after each empty piece: work
+ * was done that wrote nothing.
+ */
 export async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
   let text = '';
   for (const piece of pieces) {
     text += piece;
-    if (text.length < PIECE_CHARACTERS) continue;
-    yield text;
-    text = '';
+    if (text.length >= PIECE_CHARACTERS) {
+      yield text;
+      text = '';
+    } else if (piece !== '') continue;
     await nextTurn();
   }
   if (text !== '') yield text;
