@@ -45,7 +45,7 @@ describeWithRedis(`entries of a shared cache${suffix}`, () => {
 
   /** Without the states of the egresses, which belong to no call. */
   const names = async (): Promise<string[]> =>
-    ((await redis.command('KEYS', 'ct*')) as string[]).filter((name) => !name.includes(':egress:'));
+    ((await redis.command('KEYS', 'ct*')) as string[]).filter((name) => !name.startsWith('ct:egress'));
   const texts = async (): Promise<string[]> => (await names()).filter((name) => name.endsWith(':json'));
   const results = (body: any): unknown => body.results.map((entry: object) => ({ ...entry, cached: null }));
   const unreadable = async (service: TestService): Promise<number> =>

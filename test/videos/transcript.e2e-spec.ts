@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
@@ -260,6 +260,7 @@ describe('a caller that disconnects within the response', () => {
       { videoId: string },
     ];
     const memory = service.app.get(ResponseMemory);
+    const held = jest.spyOn(memory, 'add');
     const { port, hostname } = new URL(service.url);
     const socket = connect(Number(port), hostname);
     let received = '';
@@ -271,8 +272,9 @@ describe('a caller that disconnects within the response', () => {
     socket.write(
       `GET /videos/${videoId}/transcript?format=${format} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`,
     );
-    await until(() => memory.heldBytes > 0);
     await closed;
+    expect(held).toHaveBeenCalled();
+    held.mockRestore();
     expect(received).toMatch(/^HTTP\/1\.1 200 /);
     expect(received).not.toMatch(/\r\n0\r\n\r\n$/);
     await until(() => memory.heldBytes === 0);
