@@ -1,9 +1,10 @@
 import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { cacheSecret } from '../cache/cache-signatures.js';
 import { Environment } from '../config/environment.js';
+import { ErrorBodyDto } from '../http/error-body.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { bodyTooLarge, isNestedDeeper, NESTING_LEVELS_MAX, readBytes } from '../http/json-body.js';
 import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
@@ -34,6 +35,37 @@ const METHODS = new Set([
   'notifications/initialized',
   'notifications/cancelled',
 ]);
+
+const REQUEST_ID_HEADER = {
+  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
+};
+
+/** The body of a message that is refused by the protocol. */
+const RPC_ERROR = {
+  type: 'object' as const,
+  description: 'An error of JSON-RPC 2.0.',
+  required: ['jsonrpc', 'error', 'id'],
+  properties: {
+    jsonrpc: { type: 'string' as const, enum: ['2.0'], description: 'The version of JSON-RPC.' },
+    error: {
+      type: 'object' as const,
+      description: 'The error.',
+      required: ['code', 'message'],
+      properties: {
+        code: { type: 'integer' as const, description: 'A code of JSON-RPC or MCP.', example: PARSE_ERROR },
+        message: { type: 'string' as const, description: 'A message for developers.' },
+        data: { type: 'object' as const, additionalProperties: true, description: 'Details, by the code.' },
+      },
+    },
+    id: { description: 'The ID of the message; null when it has none that can be read.' },
+  },
+};
+
+function rpcError(code: number, message: string): { jsonrpc: '2.0'; error: object; id: null } {
+  return { jsonrpc: '2.0', error: { code, message }, id: null };
+}
+
+const PARSE_ERROR_TEXT = 'Parse error: the body is not valid JSON';
 
 const ORIGIN_NOT_ALLOWED = new RefusedRequestError(
   HttpStatus.FORBIDDEN,
@@ -90,10 +122,7 @@ export class McpController {
   @ApiOkResponse({
     description:
       'The JSON-RPC response; as server-sent events when the client accepts them and progress is reported before it.',
-    headers: {
-      'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } },
-      ...RATE_LIMIT_HEADERS,
-    },
+    headers: { ...REQUEST_ID_HEADER, ...RATE_LIMIT_HEADERS },
     content: {
       'application/json': { schema: { type: 'object' } },
       'text/event-stream': { schema: { type: 'string' } },
@@ -103,15 +132,40 @@ export class McpController {
   @ApiResponse({
     status: HttpStatus.NOT_ACCEPTABLE,
     description: 'The client accepts JSON or server-sent events only, and the revision of the protocol requires both.',
+    headers: REQUEST_ID_HEADER,
+    content: {
+      'application/json': {
+        schema: RPC_ERROR,
+        example: rpcError(-32_000, 'Not Acceptable: Client must accept both application/json and text/event-stream'),
+      },
+    },
   })
   @ApiResponse({
     status: HttpStatus.UNSUPPORTED_MEDIA_TYPE,
     description: 'The body is not sent as `application/json`.',
+    headers: REQUEST_ID_HEADER,
+    content: {
+      'application/json': {
+        schema: RPC_ERROR,
+        example: rpcError(-32_000, 'Unsupported Media Type: Content-Type must be application/json'),
+      },
+    },
+  })
+  @ApiResponse({
+    status: HttpStatus.BAD_REQUEST,
+    description:
+      'The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`).',
+    headers: REQUEST_ID_HEADER,
+    content: {
+      'application/json': {
+        schema: { oneOf: [RPC_ERROR, { $ref: getSchemaPath(ErrorBodyDto) }] },
+        example: rpcError(PARSE_ERROR, PARSE_ERROR_TEXT),
+      },
+    },
   })
   @ApiErrors(
     { title: 'The page that sends the request is not allowed to', error: ORIGIN_NOT_ALLOWED },
     { title: 'The message is too large', error: bodyTooLarge(MESSAGE_BYTES_MAX) },
-    'invalid_request',
     'unauthorized',
     'invalid_api_key',
     'method_not_allowed',
@@ -125,13 +179,8 @@ export class McpController {
     const context = requestContext(request);
     const message = parseMessage(await readBytes(request, response, MESSAGE_BYTES_MAX));
     if (typeof message === 'number') {
-      const text =
-        message === PARSE_ERROR
-          ? 'Parse error: the body is not valid JSON'
-          : 'Invalid request: not one JSON-RPC message';
-      response
-        .status(HttpStatus.BAD_REQUEST)
-        .json({ jsonrpc: '2.0', error: { code: message, message: text }, id: null });
+      const text = message === PARSE_ERROR ? PARSE_ERROR_TEXT : 'Invalid request: not one JSON-RPC message';
+      response.status(HttpStatus.BAD_REQUEST).json(rpcError(message, text));
       return;
     }
     const method = 'method' in message ? message.method : undefined;

@@ -2555,7 +2555,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `invalid_request`: A parameter or a field is invalid. */
+            /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`). */
             400: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2563,7 +2563,39 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "error": {
+                     *         "code": -32700,
+                     *         "message": "Parse error: the body is not valid JSON"
+                     *       },
+                     *       "id": null
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * @description The version of JSON-RPC.
+                         * @enum {string}
+                         */
+                        jsonrpc: "2.0";
+                        /** @description The error. */
+                        error: {
+                            /**
+                             * @description A code of JSON-RPC or MCP.
+                             * @example -32700
+                             */
+                            code: number;
+                            /** @description A message for developers. */
+                            message: string;
+                            /** @description Details, by the code. */
+                            data?: {
+                                [key: string]: unknown;
+                            };
+                        };
+                        /** @description The ID of the message; null when it has none that can be read. */
+                        id: unknown;
+                    } | components["schemas"]["ErrorAnswer"];
                 };
             };
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
@@ -2606,9 +2638,45 @@ export interface operations {
             /** @description The client accepts JSON or server-sent events only, and the revision of the protocol requires both. */
             406: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "error": {
+                     *         "code": -32000,
+                     *         "message": "Not Acceptable: Client must accept both application/json and text/event-stream"
+                     *       },
+                     *       "id": null
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * @description The version of JSON-RPC.
+                         * @enum {string}
+                         */
+                        jsonrpc: "2.0";
+                        /** @description The error. */
+                        error: {
+                            /**
+                             * @description A code of JSON-RPC or MCP.
+                             * @example -32700
+                             */
+                            code: number;
+                            /** @description A message for developers. */
+                            message: string;
+                            /** @description Details, by the code. */
+                            data?: {
+                                [key: string]: unknown;
+                            };
+                        };
+                        /** @description The ID of the message; null when it has none that can be read. */
+                        id: unknown;
+                    };
+                };
             };
             /** @description `invalid_request`: The message is too large. */
             413: {
@@ -2624,9 +2692,45 @@ export interface operations {
             /** @description The body is not sent as `application/json`. */
             415: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "error": {
+                     *         "code": -32000,
+                     *         "message": "Unsupported Media Type: Content-Type must be application/json"
+                     *       },
+                     *       "id": null
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * @description The version of JSON-RPC.
+                         * @enum {string}
+                         */
+                        jsonrpc: "2.0";
+                        /** @description The error. */
+                        error: {
+                            /**
+                             * @description A code of JSON-RPC or MCP.
+                             * @example -32700
+                             */
+                            code: number;
+                            /** @description A message for developers. */
+                            message: string;
+                            /** @description Details, by the code. */
+                            data?: {
+                                [key: string]: unknown;
+                            };
+                        };
+                        /** @description The ID of the message; null when it has none that can be read. */
+                        id: unknown;
+                    };
+                };
             };
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {

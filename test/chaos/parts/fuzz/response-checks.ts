@@ -1,3 +1,4 @@
+import { PAGE_HOST } from '../../../../src/domain/page-url.js';
 import { TRANSCRIPTS, VIDEO, type ApiDocument, type Route, type Schema } from './api-document.js';
 import { textOf, type RawResponse } from './response-reader.js';
 import type { Area } from './credentials.js';
@@ -8,6 +9,10 @@ import type { FuzzRequest } from './fuzz-request.js';
 const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
+const RAW_PAGE_URL = new RegExp(
+  `^(/(?:videos|playlists)/(?:https?://?)?${PAGE_HOST}/[^?]*)(?<!/transcripts?)\\?([^/]*/transcripts?(?:\\?.*)?)$`,
+  'is',
+);
 const TEXT_TYPES = new Set(['text/plain', 'text/vtt', 'application/x-subrip', 'text/markdown']);
 
 interface Requested {
@@ -116,6 +121,8 @@ export class ResponseCheck {
     const schemas = [...described, ...(ANYWHERE.has(status) ? [this.envelope(status)] : [])];
     const wrong = schemas.map((schema) => this.document.mismatch(schema, value));
     if (!wrong.includes(undefined)) return ['schema', wrong[0] ?? ''];
+    // An error of JSON-RPC has no request id.
+    if (typeof value === 'object' && value !== null && 'jsonrpc' in value) return undefined;
     const { requestId } = (value as { error: { requestId: string } }).error;
     if (requestId !== headers.get('x-request-id')?.[0]) return ['request id', `${requestId} in the body`];
     return INTERNALS.test(text) ? ['secret', text.slice(0, 200)] : undefined;
@@ -171,7 +178,8 @@ function pathOf(target: string): string | undefined {
   const [, rest] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+(.*)$/i.exec(address) ?? [];
   const whole = address.startsWith('/') || rest === undefined ? address : rest.startsWith('/') ? rest : `/${rest}`;
   try {
-    const path = whole?.split('?', 1)[0];
+    // The URL of a page that is the ID has a query of its own.
+    const path = whole?.replace(RAW_PAGE_URL, '$1%3F$2').split('?', 1)[0];
     if (path !== undefined) decodeURIComponent(path);
     return path;
   } catch {
