@@ -10,7 +10,7 @@ const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
 const RAW_PAGE_URL = new RegExp(
-  `^(/(?:videos|playlists)/(?:https?://?)?${PAGE_HOST}/[^?]*)(?<!/transcripts?)\\?([^/]*/transcripts?(?:\\?.*)?)$`,
+  `^(?<page>/(?:videos|playlists)/(?:https?://?)?${PAGE_HOST}/[^?]*)(?<!/transcripts?)\\?(?<rest>[^/]*/transcripts?(?:\\?.*)?)$`,
   'is',
 );
 const TEXT_TYPES = new Set(['text/plain', 'text/vtt', 'application/x-subrip', 'text/markdown']);
@@ -179,7 +179,7 @@ function pathOf(target: string): string | undefined {
   const whole = address.startsWith('/') || rest === undefined ? address : rest.startsWith('/') ? rest : `/${rest}`;
   try {
     // The URL of a page that is the ID has a query of its own.
-    const path = whole?.replace(RAW_PAGE_URL, '$1%3F$2').split('?', 1)[0];
+    const path = whole?.replace(RAW_PAGE_URL, '$<page>%3F$<rest>').split('?', 1)[0];
     if (path !== undefined) decodeURIComponent(path);
     return path;
   } catch {
