@@ -5,6 +5,7 @@ import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typ
 import { isProduction, type Environment } from '../config/environment.js';
 import { checkReachable } from './database-errors.js';
 import { runMigrations } from './migrations.js';
+import { PreparingClient } from './prepared-statements.js';
 import { keepsSessionSettings, withSessionOptions } from './session-settings.js';
 import { runInTransactions, traceQueries } from './query-interceptors.js';
 import { UnusableConnections } from './unusable-connections.js';
@@ -115,7 +116,8 @@ function connectionOptions(
     extra: {
       keepAlive: true,
       query_timeout: RESPONSE_TIMEOUT_MS,
-      ...(keepsSettings ? { options } : { pipeline: true }),
+      // A pooler in transaction mode keeps neither settings nor prepared statements.
+      ...(keepsSettings ? { options, Client: PreparingClient } : { pipeline: true }),
       ...(createSocket && { stream: createSocket }),
     },
   };

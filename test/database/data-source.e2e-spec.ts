@@ -69,6 +69,18 @@ describe('the database of a process', () => {
     expect(await runQuery(database.url, waiting)).toEqual([{ locks: 0 }]);
   });
 
+  it('a connection parses a statement with parameters once, also after a column was added to its table', async () => {
+    const { dataSource } = await open();
+    const runner = dataSource.createQueryRunner();
+    const count = (): Promise<unknown> => runner.query('SELECT count(*)::int AS visits FROM visits WHERE id > $1', [0]);
+    expect(await count()).toEqual([{ visits: 1 }]);
+    await runQuery(database.url, 'ALTER TABLE visits ADD COLUMN duration integer');
+    expect(await count()).toEqual([{ visits: 1 }]);
+    const prepared = 'SELECT generic_plans + custom_plans AS runs FROM pg_prepared_statements WHERE statement LIKE $1';
+    expect(await runner.query(prepared, ['%FROM visits%'])).toEqual([{ runs: '2' }]);
+    await runner.release();
+  });
+
   it('a statement of a call times out after five seconds and counts as the database being unavailable', async () => {
     const { dataSource } = await open();
     expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '5s' }]);

@@ -14,8 +14,11 @@ const REPEATED_MAX = 1_000;
 const RECORDINGS_MAX = 2;
 /** A recording ends when its reader takes longer, so that it does not keep others from being recorded. */
 const RECORDING_MS_MAX = 10_000;
-/** Approximate size of one write of an assembled body. */
-const SLICE_BYTES = 1024 * 1024;
+/**
+ * Approximate size of one write of an assembled body. Linux buffers at most 4 MB of a connection by default, and a few large
+ * writes cost half as much per byte as many of one megabyte.
+ */
+const SLICE_BYTES = 4 * 1024 * 1024;
 /** Approximate memory of an entry's upload, details and metadata, which the body keeps alive. */
 const ENTRY_BYTES = 2_048;
 

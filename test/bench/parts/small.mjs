@@ -14,8 +14,10 @@ export async function small(bench) {
     const constant = await startConstant(bench, fakeYoutube, service.body);
     await writeFile(join(bench.folder, 'body.json'), service.body);
     const guarded = await startGuarded(bench);
+    const { videoId } = JSON.parse(service.body).results[0];
     const paths = {
       service: { port: service.port, path: pathOf(size), program: service.program },
+      video: { port: service.port, path: `/videos/${videoId}/transcript`, program: service.program },
       sameBytes: { port: constant.port, path: '/constant/same-bytes?limit=1', program: constant.program },
       guarded: { port: guarded.port, path: '/?limit=1', program: guarded.program },
       short: { port: constant.port, path: '/constant/short?limit=1', program: constant.program },
@@ -49,19 +51,23 @@ async function startConstant(bench, fakeYoutube, body) {
 
 function report(bodyBytes, runs, profile) {
   const of = (name, figure) => median(runs.map((run) => run[name][figure]));
-  const ratio = (name) => median(runs.map((run) => run.service.perSecond / run[name].perSecond));
+  const ratio = (name, ours = 'service') => median(runs.map((run) => run[ours].perSecond / run[name].perSecond));
   const row = (label, name) => [label, of(name, 'perSecond'), of(name, 'medianMs'), of(name, 'cpuMs')];
   const rows = [
     row('the service, limit=1', 'service'),
+    row('the service, one video', 'video'),
     row('a constant of the same bytes', 'sameBytes'),
     row("bare node:http with the guards' work", 'guarded'),
     row('a constant of 11 bytes', 'short'),
   ];
   return {
     title: 'Cached, limit=1',
-    text: `One video, ${(bodyBytes / 1000).toFixed(0)} kB per response, over ${SMALL_CONNECTIONS} connections. The constants are returned by a Nest controller in the service itself, with the same guards, validation and log, but without a query for the quota. The bare server does the guards' work and reads the quota.`,
+    text: `One video, as a channel\'s newest and by its ID, ${(bodyBytes / 1000).toFixed(0)} kB per response, over ${SMALL_CONNECTIONS} connections. The constants are returned by a Nest controller in the service itself, with the same guards, validation and log, but without a query for the quota. The bare server does the guards' work and reads the quota.`,
     tables: [{ title: 'Requests', columns: ['', 'requests/s', 'median ms', 'CPU ms a request'], rows }],
-    goals: [goal('requests a second against a constant of the same bytes', ratio('sameBytes'), { atLeast: 0.75 })],
+    goals: [
+      goal('requests a second against a constant of the same bytes', ratio('sameBytes'), { atLeast: 0.75 }),
+      goal('one video: requests a second against that constant', ratio('sameBytes', 'video'), { atLeast: 0.6 }),
+    ],
     notes: [
       `Against a constant of 11 bytes: ${ratio('short').toFixed(2)}; against bare node:http with the guards' work: ${ratio('guarded').toFixed(2)}.`,
     ],
@@ -69,7 +75,7 @@ function report(bodyBytes, runs, profile) {
     charts: [
       {
         ...{ file: 'small.svg', title: 'Cached, limit=1', unit: 'requests/s' },
-        bars: rows.map(([label, value], index) => ({ label, value, ours: index === 0 })),
+        bars: rows.map(([label, value], index) => ({ label, value, ours: index < 2 })),
       },
     ],
   };
