@@ -15,7 +15,7 @@ const FIRING_MS = 90_000;
 const STARTS_AT_ONCE = 3;
 /** Until the deployment that works has sent data for every panel. */
 const DASHBOARD_MS = 30_000;
-/** Where a minute is a second, other work on the machine can cause them too. */
+/** Where a minute is a second, other work on the machine can cause them too, such as that of the other parts in the short form. */
 const ALERTS_OF_SPEED: ReadonlySet<string> = new Set(['EventLoopLag', 'SlowCalls']);
 
 /** A real Prometheus with the project's rules: each alert fires for its cause, and the dashboard has data. */
@@ -155,7 +155,7 @@ class Monitoring {
       name.startsWith(`${WORKING} `) ? [name.slice(WORKING.length + 1)] : [],
     );
     const unexpected = ofWorking.filter(
-      (name) => !SCENARIOS[WORKING]?.alerts.includes(name) && !ALERTS_OF_SPEED.has(name),
+      (name) => !SCENARIOS[WORKING]?.alerts.includes(name) && !(this.chaosRun.short && ALERTS_OF_SPEED.has(name)),
     );
     return {
       title: 'Alerts and dashboard in a real Prometheus',
