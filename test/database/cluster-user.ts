@@ -104,7 +104,7 @@ export function useDataDirectory(
 
   before(async () => {
     // Only its owner may enter this directory, which PostgreSQL is not when root runs the tests.
-    parent = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
+    parent = await mkdtemp(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'embedded-postgres-'));
     dataDir = join(parent, 'data');
     users = [];
     if (content === 'nothing') return;

@@ -114,7 +114,7 @@ describe('the embedded PostgreSQL of an unprivileged user', () => {
 let earlierData: string;
 
 beforeAll(async () => {
-  earlierData = await mkdtemp(join(tmpdir(), 'earlier-data-'));
+  earlierData = await mkdtemp(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'earlier-data-'));
   await chmod(earlierData, 0o711);
   await copyTestCluster(earlierData);
   const earlier = await startServer(earlierData, SETTINGS);
