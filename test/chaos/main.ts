@@ -32,8 +32,8 @@ const PARTS: Readonly<Record<string, Part>> = {
   monitoring,
 };
 
-/** Mostly wait, for leases and alerts: the short form runs them beside the others. The whole run measures each part alone. */
-const WAITING: ReadonlySet<string> = new Set(['failover', 'monitoring']);
+/** Mostly wait, for recoveries, leases and alerts: the short form runs them beside the others. The whole run measures each alone. */
+const WAITING: ReadonlySet<string> = new Set(['database', 'redis', 'failover', 'monitoring']);
 
 const MINUTES_MAX = 30;
 const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
