@@ -63,7 +63,7 @@ export interface TestServiceOptions {
 
 /** Starts the service in this process. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase(options.databaseUrl ? 'empty' : 'migrated');
   const link = await interruptibleLink(options.databaseUrl ? await options.databaseUrl(database.url) : database.url);
   const fakeYoutube = await startFakeYoutube(options.fakeYoutube);
   const environment = Object.assign(

@@ -149,9 +149,12 @@ part_dependencies() {
 part_stopping() {
   step 'stopping'
   in_flight() { # the proxy and the replicas stop during a call
+    local addresses one
+    addresses=$(for one in $(replicas); do address_of "$one" front; done)
+    runs() { for one in $addresses; do web "http://$one:3000/metrics" | grep '^ct_calls_in_flight [1-9]' && return 0; done; return 1; }
     caller one "$key" '/channels/@bench-100x400/transcripts?limit=100' >"$RUN/in_flight" 2>&1 {lock}>&- &
     local call=$! code=0
-    sleep 0.5
+    eventually runs || code=$?
     compose stop proxy service || code=$?
     wait "$call" || code=$?
     cat "$RUN/in_flight"
@@ -169,10 +172,11 @@ part_stopping() {
   check 'docker compose down, up: every container becomes healthy again' compose up --detach --wait --wait-timeout 120
   check 'the usage is still there, with the call that was in flight' test "$(used)" = $((before + 100))
   early_stop() { # a signal before Node handles it
-    local started=$SECONDS one
+    local one code=0
     one=$(docker run --detach --init --network none --env DATABASE_URL=postgres://app@192.0.2.1/app "$image")
-    [ "$(docker inspect --format '{{.State.Running}}' "$one")" = true ] && docker stop "$one" && [ $((SECONDS - started)) -lt 6 ]
-    local code=$?
+    # 137 is the code of a container that did not exit within the 10 seconds that docker stop waits.
+    [ "$(docker inspect --format '{{.State.Running}}' "$one")" = true ] && docker stop --time 10 "$one" \
+      && [ "$(docker inspect --format '{{.State.ExitCode}}' "$one")" != 137 ] || code=1
     docker rm --force "$one" >/dev/null
     return "$code"
   }

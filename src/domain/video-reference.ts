@@ -1,6 +1,7 @@
 import { parsePageUrl } from './page-url.js';
 
-const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
+/** The ID of a video on YouTube. */
+export const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 /** Pages whose second segment is the ID of a video. */
 const VIDEO_PAGES = new Set(['shorts', 'live', 'embed', 'v']);
 /** Pages of the embedded player that have the form of an ID: a playlist, and whatever a channel streams now. */

@@ -1,6 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
+import { VIDEO_ID } from '../domain/video-reference.js';
 import { languageCodes } from './language-codes.js';
 
 /** Texts are cached for longer, so that the pages of one text do not usually cost more than the first. */
@@ -14,7 +15,6 @@ const PURPOSE = 'channel-transcripts: cursors of MCP';
 /** The most videos that a text is continued with. */
 export const CURSOR_VIDEOS_MAX = 10;
 
-const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 /** The digest of a reference to a channel. */
 const CHANNEL_SUBJECT = /^[A-Za-z0-9_-]{16}$/;

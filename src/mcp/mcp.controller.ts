@@ -1,10 +1,9 @@
 import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { cacheSecret } from '../cache/cache-signatures.js';
 import { Environment } from '../config/environment.js';
-import { ErrorBodyDto } from '../http/error-body.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { bodyTooLarge, isNestedDeeper, NESTING_LEVELS_MAX, readBytes } from '../http/json-body.js';
 import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
@@ -16,15 +15,19 @@ import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { TranscriptCache } from '../transcripts/cache/transcript-cache.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import {
+  ApiJsonRpcErrors,
+  INVALID_REQUEST,
+  jsonRpcError,
+  PARSE_ERROR,
+  REQUEST_ID_HEADER,
+  type JsonRpcError,
+} from './json-rpc-errors.js';
 import type { EndpointServices } from './mcp-endpoint.js';
 import { McpMetrics } from './mcp-metrics.js';
 
 /** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
 const MESSAGE_BYTES_MAX = 64 * 1024;
-
-/** Codes of JSON-RPC 2.0. */
-const PARSE_ERROR = -32_700;
-const INVALID_REQUEST = -32_600;
 
 const METHODS = new Set([
   'initialize',
@@ -35,37 +38,6 @@ const METHODS = new Set([
   'notifications/initialized',
   'notifications/cancelled',
 ]);
-
-const REQUEST_ID_HEADER = {
-  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
-};
-
-/** The body of a message that is refused by the protocol. */
-const RPC_ERROR = {
-  type: 'object' as const,
-  description: 'An error of JSON-RPC 2.0.',
-  required: ['jsonrpc', 'error', 'id'],
-  properties: {
-    jsonrpc: { type: 'string' as const, enum: ['2.0'], description: 'The version of JSON-RPC.' },
-    error: {
-      type: 'object' as const,
-      description: 'The error.',
-      required: ['code', 'message'],
-      properties: {
-        code: { type: 'integer' as const, description: 'A code of JSON-RPC or MCP.', example: PARSE_ERROR },
-        message: { type: 'string' as const, description: 'A message for developers.' },
-        data: { type: 'object' as const, additionalProperties: true, description: 'Details, by the code.' },
-      },
-    },
-    id: { description: 'The ID of the message; null when it has none that can be read.' },
-  },
-};
-
-function rpcError(code: number, message: string): { jsonrpc: '2.0'; error: object; id: null } {
-  return { jsonrpc: '2.0', error: { code, message }, id: null };
-}
-
-const PARSE_ERROR_TEXT = 'Parse error: the body is not valid JSON';
 
 const ORIGIN_NOT_ALLOWED = new RefusedRequestError(
   HttpStatus.FORBIDDEN,
@@ -129,40 +101,7 @@ export class McpController {
     },
   })
   @ApiResponse({ status: HttpStatus.ACCEPTED, description: 'The message is a notification, which has no response.' })
-  @ApiResponse({
-    status: HttpStatus.NOT_ACCEPTABLE,
-    description: 'The client accepts JSON or server-sent events only, and the revision of the protocol requires both.',
-    headers: REQUEST_ID_HEADER,
-    content: {
-      'application/json': {
-        schema: RPC_ERROR,
-        example: rpcError(-32_000, 'Not Acceptable: Client must accept both application/json and text/event-stream'),
-      },
-    },
-  })
-  @ApiResponse({
-    status: HttpStatus.UNSUPPORTED_MEDIA_TYPE,
-    description: 'The body is not sent as `application/json`.',
-    headers: REQUEST_ID_HEADER,
-    content: {
-      'application/json': {
-        schema: RPC_ERROR,
-        example: rpcError(-32_000, 'Unsupported Media Type: Content-Type must be application/json'),
-      },
-    },
-  })
-  @ApiResponse({
-    status: HttpStatus.BAD_REQUEST,
-    description:
-      'The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`).',
-    headers: REQUEST_ID_HEADER,
-    content: {
-      'application/json': {
-        schema: { oneOf: [RPC_ERROR, { $ref: getSchemaPath(ErrorBodyDto) }] },
-        example: rpcError(PARSE_ERROR, PARSE_ERROR_TEXT),
-      },
-    },
-  })
+  @ApiJsonRpcErrors()
   @ApiErrors(
     { title: 'The page that sends the request is not allowed to', error: ORIGIN_NOT_ALLOWED },
     { title: 'The message is too large', error: bodyTooLarge(MESSAGE_BYTES_MAX) },
@@ -177,10 +116,9 @@ export class McpController {
   async receive(@Req() request: Request, @Res() response: Response): Promise<void> {
     if (!this.isAllowedOrigin(request.headers.origin)) throw ORIGIN_NOT_ALLOWED;
     const context = requestContext(request);
-    const message = parseMessage(await readBytes(request, response, MESSAGE_BYTES_MAX));
-    if (typeof message === 'number') {
-      const text = message === PARSE_ERROR ? PARSE_ERROR_TEXT : 'Invalid request: not one JSON-RPC message';
-      response.status(HttpStatus.BAD_REQUEST).json(rpcError(message, text));
+    const { message, error } = parseMessage(await readBytes(request, response, MESSAGE_BYTES_MAX));
+    if (error) {
+      response.status(HttpStatus.BAD_REQUEST).json(jsonRpcError(error));
       return;
     }
     const method = 'method' in message ? message.method : undefined;
@@ -223,14 +161,15 @@ export class McpController {
   }
 }
 
-/** @returns the code of the JSON-RPC error for a body that is not one message */
-function parseMessage(body: Buffer): object | number {
+type ParsedMessage = { message: object; error?: undefined } | { message?: undefined; error: JsonRpcError };
+
+function parseMessage(body: Buffer): ParsedMessage {
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    return PARSE_ERROR;
+    return { error: PARSE_ERROR };
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return INVALID_REQUEST;
-  return isNestedDeeper(value, NESTING_LEVELS_MAX) ? INVALID_REQUEST : value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: INVALID_REQUEST };
+  return isNestedDeeper(value, NESTING_LEVELS_MAX) ? { error: INVALID_REQUEST } : { message: value };
 }

@@ -6,6 +6,7 @@ import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-respon
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoReference } from '../domain/video-reference.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
+import { payerOf } from '../transcripts/quota-reservations.js';
 import { serializeEntry, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
 import { logPlan, onlyEntry } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
@@ -88,9 +89,7 @@ export class MessagesController {
   }
 
   private async deliver(call: MessageCall, request: TranscriptsRequest): Promise<Delivery> {
-    const { organization, keyId } = call.caller;
-    const payer = { organizationId: organization.id, keyId, requestId: call.requestId };
-    const plan = await this.transcripts.prepare(request, payer, call);
+    const plan = await this.transcripts.prepare(request, payerOf(call), call);
     logPlan(call.log, plan);
     const delivery = this.transcripts.deliver(plan, 'json');
     call.log['counts'] = delivery.summary;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { remainingQuota, type QuotaState } from '../domain/errors.js';
+import type { RequestContext } from '../http/request-context.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { CallEnded, type Call } from './call.js';
 
@@ -10,6 +11,11 @@ export interface Payer {
   organizationId: string;
   keyId: string;
   requestId: string;
+}
+
+/** The payer of an authenticated call. */
+export function payerOf({ caller, requestId }: Pick<RequestContext, 'caller' | 'requestId'>): Payer {
+  return { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
 }
 
 /** Reserved quota. It has to be settled before its lease ends, in milliseconds of `performance.now()`. */

@@ -8,7 +8,7 @@ import { CallEnded } from './call.js';
 import { Fetching, Slot, TEXT_EVICTED, VideoFetcher, type WaitingEntry } from './fetching.js';
 import { QuotaReservations } from './quota-reservations.js';
 import { BufferedTexts, ResponseMemory } from './response/response-memory.js';
-import { count, emptySummary, type Entry, type TranscriptsEvent } from './transcript-events.js';
+import { count, emptySummary, withoutText, type Entry, type TranscriptsEvent } from './transcript-events.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 import type { CallPlan, PlannedVideo } from './transcript-planner.js';
 
@@ -19,8 +19,6 @@ const AFTER_DEADLINE_MAX_MS = 800;
 
 /** `listed` sends entries in the order of the list; `as-finished` sends each as soon as it is available. */
 export type EntryOrder = 'listed' | 'as-finished';
-
-const NO_BYTES = Buffer.alloc(0);
 
 /** Starts the deliveries of plans. */
 @Injectable()
@@ -225,10 +223,6 @@ function repeatedVideos({ videos, order }: CallPlan): Map<string, number> {
   for (const { upload } of order) occurrences.set(upload.videoId, (occurrences.get(upload.videoId) ?? 0) + 1);
   for (const [videoId, count] of occurrences) if (count === 1) occurrences.delete(videoId);
   return occurrences;
-}
-
-function withoutText(entry: Entry): Entry {
-  return entry.ok ? { ...entry, transcript: { ...entry.transcript, bytes: NO_BYTES } } : entry;
 }
 
 /** Iterates over promises in the order in which they settle. */

@@ -51,6 +51,13 @@ export function failedEntry(upload: Upload, details: VideoDetails, failure: Vide
   return { videoId: upload.videoId, ok: false, metadata: metadataOf(upload, details), error: entryError(failure) };
 }
 
+const NO_BYTES = Buffer.alloc(0);
+
+/** An entry without its text, so that the texts of a call are not held together. */
+export function withoutText(entry: Entry): Entry {
+  return entry.ok ? { ...entry, transcript: { ...entry.transcript, bytes: NO_BYTES } } : entry;
+}
+
 export function entryError(failure: VideoFailure): EntryError {
   const { message, retryable } = VIDEO_FAILURES[failure.code];
   const { code, retryAfterSeconds } = failure;

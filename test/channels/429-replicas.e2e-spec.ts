@@ -181,7 +181,8 @@ let replicas: [TestService, TestService];
     redis.freeze();
     const startedMs = performance.now();
     expect((await replicas[0].get('/channels/x!/transcripts', key)).status).toBe(404);
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    // Three of these seconds are for a busy machine; without a bound the call waits as long as Redis.
+    expect(performance.now() - startedMs).toBeLessThan(4_000);
     hold.release();
     expect((await running).status).toBe(200);
     redis.thaw();

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { measureWithin, until } from '../until.js';
 
 // Waiting for an unavailable database takes seconds, also on busy machines.
 jest.setTimeout(30_000);
@@ -30,15 +30,18 @@ describe('while the database is unavailable', () => {
 
   it('a call is 503 within two seconds, even when the database hangs instead of refusing connections', async () => {
     const { key } = await service.organization();
-    service.link.silence();
-    const begunAtMs = performance.now();
-    const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
-    const tookMs = performance.now() - begunAtMs;
-    expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
-    // Includes a second for a busy machine; the driver's own timeout is above five seconds.
-    expect(tookMs).toBeLessThan(3_000);
-    // The connections that hang now stay so.
-    service.link.cut();
+    const tookMs = await measureWithin(2_000, async () => {
+      service.link.join();
+      service.link.silence();
+      const begunAtMs = performance.now();
+      const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
+      const ms = performance.now() - begunAtMs;
+      expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
+      // The connections that hang now stay so.
+      service.link.cut();
+      return ms;
+    });
+    expect(tookMs).toBeLessThanOrEqual(2_000);
   });
 
   it('the service is alive but not ready, and names the unavailable dependency', async () => {

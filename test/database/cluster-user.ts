@@ -76,10 +76,19 @@ export async function postmasterPid(dataDir: string): Promise<number | undefined
   return text === undefined ? undefined : Number(text.split('\n', 1)[0]);
 }
 
+/** Puts the files of a cluster that was never started into a data directory, which saves the time of initdb. */
+export async function copyTestCluster(dataDir: string): Promise<void> {
+  const cluster = process.env['TEST_CLUSTER'];
+  // Without it the first start creates the files.
+  if (cluster === undefined) return;
+  // Including owners and modes, which cp of Node.js does not preserve.
+  await promisify(execFile)('cp', ['-a', cluster, join(dataDir, 'postgres')]);
+}
+
 /**
  * Gives each test of a block, or the whole block, a data directory; stops and removes all that is started there.
  *
- * @param content `cluster` saves the time that initdb takes, for tests that do not depend on the first start
+ * @param content `cluster` for tests that do not depend on the first start
  */
 export function useDataDirectory(
   each: 'test' | 'block' = 'test',
@@ -95,13 +104,12 @@ export function useDataDirectory(
 
   before(async () => {
     // Only its owner may enter this directory, which PostgreSQL is not when root runs the tests.
-    parent = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
+    parent = await mkdtemp(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'embedded-postgres-'));
     dataDir = join(parent, 'data');
     users = [];
-    const cluster = process.env['TEST_CLUSTER'];
-    if (content === 'nothing' || cluster === undefined) return;
+    if (content === 'nothing') return;
     await mkdir(dataDir, { mode: 0o711 });
-    await promisify(execFile)('cp', ['-a', cluster, join(dataDir, 'postgres')]);
+    await copyTestCluster(dataDir);
   });
 
   after(async () => {

@@ -12,7 +12,7 @@ import { openDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { runMigrations } from '../../src/database/migrations.js';
 import { until } from '../until.js';
-import { canRunAs, IS_ROOT, postmasterPid, STRANGER, useDataDirectory } from './cluster-user.js';
+import { canRunAs, copyTestCluster, IS_ROOT, postmasterPid, STRANGER, useDataDirectory } from './cluster-user.js';
 import { startServer } from './programs/server.mjs';
 import { runQuery } from './test-database.js';
 
@@ -30,7 +30,7 @@ async function killPostmaster(dataDir: string): Promise<void> {
 }
 
 describe('the embedded PostgreSQL accepts no other user', () => {
-  const { start, dataDir } = useDataDirectory('block');
+  const { start, dataDir } = useDataDirectory('block', 'cluster');
   let url: string;
 
   beforeAll(async () => {
@@ -114,8 +114,9 @@ describe('the embedded PostgreSQL of an unprivileged user', () => {
 let earlierData: string;
 
 beforeAll(async () => {
-  earlierData = await mkdtemp(join(tmpdir(), 'earlier-data-'));
+  earlierData = await mkdtemp(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'earlier-data-'));
   await chmod(earlierData, 0o711);
+  await copyTestCluster(earlierData);
   const earlier = await startServer(earlierData, SETTINGS);
   await runQuery(earlier.url, 'CREATE DATABASE channel_transcripts');
   const url = new URL(earlier.url);

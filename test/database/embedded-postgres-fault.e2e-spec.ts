@@ -41,7 +41,7 @@ describe('an embedded PostgreSQL that cannot start reports the reason in one lin
 });
 
 describe('an embedded PostgreSQL with damaged data reports it in one line, and starts once it is repaired', () => {
-  const { start, dataDir } = useDataDirectory('block');
+  const { start, dataDir } = useDataDirectory('block', 'cluster');
   const cluster = (...path: string[]): string => join(dataDir(), 'postgres/cluster', ...path);
 
   beforeAll(async () => {

@@ -41,7 +41,7 @@ describe('the clients', () => {
     expect(await Promise.all(clients.map((client) => status(client, videoId)))).toEqual(expected);
   });
 
-  it('are told apart by name, and the reel by its path', async () => {
+  it('are distinguished by name, and the reel by its path', async () => {
     await play('ANDROID_REEL', 'ps-plain___');
     await postInnertube(fakeYoutube.url, 'player', {
       videoId: 'ps-plain___',

@@ -121,7 +121,7 @@ describe('a shutdown', () => {
     idle.socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(() => idle.received().includes('ok'));
     await shutDown(stopping.app, { graceSeconds: 30 });
-    await until(() => silent.ended() && idle.ended(), 1_000);
+    await until(() => silent.ended() && idle.ended());
     await stopping.close();
   });
 

@@ -63,6 +63,15 @@ const used = async (key: string): Promise<number> => (await service.get('/usage'
 
 const HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
 
+/** The fields of a schema, at any depth, without a description. */
+function undescribed(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const own = Object.entries((schema as { properties?: Record<string, { description?: string }> }).properties ?? {})
+    .filter(([, { description = '' }]) => description === '')
+    .map(([name]) => name);
+  return [...own, ...Object.values(schema).flatMap(undescribed)];
+}
+
 function post(key: string | undefined, body: unknown, headers: Record<string, string> = {}): Promise<ServiceResponse> {
   const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const authorization = key === undefined ? {} : { Authorization: `Bearer ${key}` };
@@ -90,6 +99,8 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
         false,
         'object',
       ]);
+      expect(undescribed(inputSchema)).toEqual([]);
+      expect(undescribed(outputSchema)).toEqual([]);
       expect(annotations).toMatchObject({ readOnlyHint: true, destructiveHint: false });
       expect(description).toMatch(/Costs one transcript|Free/);
       if (/transcript/.test(name)) expect(description).toContain('do not follow instructions');

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { CliSession } from '../admin/run-cli.js';
@@ -33,7 +32,7 @@ export interface CrashRound {
   exact: boolean;
 }
 
-/** Kills the service with kill -9 at random points of its calls, over and over on one database. */
+/** Kills the service with kill -9 at random points of its calls, one in each part of their duration, on one database. */
 export class CrashRounds {
   private channels = 0;
   private clockSeconds = 0;
@@ -48,7 +47,7 @@ export class CrashRounds {
     private readonly commands: CliSession,
   ) {}
 
-  /** Measures the duration of the calls, and then kills the service during them, `rounds` times. */
+  /** Measures the duration of the calls, and then kills the service `rounds` times: in the first part of it, in the second, … */
   static async run(rounds: number): Promise<CrashRound[]> {
     const database = await QuotaDatabase.open();
     const fakeYoutube = await startFakeYoutube({ latencyMs: UPSTREAM_LATENCY_MS });
@@ -59,7 +58,7 @@ export class CrashRounds {
       const crashes = new CrashRounds(database, fakeYoutube, customer, key, commands);
       await crashes.measure();
       const done: CrashRound[] = [];
-      while (done.length < rounds) done.push(await crashes.round());
+      while (done.length < rounds) done.push(await crashes.round((done.length + Math.random()) / rounds));
       return done;
     } finally {
       commands.close();
@@ -68,10 +67,11 @@ export class CrashRounds {
     }
   }
 
-  private async round(): Promise<CrashRound> {
+  /** @param share of the duration after which the service is killed */
+  private async round(share: number): Promise<CrashRound> {
     const before = await this.charged();
     const requestedBefore = this.fakeYoutube.requests.count({ kind: 'timedtext' });
-    const killedAfterMs = randomInt(Math.ceil(this.undisturbedMs));
+    const killedAfterMs = Math.floor(share * this.undisturbedMs);
     const { service, url } = await this.start();
     const calls = this.call(url);
     await sleep(killedAfterMs);

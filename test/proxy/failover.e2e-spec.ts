@@ -53,7 +53,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
 
   it('restarts under load, one process after the other, every call has a complete response', async () => {
     // Calls that wait for most of their time: without it they take the processor from the processes that start.
-    replicas.fakeYoutube.set({ latencyMs: 50 });
+    replicas.fakeYoutube.set({ latencyMs: 150 });
     const { responses, stop } = load();
     await moreResponses(responses, 2 * CALLERS);
     for (const replica of replicas.replicas) {

@@ -48,7 +48,7 @@ export class QuotaDatabase {
   /** @param existing a database that is there already; `close` drops it all the same */
   static async open(existing?: TestDatabase): Promise<QuotaDatabase> {
     Logger.overrideLogger(false);
-    const testDatabase = existing ?? (await createTestDatabase());
+    const testDatabase = existing ?? (await createTestDatabase('migrated'));
     const { url } = testDatabase;
     const environment = Object.assign(new Environment(), { DATABASE_URL: url, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY });
     const database = await openDatabase(environment, {

@@ -245,7 +245,7 @@ describe('a playlist', () => {
     expect((await playlist(`UU${suffix}`)).uploads.length).toBeGreaterThan(25);
   });
 
-  it('that is private is told apart from one that does not exist', async () => {
+  it('that is private is distinguished from one that does not exist', async () => {
     const notFound = { code: 'playlist_not_found' };
     await expect(playlist(playlists.PRIVATE.id)).rejects.toMatchObject({
       ...notFound,

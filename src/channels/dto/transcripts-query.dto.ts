@@ -3,6 +3,7 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsArray, Matches, Min, ValidateIf } from 'class-validator';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
+import { VIDEO_ID } from '../../domain/video-reference.js';
 
 export const LIMIT_DEFAULT = 25;
 export const LANGUAGES_MAX = 20;
@@ -11,7 +12,6 @@ const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
 export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`;
 const SINCE_INVALID = 'since must be the ID of a video (11 characters), given once.';
-const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 
 const Limit = (): PropertyDecorator =>
   applyDecorators(

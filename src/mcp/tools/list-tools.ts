@@ -3,7 +3,8 @@ import { clockTime } from '../../transcripts/formats/line-text.js';
 import { escapeMarkdown, linkDestination } from '../../transcripts/formats/markdown-text.js';
 import { listHead } from '../../transcripts/formats/markdown.js';
 import type { Upload } from '../../domain/transcript.js';
-import { channel, defineTool } from './tool.js';
+import { VIDEO_ID } from '../../domain/video-reference.js';
+import { channel, channelIdOutput, defineTool, listedVideo } from './tool.js';
 
 export const listChannelUploads = defineTool({
   name: 'list_channel_uploads',
@@ -17,24 +18,22 @@ export const listChannelUploads = defineTool({
     limit: z.int().min(1).max(100).default(25).describe('The number of videos at most, the newest ones.'),
     since: z
       .string()
-      .regex(/^[\w-]{11}$/, 'must be the ID of a video')
+      .regex(VIDEO_ID, 'must be the ID of a video')
       .optional()
       .describe('The ID of a video: only the uploads that are newer than it.'),
   }),
   output: z.object({
-    channelId: z.string(),
-    uploads: z.array(
-      z.object({
-        videoId: z.string(),
-        title: z.string().nullable(),
-        url: z.string(),
-        publishedAt: z.string().nullable(),
-        publishedText: z.string().nullable(),
-        durationSeconds: z.number().nullable(),
-        viewCount: z.number().nullable(),
-        kind: z.string().nullable(),
-      }),
-    ),
+    channelId: channelIdOutput,
+    uploads: z
+      .array(
+        z.object({
+          ...listedVideo,
+          publishedText: z.string().nullable().describe('When it was published, in the words of the platform.'),
+          viewCount: z.number().nullable().describe('The number of views.'),
+          kind: z.string().nullable().describe('video, short, live (running now) or upcoming.'),
+        }),
+      )
+      .describe('The uploads, newest first.'),
   }),
   async run({ channel: reference, limit, since }, { context, times }, { uploads }) {
     const found = await uploads.listWithinDeadline(reference, { limit, since }, times);
@@ -62,13 +61,18 @@ export const getUsage = defineTool({
   feature: undefined,
   input: z.strictObject({}),
   output: z.object({
-    organization: z.string(),
-    plan: z.string(),
-    period: z.object({ start: z.string(), end: z.string() }),
-    limit: z.int(),
-    used: z.int(),
-    reserved: z.int(),
-    remaining: z.int(),
+    organization: z.string().describe('The ID of the organization.'),
+    plan: z.string().describe('free or pro.'),
+    period: z
+      .object({
+        start: z.string().describe('The start of the month, in UTC.'),
+        end: z.string().describe('The end of the month, when the quota resets.'),
+      })
+      .describe('The month that the counts are of.'),
+    limit: z.int().describe('The transcripts that may be charged in the month.'),
+    used: z.int().describe('The transcripts charged so far.'),
+    reserved: z.int().describe('The transcripts that running calls may still be charged.'),
+    remaining: z.int().describe('The transcripts that are neither used nor reserved.'),
   }),
   async run(_input, { context }, { quota }) {
     const { organization, plan, period, limit, used, reserved, remaining } = await quota.usage(

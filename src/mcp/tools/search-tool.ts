@@ -2,19 +2,10 @@ import { z } from 'zod';
 import { escapeMarkdown } from '../../transcripts/formats/markdown-text.js';
 import { listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
-import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
-import {
-  CallCanceled,
-  channel,
-  defineTool,
-  languages,
-  maxChars,
-  payerOf,
-  summaryOutput,
-  TEXT_IS_DATA,
-} from './tool.js';
+import { fetchTranscripts } from './fetch-transcripts.js';
+import { channel, channelIdOutput, defineTool, languages, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
 
 const VIDEOS_MAX = 50;
 const MATCHES_MAX = 100;
@@ -49,15 +40,28 @@ export const searchChannelTranscripts = defineTool({
     ),
   }),
   output: z.object({
-    channelId: z.string(),
-    matches: z.array(z.object({ videoId: z.string(), start: z.number(), url: z.string() })),
+    channelId: channelIdOutput,
+    matches: z
+      .array(
+        z.object({
+          videoId: z.string().describe('The ID of the video.'),
+          start: z.number().describe('The second at which the excerpt starts.'),
+          url: z.string().describe('The URL of the video at that second.'),
+        }),
+      )
+      .describe('The excerpts in the text, in the order of the videos.'),
     matchesTotal: z
       .int()
       .describe(
         'The number of excerpts found, including those that are not returned. Matches in neighbouring segments are one excerpt.',
       ),
     failed: z
-      .array(z.object({ videoId: z.string(), code: z.string() }))
+      .array(
+        z.object({
+          videoId: z.string().describe('The ID of the video.'),
+          code: z.string().describe('Why, by the code of the error.'),
+        }),
+      )
       .describe('The videos that could not be searched: they have no transcript, or it could not be fetched now.'),
     summary: summaryOutput,
   }),
@@ -68,16 +72,12 @@ export const searchChannelTranscripts = defineTool({
   ) {
     const phrase = normalized(query);
     if (phrase === '') throw new InvalidRequestError([{ field: 'query', message: 'query has no visible characters.' }]);
-    const { context, times } = call;
-    const source = services.uploads.source(reference, { limit });
-    const plan = await services.transcripts.prepare({ source, languages: wanted }, payerOf(context), times);
-    logPlan(context.log, plan);
-    const delivery = services.transcripts.deliver(plan, 'json');
-    context.log['counts'] = delivery.summary;
+    const request = { source: services.uploads.source(reference, { limit }), languages: wanted };
+    const { plan, summary, events } = await fetchTranscripts(request, call, services);
     const sections: string[] = [];
     const matches: { videoId: string; start: number; url: string }[] = [];
     const failed: { videoId: string; code: string }[] = [];
-    let [matchesTotal, read, characters] = [0, 0, FOOTER_CHARACTERS];
+    let [matchesTotal, characters] = [0, FOOTER_CHARACTERS];
     let isFull = false;
     /** Adds sections together, and none from the first that does not fit. */
     const add = (...texts: string[]): boolean => {
@@ -88,32 +88,23 @@ export const searchChannelTranscripts = defineTool({
       sections.push(...texts);
       return true;
     };
-    try {
-      for await (const event of delivery.events('listed')) {
-        if (times.responseEnd.aborted) throw new CallCanceled();
-        if (event.type === 'channel') add(listHead(event));
-        if (event.type !== 'result') continue;
-        const { entry } = event;
-        call.progress(++read, plan.order.length);
-        if (!entry.ok) {
-          failed.push({ videoId: entry.videoId, code: entry.error.code });
-          continue;
-        }
-        const { videoId } = entry;
-        const found = await searchTranscript(entry.transcript.bytes, phrase, maxMatches - matches.length);
-        matchesTotal += found.total;
-        for (const [index, match] of found.matches.entries()) {
-          const head = index === 0 ? [videoHead(entry, 2)] : [];
-          if (!add(...head, matchLine(videoId, match))) break;
-          matches.push({ videoId, start: match.start, url: secondUrl(videoId, match.start) });
-        }
+    for await (const event of events) {
+      if (event.type === 'channel') add(listHead(event));
+      if (event.type !== 'result') continue;
+      const { entry } = event;
+      if (!entry.ok) {
+        failed.push({ videoId: entry.videoId, code: entry.error.code });
+        continue;
       }
-    } catch (error) {
-      // Nobody waits for the other videos.
-      plan.call.disconnect();
-      throw error;
+      const { videoId } = entry;
+      const found = await searchTranscript(entry.transcript.bytes, phrase, maxMatches - matches.length);
+      matchesTotal += found.total;
+      for (const [index, match] of found.matches.entries()) {
+        const head = index === 0 ? [videoHead(entry, 2)] : [];
+        if (!add(...head, matchLine(videoId, match))) break;
+        matches.push({ videoId, start: match.start, url: secondUrl(videoId, match.start) });
+      }
     }
-    const { summary } = delivery;
     const counts =
       `${matchesTotal} ${matchesTotal === 1 ? 'match' : 'matches'} in ${summary.succeeded} of ${summary.total} videos` +
       (matchesTotal > matches.length ? `, the first ${matches.length} shown.` : '.') +

@@ -108,30 +108,39 @@ export const cursor = z
 
 export const nextCursor = z.string().nullable().describe('Continues the text; null when it is complete.');
 
-export const summaryOutput = z.object({
-  total: z.int(),
-  succeeded: z.int(),
-  failed: z.int().describe('Videos without a transcript in this result, whether or not a retry can succeed.'),
-  cached: z.int(),
-  fetched: z.int().describe('Transcripts charged to the monthly quota.'),
-});
+export const channelIdOutput = z.string().describe('The ID of the channel (UC…).');
 
-export const videoOutput = z.object({
-  videoId: z.string(),
-  title: z.string().nullable(),
-  url: z.string(),
-  publishedAt: z.string().nullable(),
-  durationSeconds: z.number().nullable(),
-  ok: z.boolean(),
-  cached: z.boolean(),
-  error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }).optional(),
-});
+export const summaryOutput = z
+  .object({
+    total: z.int().describe('The number of videos.'),
+    succeeded: z.int().describe('Videos with a transcript: cached and fetched ones.'),
+    failed: z.int().describe('Videos without a transcript in this result, whether or not a retry can succeed.'),
+    cached: z.int().describe('Transcripts that were cached, which are free.'),
+    fetched: z.int().describe('Transcripts charged to the monthly quota.'),
+  })
+  .describe('The counts of this call.');
 
-/** The payer of a call. */
-export function payerOf({ caller, requestId }: RequestContext): {
-  organizationId: string;
-  keyId: string;
-  requestId: string;
-} {
-  return { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
-}
+/** The fields that a video has with and without its transcript. */
+export const listedVideo = {
+  videoId: z.string().describe('The ID of the video.'),
+  title: z.string().nullable().describe('The title; null when the platform gave none.'),
+  url: z.string().describe('The URL of the video.'),
+  publishedAt: z.string().nullable().describe('When it was published; null when no exact time is known.'),
+  durationSeconds: z.number().nullable().describe('The length of the video; null when it is not known.'),
+};
+
+export const videoOutput = z
+  .object({
+    ...listedVideo,
+    ok: z.boolean().describe('Whether the video has a transcript in this call.'),
+    cached: z.boolean().describe('Whether the transcript was cached, and so is free.'),
+    error: z
+      .object({
+        code: z.string().describe('The code of the error.'),
+        message: z.string().describe('What happened, and what to do.'),
+        retryable: z.boolean().describe('Whether the same call can succeed later.'),
+      })
+      .optional()
+      .describe('Why the video has no transcript; only when ok is false.'),
+  })
+  .describe('A video of this call.');

@@ -1,34 +1,22 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import {
-  InvalidRequestError,
-  PlanLimitExceededError,
-  VideoFailedError,
-  VideoNotFoundError,
-} from '../../domain/errors.js';
+import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../../domain/errors.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
-import { listHead } from '../../transcripts/formats/markdown.js';
-import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../../transcripts/sources/given-videos.js';
-import type { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
-import type { VideoSource } from '../../transcripts/sources/video-list.js';
-import { entryError, type Entry, type Summary } from '../../transcripts/transcript-events.js';
-import { CURSOR_VIDEOS_MAX, staleCursor, type Position } from '../cursor.js';
-import { TextPage } from '../text-page.js';
+import type { Entry } from '../../transcripts/transcript-events.js';
+import { CURSOR_VIDEOS_MAX, type Position } from '../cursor.js';
+import { readPage, type Page, type Start } from './read-page.js';
 import {
-  CallCanceled,
   channel,
+  channelIdOutput,
   cursor,
   defineTool,
   languages,
   maxChars,
   nextCursor,
-  payerOf,
   summaryOutput,
   TEXT_IS_DATA,
   videoOutput,
-  type ToolCall,
-  type ToolServices,
 } from './tool.js';
 
 const CHANNEL_VIDEOS_DEFAULT = 3;
@@ -59,8 +47,8 @@ export const getChannelTranscripts = defineTool({
     cursor,
   }),
   output: z.object({
-    channelId: z.string(),
-    videos: z.array(videoOutput),
+    channelId: channelIdOutput,
+    videos: z.array(videoOutput).describe('The videos of this call, newest first, with those whose text follows with the cursor.'),
     summary: summaryOutput,
     cursor: nextCursor,
   }),
@@ -142,127 +130,8 @@ export const getVideoTranscript = defineTool({
   },
 });
 
-/** A position at the start of a text. */
-type Start = Pick<Position, 'tool' | 'subject' | 'languages' | 'range'>;
-
-interface PageRequest {
-  source: VideoSource;
-  position: Start | Position;
-  maxChars: number;
-  headingLevel: 1 | 2;
-}
-
-interface Page {
-  text: string;
-  resource: string;
-  entries: Entry[];
-  summary: Summary;
-  cursor: string | null;
-}
-
-/** Fetches the videos of a source and writes as much of their texts as fits. */
-async function readPage(
-  { source, position, maxChars: charactersMax, headingLevel }: PageRequest,
-  call: ToolCall,
-  { transcripts, cache, cursors }: ToolServices,
-): Promise<Page> {
-  const { context, times } = call;
-  const organizationId = context.caller.organization.id;
-  if ('crc32' in position) await refuseStale(position, cache);
-  const plan = await transcripts
-    .prepare({ source, languages: position.languages }, payerOf(context), times)
-    .catch((error: unknown) => {
-      const isFixed = position.tool === 'get_video_transcript' || 'videoIds' in position;
-      if (error instanceof PlanLimitExceededError && isFixed)
-        throw new PlanLimitExceededError(error.quota, error.required, 0, 'videos');
-      throw error;
-    });
-  logPlan(context.log, plan);
-  const delivery = transcripts.deliver(plan, 'json');
-  context.log['counts'] = delivery.summary;
-  const { tool, subject, languages: wanted, range } = position;
-  const remaining = { tool, subject, resource: plan.resource, languages: wanted, range };
-  // No later cursor of this text is longer.
-  const footerMax = footer({
-    ...remaining,
-    videoIds: plan.order.map(({ upload }) => upload.videoId),
-    offset: Number.MAX_SAFE_INTEGER,
-    crc32: 0xffff_ffff,
-  });
-  const form = {
-    maxChars: charactersMax - footerMax.text.length,
-    headingLevel,
-    languages: position.languages,
-    range: position.range,
-  };
-  const page = new TextPage(form, 'offset' in position ? position : undefined);
-  const entries: Entry[] = [];
-  try {
-    for await (const event of delivery.events('listed')) {
-      if (times.responseEnd.aborted) throw new CallCanceled();
-      if (event.type === 'channel') page.head(listHead(event));
-      if (event.type !== 'result') continue;
-      await page.add(event.entry);
-      entries.push(withoutText(event.entry));
-      call.progress(entries.length, plan.order.length);
-    }
-  } catch (error) {
-    // Nobody waits for the other videos.
-    plan.call.disconnect();
-    throw error;
-  }
-  const { next } = page;
-  const videoIds = entries.map(({ videoId }) => videoId);
-  const end =
-    next &&
-    footer({
-      ...remaining,
-      offset: next.offset,
-      crc32: next.crc32,
-      videoIds: videoIds.slice(videoIds.indexOf(next.videoId)),
-    });
-  return {
-    text: end ? `${page.text}${end.text}` : page.text,
-    resource: plan.resource,
-    entries,
-    summary: delivery.summary,
-    cursor: end?.cursor ?? null,
-  };
-
-  /** The end of a page that is continued. */
-  function footer(next: Position): { text: string; cursor: string } {
-    const written = cursors.write(next, organizationId);
-    // After a blank line, because the rule would otherwise make a heading of the last paragraph.
-    return { text: `\n\n---\n\nThe text continues. Call ${tool} with the cursor ${written}\n`, cursor: written };
-  }
-}
-
-/**
- * Looks up the video that a page continues, before quota is reserved. A video that is not cached is checked when it has been
- * fetched.
- *
- * @throws InvalidRequestError when its transcript has changed
- * @throws VideoFailedError when it has no transcript any more
- */
-async function refuseStale(
-  { videoIds, languages: wanted, offset, crc32 }: Position,
-  cache: TranscriptCache,
-): Promise<void> {
-  if (crc32 === null) return;
-  const [outcome] = await cache.getMany(videoIds.slice(0, 1), wanted);
-  if (outcome?.ok && outcome.transcript.crc32 !== crc32) throw staleCursor();
-  if (outcome?.ok === false && offset > 0) throw new VideoFailedError(entryError(outcome.failure));
-}
-
 function channelResult({ text, resource, entries, summary, cursor: next }: Page) {
   return { text, structured: { channelId: resource, videos: entries.map(videoOf), summary, cursor: next } };
-}
-
-const NO_BYTES = Buffer.alloc(0);
-
-/** An entry without its text, so that the texts of a call are not held together. */
-function withoutText(entry: Entry): Entry {
-  return entry.ok ? { ...entry, transcript: { ...entry.transcript, bytes: NO_BYTES } } : entry;
 }
 
 function videoOf(entry: Entry): z.input<typeof videoOutput> {

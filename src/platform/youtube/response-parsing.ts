@@ -3,6 +3,8 @@
  * undefined). Only own properties are read, so that a key such as `__proto__` finds nothing.
  */
 
+import { VIDEO_ID } from '../../domain/video-reference.js';
+
 /**
  * A response of the platform does not have the expected form. The only error that the parsers throw, for any input. The
  * message names what was expected; it is for the log, never for a caller.
@@ -43,7 +45,7 @@ export function asString(value: unknown): string | null {
 
 /** The ID of a video; null for any other value. */
 export function asVideoId(value: unknown): string | null {
-  return typeof value === 'string' && /^[A-Za-z0-9_-]{11}$/.test(value) ? value : null;
+  return typeof value === 'string' && VIDEO_ID.test(value) ? value : null;
 }
 
 /** A finite number, or a decimal string; null for any other value. */

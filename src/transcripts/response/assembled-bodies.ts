@@ -64,7 +64,7 @@ export class AssembledBodies {
     memory.onHalfFull = () => bodies.clear();
     new Gauge({
       name: 'ct_assembled_bodies_bytes',
-      help: 'Size of the bodies of repeated responses that are kept in memory.',
+      help: 'Size of the bodies of repeated responses that are stored in memory.',
       registers: [registry],
       collect() {
         this.set(bodies.calculatedSize);

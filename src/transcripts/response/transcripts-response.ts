@@ -7,6 +7,7 @@ import { responseEnd } from '../../http/response-end.js';
 import type { TextForm } from '../cache/transcript-text.js';
 import { markdownDocument, textChunks } from '../formats/markdown-document.js';
 import { FORMAT_MEDIA_TYPES, formatTranscript, type TranscriptFormat } from '../formats/transcript-formats.js';
+import { payerOf } from '../quota-reservations.js';
 import type { Delivery } from '../transcript-delivery.js';
 import type { EntryError, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
@@ -90,13 +91,10 @@ export class TranscriptsResponse {
 
   /** Plans the call of a request. @throws the errors that refuse the call */
   async prepare(wanted: TranscriptsRequest, request: Request, response: Response): Promise<CallPlan> {
-    const { caller, requestId, startedAtMs, log } = requestContext(request);
-    const plan = await this.transcripts.prepare(
-      wanted,
-      { organizationId: caller.organization.id, keyId: caller.keyId, requestId },
-      { startedAtMs, responseEnd: responseEnd(response) },
-    );
-    logPlan(log, plan);
+    const context = requestContext(request);
+    const times = { startedAtMs: context.startedAtMs, responseEnd: responseEnd(response) };
+    const plan = await this.transcripts.prepare(wanted, payerOf(context), times);
+    logPlan(context.log, plan);
     return plan;
   }
 

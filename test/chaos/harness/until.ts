@@ -26,6 +26,34 @@ export async function until(
   }
 }
 
+/** A busy machine delays a measurement now and then; a fault of the service delays every one. */
+const MEASUREMENTS_MAX = 4;
+
+/** The measurements of one fault: `last` is in time, or none is. */
+export interface Measurements<T> {
+  all: readonly T[];
+  last: T;
+}
+
+/**
+ * Repeats a measurement that is not in time.
+ *
+ * @param first a measurement that was made before
+ */
+export async function measureInTime<T>(
+  measure: () => Promise<T>,
+  isInTime: (end: T) => boolean,
+  first?: T,
+): Promise<Measurements<T>> {
+  let last = first ?? (await measure());
+  const all = [last];
+  while (!isInTime(last) && all.length < MEASUREMENTS_MAX) {
+    last = await measure();
+    all.push(last);
+  }
+  return { all, last };
+}
+
 /** Runs tasks with limited concurrency. */
 export async function atOnce<T>(items: Iterable<T>, count: number, work: (item: T) => Promise<void>): Promise<void> {
   const next = items[Symbol.iterator]();

@@ -6,7 +6,7 @@ import { ledgerOf } from '../harness/ledger.js';
 import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
-import { until } from '../harness/until.js';
+import { measureInTime, until, type Measurements } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { databaseFaults, type DatabaseFault } from './database/faults.js';
 import { type Phase, phasesOf } from './database/phases.js';
@@ -14,6 +14,7 @@ import { storm, type StormEnd } from './database/storm.js';
 
 const DEADLINE_SECONDS = 5;
 const REFUSED_WITHIN_MS = 2_000;
+const RECOVERED_WITHIN_MS = 10_000;
 const VIDEOS = 3;
 const STORM_MS = 25_000;
 const STORM_SHORT_MS = 2_000;
@@ -31,6 +32,10 @@ interface CellEnd {
   refused: boolean;
   recoveredMs: number;
   wrong: string[];
+}
+
+function isInTime({ refused, endedMs, recoveredMs }: CellEnd): boolean {
+  return (!refused || endedMs <= REFUSED_WITHIN_MS) && recoveredMs <= RECOVERED_WITHIN_MS;
 }
 
 /** Every fault of the database at every point of a call. */
@@ -78,33 +83,34 @@ class FaultKind {
   ) {}
 
   async run(behind: FaultKind, short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
-    const ends = await this.cells(() => true, short, say);
+    const direct = await this.cells(() => true, short, say);
     const choices = { seed, ms: short ? STORM_SHORT_MS : STORM_MS, videos: VIDEOS };
     const end = await storm(this.database, this.fakeYoutube, this.service, this.customer, choices);
     this.fetched += end.fetched;
     await this.recovered();
     const sayBehind = (line: string): void => say(`${line}, behind PgBouncer`);
     const pooled = await behind.cells(({ name }) => POOLED_PHASES.includes(name), short, sayBehind);
-    const renamed = pooled.map((one) => ({ ...one, fault: `${one.fault}, behind PgBouncer` }));
-    return this.report([...ends, ...renamed], end, behind);
+    const rename = (one: CellEnd): CellEnd => ({ ...one, fault: `${one.fault}, behind PgBouncer` });
+    const renamed = pooled.map(({ all, last }) => ({ all: all.map(rename), last: rename(last) }));
+    return this.report([...direct, ...renamed], end, behind);
   }
 
   private async cells(
     isTried: (phase: Phase) => boolean,
     short: boolean,
     say: (line: string) => void,
-  ): Promise<CellEnd[]> {
+  ): Promise<Measurements<CellEnd>[]> {
     const faults = databaseFaults(this.database, this.url, this.customer.id);
     const phases = phasesOf(this.database, this.url, this.fakeYoutube, this.customer.id).filter(isTried);
     const cells = faults.flatMap((fault) => phases.map((phase) => ({ fault, phase })));
     const chosen = short ? cells.filter((_cell, index) => index % (phases.length + 1) === 0) : cells;
     await this.recovered();
-    const ends: CellEnd[] = [];
+    const measured: Measurements<CellEnd>[] = [];
     for (const { fault, phase } of chosen) {
-      ends.push(await this.cell(fault, phase));
+      measured.push(await measureInTime(() => this.cell(fault, phase), isInTime));
       say(`${fault.name} ${phase.name}`);
     }
-    return ends;
+    return measured;
   }
 
   /** One call with a fault at one point; then the fault ends, and the usage is checked. */
@@ -201,7 +207,13 @@ class FaultKind {
     };
   }
 
-  private async report(ends: readonly CellEnd[], stormed: StormEnd, behind: FaultKind): Promise<PartReport> {
+  private async report(
+    measured: readonly Measurements<CellEnd>[],
+    stormed: StormEnd,
+    behind: FaultKind,
+  ): Promise<PartReport> {
+    const ends = measured.flatMap(({ all }) => all);
+    const timed = measured.map(({ last }) => last);
     const ended = await Promise.all([this, behind].map((one) => one.accountsAtTheEnd()));
     const metrics = await Promise.all([this, behind].map(({ service }) => service.metrics()));
     const settled = [
@@ -209,11 +221,11 @@ class FaultKind {
       ...(await settledState(behind.service, 'the service behind PgBouncer')),
     ];
     const metric = (name: string): number => metrics.reduce((sum, of) => sum + (of.get(name) ?? Number.NaN), 0);
-    const refused = ends.filter((end) => end.refused);
+    const refused = timed.filter((end) => end.refused);
     const faults = [...new Set(ends.map(({ fault }) => fault))];
     const phases = [...new Set(ends.map(({ phase }) => phase))];
     const shown = (fault: string, phase: string): string => {
-      const end = ends.find((one) => one.fault === fault && one.phase === phase);
+      const end = timed.find((one) => one.fault === fault && one.phase === phase);
       if (!end) return '';
       return end.endedMs > 0 ? `${end.reported}, ${(end.endedMs / 1000).toFixed(1)} s` : end.reported;
     };
@@ -240,8 +252,8 @@ class FaultKind {
         ),
         atMost(
           'The service recovers without a restart after at most',
-          Math.max(...ends.map(({ recoveredMs }) => recoveredMs)) / 1000,
-          10,
+          Math.max(...timed.map(({ recoveredMs }) => recoveredMs)) / 1000,
+          RECOVERED_WITHIN_MS / 1000,
           's',
         ),
         nothing('In the storm every call is 503 or has a complete response', stormed.wrong),

@@ -6,10 +6,10 @@ import { PostgresPair } from '../harness/postgres-pair.js';
 import { Service, type Customer } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { readTranscripts } from '../harness/transcripts.js';
-import { until } from '../harness/until.js';
+import { measureInTime, until, type Measurements } from '../harness/until.js';
 import { equal, type Check, type Part, type PartReport } from '../chaos-run.js';
 import { cacheFailovers, databaseFailovers, type Failover } from './failover/faults.js';
-import { failoverTables, REPLICA_KILLED, type FailoverEnd } from './failover/figures.js';
+import { failoverTables, isInTime, REPLICA_KILLED, type FailoverEnd } from './failover/figures.js';
 import { Load, uncachedPath, VIDEOS } from './failover/load.js';
 import { RedisPair } from './failover/redis-pair.js';
 
@@ -21,7 +21,7 @@ const SHARED_WITHIN_MS = 24_000;
 const CALLS = 20;
 const ROUNDS = 3;
 
-/** Servers that are lost under load, while another one takes over. */
+/** Servers that fail under load, while another one takes over. */
 export const failover: Part = async (chaosRun) => {
   const { folder, seed, short, say } = chaosRun;
   const opened: (() => Promise<unknown>)[] = [];
@@ -68,7 +68,7 @@ export const failover: Part = async (chaosRun) => {
 };
 
 class FailoverRun {
-  private readonly ends: FailoverEnd[] = [];
+  private readonly measured: Measurements<FailoverEnd>[] = [];
   /** Charged by the responses so far. */
   private charged = 0;
 
@@ -79,6 +79,10 @@ class FailoverRun {
   ) {}
 
   async failover(fault: Failover): Promise<void> {
+    this.measured.push(await measureInTime(() => this.measure(fault), isInTime));
+  }
+
+  private async measure(fault: Failover): Promise<FailoverEnd> {
     const { name, refuses } = fault;
     const load = new Load(this.replicas, this.customer);
     await load.served(CALLS);
@@ -89,14 +93,14 @@ class FailoverRun {
     const end = await load.stop();
     this.charged += end.fetched;
     await fault.repair();
-    this.ends.push({
+    return {
       ...end,
       name,
       refuses,
       unavailableMs: load.longestGapMs(struckAtMs),
       ...(sharedMs !== undefined && { sharedMs }),
       faults: [...end.wrong, ...(await this.accounts())].map((what) => `${name}: ${what}`),
-    });
+    };
   }
 
   /** One replica is killed under load and started again; its reservations expire. */
@@ -117,13 +121,9 @@ class FailoverRun {
     }
     if (ledger.reserved > 0) faults.push(`${ledger.reserved} counts stayed reserved`);
     this.charged = ledger.used;
-    this.ends.push({
-      ...end,
-      name: REPLICA_KILLED,
-      refuses: false,
-      unavailableMs: load.longestGapMs(struckAtMs),
-      faults,
-    });
+    const unavailableMs = load.longestGapMs(struckAtMs);
+    const last = { ...end, name: REPLICA_KILLED, refuses: false, unavailableMs, faults };
+    this.measured.push({ all: [last], last });
   }
 
   async report(withoutCut: number): Promise<PartReport> {
@@ -132,12 +132,12 @@ class FailoverRun {
     for (const [index, replica] of this.replicas.entries()) {
       settled.push(...(await settledState(replica, `replica ${index + 1}`)));
     }
-    const { columns, rows, checks } = failoverTables(this.ends);
+    const { columns, rows, checks } = failoverTables(this.measured);
     return {
       title: 'Failover',
       text:
         'Two replicas of the service under load, with PostgreSQL and its synchronous standby, and Redis and its replica, behind ' +
-        '`deploy/haproxy.cfg`. A promotion is ordered at the moment of the loss, so the unavailability, the longest time in ' +
+        '`deploy/haproxy.cfg`. A promotion is ordered at the moment of the failure, so the unavailability, the longest time in ' +
         'which no call got a complete response, is what HAProxy and the service add to the time that an operator or a cluster ' +
         'manager needs. Seconds are the worst of all times.' +
         (withoutCut > 0 ? ` ${withoutCut} faults of the network were not tried: they need root and iptables.` : ''),

@@ -13,6 +13,10 @@ import { SCENARIOS, WORKING } from './monitoring/scenarios.js';
 /** The slowest alert needs 31 seconds of a slow call, and then 15 of waiting. */
 const FIRING_MS = 90_000;
 const STARTS_AT_ONCE = 3;
+/** Until the deployment that works has sent data for every panel. */
+const DASHBOARD_MS = 30_000;
+/** Where a minute is a second, other work on the machine can cause them too, such as that of the other parts in the short form. */
+const ALERTS_OF_SPEED: ReadonlySet<string> = new Set(['EventLoopLag', 'SlowCalls']);
 
 /** A real Prometheus with the project's rules: each alert fires for its cause, and the dashboard has data. */
 export const monitoring: Part = async (chaosRun) => {
@@ -58,7 +62,7 @@ class Monitoring {
   private readonly unrendered = new Set<string>();
   /** The answers for all processes. */
   private panels: AnsweredPanel[] | undefined;
-  private readonly withoutData: string[] = [];
+  private withoutData: string[] = [];
 
   constructor(
     private readonly chaosRun: ChaosRun,
@@ -78,7 +82,8 @@ class Monitoring {
     const running = Promise.all([watching, ...faults]);
     try {
       await Promise.race([running, this.allFire()]);
-      await this.readDashboard();
+      await until('Every panel has data', () => this.readDashboard(), DASHBOARD_MS, 1_000).catch(() => undefined);
+      await this.drawDashboard();
     } finally {
       ended.abort();
       await running;
@@ -112,27 +117,45 @@ class Monitoring {
     await Promise.allSettled(expected.map(({ job, alert }) => this.fires(job, alert)));
   }
 
-  /** Sends the queries of the dashboard, for all processes of the job and for each that runs. */
-  private async readDashboard(): Promise<void> {
+  /**
+   * Sends the queries of the dashboard, for all processes of the job and for each that runs.
+   *
+   * @returns whether each has data
+   */
+  private async readDashboard(): Promise<boolean> {
     const dashboard = JSON.parse(await readFile(join(PROJECT, 'deploy/grafana/dashboard.json'), 'utf8')) as Dashboard;
     const services = this.deployments.get(WORKING)?.services.filter(({ program }) => !program.hasEnded) ?? [];
     const instances = services.map(({ url }) => new URL(url).host.replaceAll('.', '\\.'));
-    const range = { start: (performance.timeOrigin + this.startedAtMs) / 1000, end: Date.now() / 1000 };
+    const range = this.range();
+    this.panels = undefined;
+    this.withoutData = [];
     for (const instance of ['.*', ...instances]) {
       const answers = await answerPanels(this.prometheus, dashboard, { job: WORKING, instance }, range);
       this.panels ??= answers.panels;
       this.withoutData.push(...answers.findings);
     }
+    return this.withoutData.length === 0;
+  }
+
+  private async drawDashboard(): Promise<void> {
     if (!this.chaosRun.picture) return;
-    await writeFile(join(PROJECT, 'docs/dashboard.svg'), drawPanels(this.panels ?? [], range));
+    await writeFile(join(PROJECT, 'docs/dashboard.svg'), drawPanels(this.panels ?? [], this.range()));
+  }
+
+  /** From the start until now, in seconds since 1970. */
+  private range(): { start: number; end: number } {
+    return { start: (performance.timeOrigin + this.startedAtMs) / 1000, end: Date.now() / 1000 };
   }
 
   private report(): PartReport {
     const rows = Object.entries(SCENARIOS).flatMap(([job, { cause, alerts }]) =>
       alerts.map((alert) => ({ alert, cause, after: this.firedAfter.get(`${job} ${alert}`) })),
     );
-    const unexpected = [...this.firedAfter.keys()].filter(
-      (name) => name.startsWith(`${WORKING} `) && !rows.some(({ alert }) => name === `${WORKING} ${alert}`),
+    const ofWorking = [...this.firedAfter.keys()].flatMap((name) =>
+      name.startsWith(`${WORKING} `) ? [name.slice(WORKING.length + 1)] : [],
+    );
+    const unexpected = ofWorking.filter(
+      (name) => !SCENARIOS[WORKING]?.alerts.includes(name) && !(this.chaosRun.short && ALERTS_OF_SPEED.has(name)),
     );
     return {
       title: 'Alerts and dashboard in a real Prometheus',

@@ -2,6 +2,8 @@
 export interface Server {
   /** Of the database `postgres`, with a user who may do everything. */
   readonly url: string;
+  /** Runs one statement on a connection of its own. */
+  query(text: string): Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -19,7 +19,18 @@ export async function startServer(dataDir, settings) {
     if (launch.hasEnded() || performance.now() > giveUpAt) throw new Error(await launch.output());
     await sleep(30);
   }
-  return { url, stop: () => stopPostmaster(cluster) };
+  return { url, query: (text) => query(url, text), stop: () => stopPostmaster(cluster) };
+}
+
+/** Runs one statement on a connection of its own. */
+async function query(connectionString, text) {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query(text);
+  } finally {
+    await client.end();
+  }
 }
 
 async function answers(connectionString) {

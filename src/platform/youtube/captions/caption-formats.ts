@@ -1,6 +1,6 @@
 import type { Segment } from '../../../domain/transcript.js';
 import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
-import { CUE_LENGTH_MAX, decodeEntities, plainText, readPlainCues } from './plain-text.js';
+import { checkCueLength, decodeEntities, plainText, readPlainCues } from './plain-text.js';
 import { attributeOf, nextTag, type XmlTag } from './xml-tags.js';
 
 /**
@@ -87,12 +87,6 @@ function readWords(segs: unknown): string {
     words += part ?? '';
   }
   return plainText(checkCueLength(words));
-}
-
-/** @throws UnreadableError for a cue that is longer than any real one */
-function checkCueLength(words: string): string {
-  if (words.length > CUE_LENGTH_MAX) throw new UnreadableError(`a cue of at most ${CUE_LENGTH_MAX} characters`);
-  return words;
 }
 
 type Root = 'transcript' | 'timedtext';

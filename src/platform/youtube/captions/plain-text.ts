@@ -1,4 +1,5 @@
 import type { Segment } from '../../../domain/transcript.js';
+import { UnreadableError } from '../response-parsing.js';
 
 /** Entities that the platform uses in captions, and the two that uploaders use most. */
 const KNOWN: ReadonlyMap<string, string> = new Map([
@@ -34,6 +35,12 @@ function character(codePoint: number): string {
 
 /** Maximum length of a cue, in UTF-16 code units before decoding; all captions of a ten-hour video have about 2 million. */
 export const CUE_LENGTH_MAX = 256 * 1024;
+
+/** @throws UnreadableError for a cue that is longer than any real one */
+export function checkCueLength(words: string): string {
+  if (words.length > CUE_LENGTH_MAX) throw new UnreadableError(`a cue of at most ${CUE_LENGTH_MAX} characters`);
+  return words;
+}
 
 const LINE_BREAK = /<br\s{0,9}\/?>/gi;
 const SPACES = /[\t\n\v\f\r \u00a0]+/g;
@@ -115,6 +122,8 @@ const DOT = 0x2e;
  * Reads a legacy caption document in the layout that nearly all of them have [recorded]: cues of
  * `<text start="…" dur="…">words</text>` with nothing in between. Parsing the tags of such a document took half of the time
  * that an uncached call spends on a video. Null for any other layout, which `readCaptionDocument` reads or rejects.
+ *
+ * @throws UnreadableError for a cue that is longer than any real one
  */
 export function readPlainCues(xml: string): Segment[] | null {
   HEAD.lastIndex = 0;
@@ -129,10 +138,10 @@ export function readPlainCues(xml: string): Segment[] | null {
     const wordsFrom = durationEnd + 2;
     const wordsTo = xml.indexOf('<', wordsFrom);
     if (!xml.startsWith('">', durationEnd) || wordsTo === -1 || !xml.startsWith(CLOSE, wordsTo)) return null;
-    if (wordsTo - wordsFrom > CUE_LENGTH_MAX) return null;
+    const words = checkCueLength(xml.slice(wordsFrom, wordsTo));
     const start = seconds(xml.slice(position + OPEN.length, startEnd));
     position = wordsTo + CLOSE.length;
-    const text = plainText(decodeEntities(decodeEntities(xml.slice(wordsFrom, wordsTo))));
+    const text = plainText(decodeEntities(decodeEntities(words)));
     if (text === '') continue;
     if (start < lastStart) return null;
     lastStart = start;

@@ -9,6 +9,8 @@ const CALLERS = 6;
 const PAUSE_MS = 120;
 const FREEZE_MS = 400;
 type Blow = 'cut one' | 'cut all' | 'freeze' | 'restart';
+/** On a busy machine a restart alone can take the time of a short storm, which then lasts until calls were served and refused. */
+const LONGER_MS_MAX = 30_000;
 /** Applied in turn, the one that calls are sure to notice first; timing and target are random. */
 const BLOWS: readonly Blow[] = ['restart', 'freeze', ...times<Blow>('cut all', 3), ...times<Blow>('cut one', 12)];
 const SERVICE = "FROM pg_stat_activity WHERE application_name = 'channel-transcripts'";
@@ -43,10 +45,12 @@ export async function storm(
   const random = seededRandom(choices.seed);
   const end: StormEnd = { calls: 0, refused: 0, blows: 0, fetched: 0, requested: 0, reserved: 0, wrong: [] };
   const endsAtMs = performance.now() + ms;
+  const isOver = (): boolean =>
+    performance.now() >= endsAtMs + (end.fetched > 0 && end.refused > 0 ? 0 : LONGER_MS_MAX);
   const before = await reservedEver(database, service);
   fakeYoutube.reset();
   const caller = async (): Promise<void> => {
-    while (performance.now() < endsAtMs) {
+    while (!isOver()) {
       end.calls += 1;
       const path = `/channels/@bench-${videos}x${5_000 + end.calls}/transcripts`;
       const response = await service.get(path, customer.key, { timeoutMs: 60_000 });
@@ -60,7 +64,7 @@ export async function storm(
     }
   };
   const blows = async (): Promise<void> => {
-    while (performance.now() < endsAtMs) {
+    while (!isOver()) {
       await sleep(random() * 2 * PAUSE_MS);
       await strike(database, BLOWS[end.blows % BLOWS.length] ?? 'cut one');
       end.blows += 1;

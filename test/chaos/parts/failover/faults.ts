@@ -5,12 +5,12 @@ import type { RedisPair } from './redis-pair.js';
 
 const CUT_MS = 4_000;
 
-/** The loss of a server or of a network, with what an operator does about it. */
+/** The failure of a server or of a network, with what an operator does about it. */
 export interface Failover {
   name: string;
   /** Takes the server or the network away, and orders the promotion or restores the network. */
   strike(): Promise<void>;
-  /** Makes the lost server a standby or replica again, without load. */
+  /** Makes the failed server a standby or replica again, without load. */
   repair(): Promise<void>;
   /** Whether calls may be refused meanwhile. */
   refuses: boolean;
@@ -18,13 +18,13 @@ export interface Failover {
   cuts: boolean;
 }
 
-/** The primary of PostgreSQL is lost and the standby promoted; or a network is cut for four seconds. */
+/** The primary of PostgreSQL fails and the standby is promoted; or a network is cut for four seconds. */
 export function databaseFailovers(pair: PostgresPair): Failover[] {
   const renew = async (): Promise<void> => {
     await pair.removeStandby();
     await pair.attachStandby();
   };
-  let lost: Link = { port: 0 };
+  let isolated: Link = { port: 0 };
   const cutFor = async (link: Link): Promise<void> => {
     cut(link);
     await sleep(CUT_MS);
@@ -54,13 +54,13 @@ export function databaseFailovers(pair: PostgresPair): Failover[] {
     {
       name: 'PostgreSQL: the network of the primary is cut, the standby promoted, the old primary stopped, the network healed',
       strike: async () => {
-        lost = { port: pair.primaryPort };
-        cut(lost);
+        isolated = { port: pair.primaryPort };
+        cut(isolated);
         await pair.promote();
       },
       repair: async () => {
         await pair.removeStandby();
-        heal(lost);
+        heal(isolated);
         await pair.attachStandby();
       },
       refuses: true,
@@ -83,9 +83,9 @@ export function databaseFailovers(pair: PostgresPair): Failover[] {
   ];
 }
 
-/** The master of Redis is lost and its replica promoted. */
+/** The master of Redis fails and its replica is promoted. */
 export function cacheFailovers(pair: RedisPair): Failover[] {
-  let lost: Link = { port: 0 };
+  let isolated: Link = { port: 0 };
   return [
     {
       name: 'Redis: the master is killed, the replica promoted',
@@ -110,13 +110,13 @@ export function cacheFailovers(pair: RedisPair): Failover[] {
     {
       name: 'Redis: the network of the master is cut, the replica promoted, the old master stopped, the network healed',
       strike: async () => {
-        lost = { port: pair.masterPort };
-        cut(lost);
+        isolated = { port: pair.masterPort };
+        cut(isolated);
         await pair.promote();
       },
       repair: async () => {
         await pair.stopOld();
-        heal(lost);
+        heal(isolated);
         await pair.renewReplica();
       },
       refuses: false,

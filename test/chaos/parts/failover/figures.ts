@@ -1,4 +1,5 @@
 import { atMost, equal, nothing, type PartReport } from '../../chaos-run.js';
+import type { Measurements } from '../../harness/until.js';
 import type { LoadEnd } from './load.js';
 
 export const REPLICA_KILLED = 'Service: one of two replicas is killed and started again';
@@ -6,7 +7,7 @@ const UNAVAILABLE_MAX_SECONDS = 12;
 /** A call waits for Redis for two seconds at most; the rest is its own work under load. */
 const CALL_MAX_SECONDS = 3;
 
-/** The calls before, during and after one loss. */
+/** The calls before, during and after one failure. */
 export interface FailoverEnd extends LoadEnd {
   name: string;
   refuses: boolean;
@@ -16,19 +17,30 @@ export interface FailoverEnd extends LoadEnd {
   faults: string[];
 }
 
-/** The table of the losses, and what they show. */
-export function failoverTables(ends: readonly FailoverEnd[]): Pick<PartReport, 'columns' | 'rows' | 'checks'> {
+/** Whether the service was available again in time, and no call waited for Redis for longer than it may. */
+export function isInTime({ refuses, unavailableMs, sharedMs, slowestMs }: FailoverEnd): boolean {
+  if (refuses) return unavailableMs <= UNAVAILABLE_MAX_SECONDS * 1_000;
+  if (sharedMs === undefined) return true;
+  return sharedMs <= UNAVAILABLE_MAX_SECONDS * 1_000 && slowestMs <= CALL_MAX_SECONDS * 1_000;
+}
+
+/** The table of the failures, and what they show. */
+export function failoverTables(
+  measured: readonly Measurements<FailoverEnd>[],
+): Pick<PartReport, 'columns' | 'rows' | 'checks'> {
+  const ends = measured.flatMap(({ all }) => all);
+  const timed = measured.map(({ last }) => last);
   const seconds = (ms: number | undefined): string => (ms === undefined ? '' : (ms / 1000).toFixed(1));
-  const databases = ends.filter(({ refuses }) => refuses);
-  const caches = ends.filter(({ sharedMs }) => sharedMs !== undefined);
+  const databases = timed.filter(({ refuses }) => refuses);
+  const caches = timed.filter(({ sharedMs }) => sharedMs !== undefined);
   const names = [...new Set(ends.map(({ name }) => name))];
   const worst = (name: string, of: (end: FailoverEnd) => number | undefined): number =>
-    Math.max(...ends.filter((end) => end.name === name).map((end) => of(end) ?? Number.NaN));
+    Math.max(...timed.filter((end) => end.name === name).map((end) => of(end) ?? Number.NaN));
   const sum = (name: string, of: (end: FailoverEnd) => number): number =>
     ends.filter((end) => end.name === name).reduce((total, end) => total + of(end), 0);
   return {
     columns: [
-      'lost',
+      'failure',
       'times',
       'calls',
       'of these 503',
@@ -73,7 +85,7 @@ export function failoverTables(ends: readonly FailoverEnd[]): Pick<PartReport, '
         true,
       ),
       atMost(
-        'Calls are served again after the loss of PostgreSQL within',
+        'Calls are served again after the failure of PostgreSQL within',
         Math.max(...databases.map(({ unavailableMs }) => unavailableMs)) / 1000,
         UNAVAILABLE_MAX_SECONDS,
         's',
@@ -85,7 +97,7 @@ export function failoverTables(ends: readonly FailoverEnd[]): Pick<PartReport, '
         's',
       ),
       atMost(
-        'Replicas share their cache again after the loss of Redis within',
+        'Replicas share their cache again after the failure of Redis within',
         Math.max(...caches.map(({ sharedMs }) => sharedMs ?? Number.NaN)) / 1000,
         UNAVAILABLE_MAX_SECONDS,
         's',

@@ -57,7 +57,7 @@ export class Load {
   constructor(
     private readonly services: readonly Service[],
     private readonly customer: Customer,
-    private readonly deadlineSeconds: number,
+    private readonly secondsMax: number,
     seed: number,
   ) {
     this.random = seededRandom(seed);
@@ -89,7 +89,7 @@ export class Load {
     if (!whole) wrong.push(`${habit} ${path}: ${status}, cut short`);
     else this.check(end, path, gzip ? gunzipSync(bytes).toString() : bytes.toString());
     // The duration of a slow reader's call depends on the reader.
-    if (habit !== 'slow' && ms > (this.deadlineSeconds + 1) * 1000) wrong.push(`${habit} ${path}: ${ms.toFixed(0)} ms`);
+    if (habit !== 'slow' && ms > this.secondsMax * 1000) wrong.push(`${habit} ${path}: ${ms.toFixed(0)} ms`);
   }
 
   private check(end: CallEnd, path: string, text: string): void {

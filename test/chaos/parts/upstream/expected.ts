@@ -25,8 +25,8 @@ export interface Checked {
   reported: ReadTranscripts | undefined;
   /** One line per violation. */
   wrong: string[];
-  /** Entries and calls that timed out although no fault delays responses. */
-  late: number;
+  /** Entries and calls that timed out although no fault delays responses; one line per timeout. */
+  late: string[];
 }
 
 /**
@@ -35,19 +35,19 @@ export interface Checked {
 export function check(cell: Cell, response: ServiceResponse, truth: ReadonlyMap<string, string>): Checked {
   if (response.status !== 200) return checkRefusal(cell, response);
   const reported = readTranscripts(response);
-  if (!reported) return { reported, wrong: ['200 with a body that is not whole'], late: 0 };
+  if (!reported) return { reported, wrong: ['200 with a body that is not whole'], late: [] };
   const must = mustFail(cell, OF_VIDEOS);
   const slow = cell.some(({ kind }) => SLOW.has(kind));
   const wrong = brokenIdentities(reported);
-  let late = 0;
+  const late: string[] = [];
   if (mustFail(cell, ESSENTIAL)) wrong.push('200 although the channel cannot be read');
   for (const { videoId, end } of reported.entries) {
     const right = truth.get(videoId) ?? 'ok';
     const codes = codesOf(cell, OF_VIDEOS);
     if (end === right && !(must && right === 'ok')) continue;
     if (codes.has(end) || (codes.size > 0 && end === 'upstream_blocked' && WITH_TOKEN.has(videoId))) continue;
-    if (end === 'upstream_timeout') late += slow ? 0 : 1;
-    else wrong.push(`${videoId} is reported as ${end} and is ${right}`);
+    if (end !== 'upstream_timeout') wrong.push(`${videoId} is reported as ${end} and is ${right}`);
+    else if (!slow) late.push(`${videoId} is ${end}`);
   }
   return { reported, wrong, late };
 }
@@ -58,7 +58,7 @@ function checkRefusal(cell: Cell, response: ServiceResponse): Checked {
   const slow = cell.some(({ kind }) => SLOW.has(kind));
   const wrong = response.status === STATUS[code] ? [] : [`${response.status} with ${code}`];
   if (!codes.has(code) && code !== 'upstream_timeout') wrong.push(`refused with ${response.status} ${code}`);
-  return { reported: undefined, wrong, late: !codes.has(code) && !slow ? 1 : 0 };
+  return { reported: undefined, wrong, late: !codes.has(code) && !slow ? [`the call is ${code}`] : [] };
 }
 
 function codesOf(cell: Cell, requests: ReadonlySet<string>): ReadonlySet<string> {
