@@ -15,6 +15,9 @@ export abstract class SliceQueue {
   abstract close(): Promise<void>;
 }
 
+/** A timer with a longer delay fires at once. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
+
 /** Wakes the workers of this process only; other processes find the work by their sweep. */
 @Injectable()
 export class LocalSliceQueue extends SliceQueue {
@@ -31,10 +34,13 @@ export class LocalSliceQueue extends SliceQueue {
       this.startLooks();
       return Promise.resolve();
     }
-    const timer = setTimeout(() => {
-      this.timers.delete(timer);
-      void this.wake();
-    }, delayMs);
+    const timer = setTimeout(
+      () => {
+        this.timers.delete(timer);
+        void this.wake();
+      },
+      Math.min(delayMs, DELAY_MS_MAX),
+    );
     this.timers.add(timer);
     return Promise.resolve();
   }
