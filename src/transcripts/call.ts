@@ -22,11 +22,18 @@ export class Call implements ReadingContext {
   readonly signal: AbortSignal;
   readonly deadlineAtMs: number;
   readonly fairnessKey = this;
+  readonly background: boolean;
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private finished = false;
 
-  constructor(deadlineSeconds: number, { startedAtMs = performance.now(), responseEnd }: Partial<CallTimes> = {}) {
+  /** @param background see `ReadingContext` */
+  constructor(
+    deadlineSeconds: number,
+    { startedAtMs = performance.now(), responseEnd }: Partial<CallTimes> = {},
+    background = false,
+  ) {
+    this.background = background;
     this.signal = this.controller.signal;
     // Each fetch of the call adds a listener and removes it at its end, so that many listeners are no leak.
     setMaxListeners(0, this.signal);
