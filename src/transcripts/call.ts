@@ -17,6 +17,11 @@ export interface CallTimes {
   responseEnd: AbortSignal;
 }
 
+export interface CallOptions extends CallTimes {
+  /** Work of a job, which goes behind calls that somebody waits for. */
+  background?: boolean;
+}
+
 /** One caller's call: its deadline and its cancellation. */
 export class Call implements ReadingContext {
   readonly signal: AbortSignal;
@@ -27,11 +32,9 @@ export class Call implements ReadingContext {
   private readonly timer: NodeJS.Timeout;
   private finished = false;
 
-  /** @param background see `ReadingContext` */
   constructor(
     deadlineSeconds: number,
-    { startedAtMs = performance.now(), responseEnd }: Partial<CallTimes> = {},
-    background = false,
+    { startedAtMs = performance.now(), responseEnd, background = false }: Partial<CallOptions> = {},
   ) {
     this.background = background;
     this.signal = this.controller.signal;

@@ -147,7 +147,7 @@ describe('SingleFlight', () => {
 
   it('is background work while only jobs wait for it', async () => {
     const shared = new SingleFlight<string>();
-    const jobs = [new Call(60, {}, true), new Call(60, {}, true)] as const;
+    const jobs = [new Call(60, { background: true }), new Call(60, { background: true })] as const;
     const call = newCall();
     const work = deferred<string>();
     const contexts: ReadingContext[] = [];
