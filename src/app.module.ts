@@ -9,6 +9,7 @@ import { MIGRATIONS } from './database/migrations/all-migrations.js';
 import { HealthModule } from './observability/health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { McpModule } from './mcp/mcp.module.js';
+import { JobsModule } from './jobs/jobs.module.js';
 import { MetricsModule } from './observability/metrics/metrics.module.js';
 import { ApiKey } from './organizations/api-key.entity.js';
 import { Organization } from './organizations/organization.entity.js';
@@ -34,6 +35,7 @@ export class AppModule {
         PlaylistsModule,
         VideosModule,
         UsageModule,
+        JobsModule,
         McpModule,
         AdminModule,
         HealthModule,

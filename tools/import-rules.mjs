@@ -53,6 +53,19 @@ const ALLOWED = {
     'domain',
     'config',
   ],
+  // Entries and the rules of languages and video IDs are those of the channel operation.
+  jobs: [
+    'channels/dto',
+    'transcripts',
+    PORT,
+    'quota',
+    'auth',
+    'rate-limit',
+    'organizations',
+    'http',
+    'domain',
+    'config',
+  ],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
   observability: [
     'transcripts',
