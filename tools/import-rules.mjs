@@ -53,12 +53,16 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  // A slice is a call without HTTP: it waits for the database and is settled as calls are.
+  // Entries and the rules of languages and video IDs are those of the channel operation. A slice is a call without HTTP: it
+  // waits for the database and is settled as calls are.
   jobs: [
+    'channels/dto',
     'transcripts',
     PORT,
     'quota',
-    'organizations/(api-key|organization-errors)\\.ts$',
+    'auth',
+    'rate-limit',
+    'organizations',
     'http',
     STATEMENTS,
     TRACING,
