@@ -80,7 +80,10 @@ const COMMIT_PAGE = `
     job.channel := p_channel;
     job.total := v_old.total + added;
     job.continuation := p_continuation;
-    job.setbacks := 0;
+    -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
+    IF added > 0 THEN
+      job.setbacks := 0;
+    END IF;
     job.claim := NULL;
     job.claimed_until := NULL;
     IF p_continuation IS NULL OR job.total >= v_old.video_limit THEN

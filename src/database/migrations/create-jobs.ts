@@ -23,9 +23,7 @@ export class CreateJobs1763683208000 implements MigrationInterface {
     await queryRunner.query(JOB_VIDEOS);
     // The entries are deflated, so compressing them again only costs time.
     await queryRunner.query('ALTER TABLE job_videos ALTER COLUMN entry SET STORAGE EXTERNAL');
-    await queryRunner.query(
-      `CREATE INDEX job_videos_pending ON job_videos (job_id, position) WHERE state = 'pending'`,
-    );
+    await queryRunner.query(`CREATE INDEX job_videos_pending ON job_videos (job_id, position) WHERE state = 'pending'`);
     await queryRunner.query(STORE);
     await queryRunner.query(CREATE);
     await queryRunner.query(CANCEL);
@@ -103,7 +101,7 @@ const JOB_VIDEOS = `
     CHECK ((state = 'succeeded') = (cached IS NOT NULL))
   )`;
 
-// Writes a changed job. The end of a job, and its resumption, follow from the change of its state.
+// Writes a changed job. The end of a job, its resumption and the event for its webhooks follow from the change of its state.
 const STORE = `
   CREATE FUNCTION job_store(p_old jobs, p_new jobs, p_results_seconds double precision) RETURNS jobs
   LANGUAGE plpgsql VOLATILE AS $$
@@ -127,6 +125,14 @@ const STORE = `
         expires_at = v_job.expires_at, next_run_at = v_job.next_run_at, claim = v_job.claim,
         claimed_until = v_job.claimed_until
       WHERE id = v_job.id;
+    IF v_job.state IN ('completed', 'failed', 'paused', 'canceled')
+      AND (v_job.state, v_job.reason) IS DISTINCT FROM (p_old.state, p_old.reason) THEN
+      PERFORM webhook_enqueue(v_job.organization_id, 'job.' || v_job.state, jsonb_build_object(
+        'jobId', v_job.id, 'state', v_job.state, 'reason', v_job.reason, 'channelId', v_job.channel_id,
+        'summary', jsonb_build_object(
+          'total', v_job.total, 'succeeded', v_job.succeeded, 'failed', v_job.failed, 'cached', v_job.cached,
+          'fetched', v_job.fetched, 'pending', v_job.total - v_job.succeeded - v_job.failed)));
+    END IF;
     RETURN v_job;
   END $$`;
 
