@@ -53,8 +53,8 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  // Entries and the rules of languages and video IDs are those of the channel operation. A slice is a call without HTTP: it
-  // waits for the database and is settled as calls are.
+  // A slice is a call without HTTP: it waits for the database and is settled as calls are. The entries, and the rules of languages
+  // and video IDs, are those of the channel operation.
   jobs: [
     'channels/dto',
     'transcripts',
@@ -62,7 +62,7 @@ const ALLOWED = {
     'quota',
     'auth',
     'rate-limit',
-    'organizations',
+    'organizations/(api-key|organization-errors)\\.ts$',
     'http',
     STATEMENTS,
     TRACING,

@@ -34,16 +34,12 @@ import {
   LOCATION,
 } from './dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto, JobsPageDto, NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
-import {
-  CreateJobDto,
-  idempotencyKey,
-  JOB_ID_PIPE,
-  JobsQueryDto,
-  ResultsQueryDto,
-  toJobRequest,
-} from './dto/jobs-request.dto.js';
+import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';
+
+/** Any other text in the place of an ID is not logged. */
+const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
 
 const BODY_ERRORS = [
   { title: 'The body is too large', error: bodyTooLarge() },
@@ -132,7 +128,7 @@ export class JobsController {
   @ApiJobId()
   @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
   @ApiErrors(...JOBS_ERRORS, 'job_not_found')
-  get(@Param('id', JOB_ID_PIPE) id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<JobDto> {
+  get(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<JobDto> {
     return this.jobs.get(organizationOf(request, id), id);
   }
 
@@ -151,7 +147,7 @@ export class JobsController {
   @ApiJob(HttpStatus.OK, 'The canceled job.', CANCELED_JOB_EXAMPLE)
   @ApiErrors(...JOBS_ERRORS, 'job_not_found', 'job_finished', ...BODY_ERRORS)
   cancel(
-    @Param('id', JOB_ID_PIPE) id: string,
+    @Param('id') id: string,
     @Body() _body: NoParameters,
     @Query() _query: NoParameters,
     @Req() request: Request,
@@ -174,7 +170,7 @@ export class JobsController {
   @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
   @ApiErrors(...JOBS_ERRORS, 'job_not_found', 'job_completed', 'results_expired', 'too_many_jobs', ...BODY_ERRORS)
   resume(
-    @Param('id', JOB_ID_PIPE) id: string,
+    @Param('id') id: string,
     @Body() _body: NoParameters,
     @Query() _query: NoParameters,
     @Req() request: Request,
@@ -196,11 +192,7 @@ export class JobsController {
   @ApiJobId()
   @ApiNoContentResponse({ description: 'The job was deleted.', headers: JOB_HEADERS })
   @ApiErrors(...JOBS_ERRORS, 'job_not_found')
-  async delete(
-    @Param('id', JOB_ID_PIPE) id: string,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<void> {
+  async delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
     await this.jobs.delete(organizationOf(request, id), id);
   }
 
@@ -224,7 +216,7 @@ export class JobsController {
     'results_expired',
   )
   sendResults(
-    @Param('id', JOB_ID_PIPE) jobId: string,
+    @Param('id') jobId: string,
     @Query() { limit, after }: ResultsQueryDto,
     @Req() request: Request,
     @Res() response: Response,
@@ -237,6 +229,6 @@ export class JobsController {
 /** The organization of the caller; adds the job to the log line of the request. */
 function organizationOf(request: Request, jobId?: string): string {
   const { caller, log } = requestContext(request);
-  if (jobId !== undefined) log['jobId'] = jobId;
+  if (jobId !== undefined && JOB_ID.test(jobId)) log['jobId'] = jobId;
   return caller.organization.id;
 }

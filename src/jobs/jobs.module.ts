@@ -11,6 +11,7 @@ import { JobsService } from './jobs.service.js';
 import { ListingSlice } from './listing-slice.js';
 import { ResultsResponse } from './results-response.js';
 import { LocalSliceQueue, SliceQueue } from './slice-queue.js';
+import { ResultsResponse } from './results-response.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceStore } from './slice-store.js';
 import { VideoSlice } from './video-slice.js';

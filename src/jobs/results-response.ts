@@ -15,7 +15,7 @@ const ENTRIES_PER_READ = 20;
 interface Format {
   head: string;
   separator: string;
-  before: string;
+  before: (position: number) => string;
   after: string;
   /** @param last what was read last: its `next` and its job are those of the response */
   tail: (last: JobResultsPage) => string;
@@ -25,14 +25,14 @@ const FORMATS = {
   'application/json': {
     head: '{"results":[',
     separator: ',',
-    before: '',
+    before: () => '',
     after: '',
     tail: ({ next, job }) => `],"next":${next},"job":${JSON.stringify(job)}}`,
   },
   [NDJSON]: {
     head: '',
     separator: '',
-    before: '{"type":"result","result":',
+    before: (position) => `{"type":"result","position":${position},"result":`,
     after: '}\n',
     tail: ({ next, job }) => `${JSON.stringify({ type: 'summary', summary: job.summary, next, job })}\n`,
   },
@@ -91,8 +91,8 @@ export class ResultsResponse {
     let separator = '';
     for (let missing = wanted.limit; ;) {
       for (const { text } of page.entries) texts.add(text.bytes, 'passing');
-      for (const { text } of page.entries) {
-        yield [separator + format.before, encoding === 'gzip' ? text : await inflated(text), format.after];
+      for (const { position, text } of page.entries) {
+        yield [separator + format.before(position), encoding === 'gzip' ? text : await inflated(text), format.after];
         separator = format.separator;
       }
       for (const { text } of page.entries) texts.release(text.bytes);

@@ -1,4 +1,5 @@
-import { applyDecorators, HttpCode, HttpStatus } from '@nestjs/common';
+import type { HttpStatus } from '@nestjs/common';
+import { applyDecorators, HttpCode } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
 import { READ_ERRORS } from '../../channels/dto/api-transcripts.js';
 import { RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
@@ -84,8 +85,9 @@ export function ApiJobResults(): MethodDecorator {
           schema: {
             type: 'string',
             description:
-              'One JSON object per line, with a `type`: a `result` with the field `result` for each entry, and last `summary` with ' +
-              'the fields `summary`, `next` and `job`. A body without the last line is incomplete: continue after the number of lines received.',
+              'One JSON object per line, with a `type`: a `result` with the fields `position` and `result` for each entry, and last ' +
+              '`summary` with the fields `summary`, `next` and `job`. A body without the last line is incomplete: request `after` ' +
+              'with the `position` of the last complete line.',
           },
           example: RESULTS_NDJSON_EXAMPLE,
         },

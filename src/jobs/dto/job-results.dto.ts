@@ -11,7 +11,7 @@ export const RESULTS_EXAMPLE = {
 
 /** The same as NDJSON. */
 export const RESULTS_NDJSON_EXAMPLE = [
-  ...RESULTS_EXAMPLE.results.map((result) => ({ type: 'result', result })),
+  ...RESULTS_EXAMPLE.results.map((result, index) => ({ type: 'result', position: index + 1, result })),
   { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: RESULTS_EXAMPLE.next, job: RUNNING_JOB_EXAMPLE },
 ]
   .map((event) => `${JSON.stringify(event)}\n`)

@@ -162,7 +162,24 @@ export class JobDto implements Job {
   })
   reason: JobReason | null;
 
-  @ApiProperty({ type: ChannelDto, nullable: true, description: 'The channel. Null until it was looked up.' })
+  // Declared in place: in OpenAPI 3.0 a reference to another schema cannot be null.
+  @ApiProperty({
+    type: 'object',
+    nullable: true,
+    properties: {
+      id: { type: 'string', description: 'The YouTube channel ID.' },
+      name: { type: 'string', description: 'The display name of the channel.' },
+      handle: {
+        type: 'string',
+        nullable: true,
+        description: 'The handle, including the `@`. Null for the rare channel without one.',
+      },
+    },
+    required: ['id', 'name', 'handle'],
+    selfRequired: true,
+    description: 'The channel. Null until it was looked up.',
+    example: RUNNING_JOB_EXAMPLE.channel,
+  })
   channel: ChannelDto | null;
 
   @ApiProperty({ description: 'The request that created the job.' })
