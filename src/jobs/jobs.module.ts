@@ -9,7 +9,6 @@ import { JobWorker } from './job-worker.js';
 import { JobsController } from './jobs.controller.js';
 import { JobsService } from './jobs.service.js';
 import { ListingSlice } from './listing-slice.js';
-import { ResultsResponse } from './results-response.js';
 import { LocalSliceQueue, SliceQueue } from './slice-queue.js';
 import { ResultsResponse } from './results-response.js';
 import { SliceRunner } from './slice-runner.js';
