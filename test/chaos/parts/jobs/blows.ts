@@ -38,7 +38,8 @@ export class Blows {
     const { fleet, database, redis, random } = targets;
     const outage = (): Promise<void> => sleep(random.below(OUTAGE_MS_MAX));
     this.kinds = [
-      [12, 'a process killed with kill -9', () => fleet.killOne()],
+      [12, 'a process killed with kill -9', () => fleet.replaceOne('SIGKILL')],
+      [2, 'a process stopped with SIGTERM', () => fleet.replaceOne('SIGTERM')],
       [2, 'a process suspended beyond its leases', () => this.suspend()],
       [2, 'leases of live processes expired', () => this.advance(LEASE_SECONDS)],
       [
@@ -100,12 +101,11 @@ export class Blows {
     await strike();
   }
 
-  /** Lets time pass for the quota and the jobs, and for what the processes remember of the platform. */
+  /** Lets time pass for the quota and the jobs. */
   async advance(seconds: number): Promise<void> {
-    const { database, databaseUrl, fleet } = this.targets;
+    const { database, databaseUrl } = this.targets;
     this.clockSeconds += seconds;
     await database.query(databaseUrl, quotaClock(this.clockSeconds));
-    await Promise.all(fleet.running.map((service) => service.skip(seconds * 1_000).catch(() => undefined)));
   }
 
   private async suspend(): Promise<void> {
@@ -113,9 +113,7 @@ export class Blows {
     const service: Service = random.pick(fleet.running);
     service.program.signal('SIGSTOP');
     try {
-      const { database, databaseUrl } = this.targets;
-      this.clockSeconds += LEASE_SECONDS;
-      await database.query(databaseUrl, quotaClock(this.clockSeconds));
+      await this.advance(LEASE_SECONDS);
       await sleep(500 + random.below(2_000));
     } finally {
       service.program.signal('SIGCONT');
@@ -123,10 +121,12 @@ export class Blows {
   }
 
   private async block(): Promise<void> {
-    const { random } = this.targets;
+    const { fleet, random } = this.targets;
     const kind = random.pick(['429', 'captcha', 'bot-check'] as const);
     await this.during({ kind, match: { kind: REQUESTS } });
     await this.advance(BLOCKED_SECONDS);
+    // Also for what the processes remember of their egresses.
+    await Promise.all(fleet.running.map((service) => service.skip(BLOCKED_SECONDS * 1_000).catch(() => undefined)));
   }
 
   private async disturb(): Promise<void> {

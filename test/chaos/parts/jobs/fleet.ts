@@ -42,14 +42,14 @@ export class Fleet {
     return this.services.filter((service) => service !== undefined);
   }
 
-  /** Kills one process at once, and starts another in its place. */
-  async killOne(): Promise<void> {
+  /** Ends one process, and starts another in its place. */
+  async replaceOne(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const index = this.random.below(this.services.length);
     const service = this.services[index];
     if (!service) return;
     this.services[index] = undefined;
-    this.kills += 1;
-    await service.stop('SIGKILL');
+    if (signal === 'SIGKILL') this.kills += 1;
+    await service.stop(signal);
     await this.launch(index);
   }
 

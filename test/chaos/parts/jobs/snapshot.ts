@@ -8,13 +8,11 @@ const COUNTS = `
     SELECT count(*)::integer AS rows,
       count(*) FILTER (WHERE state = 'succeeded')::integer AS rows_succeeded,
       count(*) FILTER (WHERE state = 'failed')::integer AS rows_failed,
-      count(*) FILTER (WHERE state = 'succeeded' AND cached)::integer AS rows_cached,
-      count(*) FILTER (WHERE state <> 'pending' AND entry IS NULL)::integer AS without_entry
+      count(*) FILTER (WHERE state = 'succeeded' AND cached)::integer AS rows_cached
     FROM job_videos WHERE job_id = job.id
   ) AS videos
   WHERE (job.total, job.succeeded, job.failed, job.cached, job.fetched)
-    IS DISTINCT FROM (rows, rows_succeeded, rows_failed, rows_cached, rows_succeeded - rows_cached)
-    OR without_entry > 0`;
+    IS DISTINCT FROM (rows, rows_succeeded, rows_failed, rows_cached, rows_succeeded - rows_cached)`;
 
 /** Organizations that were charged anything but what their jobs fetched, in the same snapshot as those counts. */
 const CHARGES = `
