@@ -12,8 +12,8 @@ const PAGE = 200;
 /** Positions modulo 20 of the videos of `@mixed-…` that have no text. */
 const WITHOUT_TEXT = new Set([3, 7, 11, 13, 16]);
 
-/** The failures of a video whose every attempt met a fault. A block is no attempt. */
-const GIVEN_UP: ReadonlySet<unknown> = new Set(['upstream_timeout', 'upstream_failure']);
+/** The failures of a video whose every attempt met a fault. */
+const GIVEN_UP: ReadonlySet<unknown> = new Set(['upstream_blocked', 'upstream_timeout', 'upstream_failure']);
 
 /** One archive job, which is compared with its channel at every look. */
 export class Archive {
