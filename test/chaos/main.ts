@@ -8,6 +8,7 @@ import { connections } from './parts/connections.js';
 import { database } from './parts/database.js';
 import { failover } from './parts/failover.js';
 import { fuzz } from './parts/fuzz.js';
+import { jobs } from './parts/jobs.js';
 import { messages } from './parts/messages.js';
 import { monitoring } from './parts/monitoring.js';
 import { process as processPart } from './parts/process.js';
@@ -27,6 +28,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   failover,
   process: processPart,
   connections,
+  jobs,
   soak,
   cache,
   monitoring,

@@ -27,17 +27,28 @@ function table(rows: readonly (readonly (string | number)[])[]): string {
     .join('\n');
 }
 
-/** Writes the reports between the two markers of docs/reliability.md. */
-export async function writeReports(reports: readonly PartReport[], facts: string): Promise<void> {
+/**
+ * Writes the reports between the two markers of docs/reliability.md. Sections of parts that were not run stay as they are,
+ * and those that were run name their run.
+ */
+export async function writeReports(reports: readonly PartReport[], run: string): Promise<void> {
   const file = join(PROJECT, 'docs/reliability.md');
-  const page = await readFile(file, 'utf8');
-  const [before = page] = page.split(BEGIN);
-  const after = page.split(END)[1] ?? '\n';
-  const body = [facts, ...reports.map(section)].join('\n\n');
-  await writeFile(file, `${before.trimEnd()}\n\n${BEGIN}\n\n${body}\n\n${END}${after}`);
+  await writeFile(file, withReports(await readFile(file, 'utf8'), reports, run));
 }
 
-function section({ title, text, columns, rows, checks }: PartReport): string {
+export function withReports(page: string, reports: readonly PartReport[], run: string): string {
+  const [before = page, rest = ''] = page.split(BEGIN);
+  const [written = '', after = '\n'] = rest.split(END);
+  const [facts = '', ...sections] = written.trim().split(/\n\n(?=### )/);
+  const byTitle = new Map(sections.map((text) => [text.split('\n', 1)[0], text]));
+  const isWhole = sections.every((text) => reports.some(({ title }) => text.startsWith(`### ${title}\n`)));
+  for (const report of reports)
+    byTitle.set(`### ${report.title}`, section(report, isWhole ? '' : ` In a run of its own: ${run}`));
+  const body = [isWhole ? run : facts, ...byTitle.values()].join('\n\n');
+  return `${before.trimEnd()}\n\n${BEGIN}\n\n${body}\n\n${END}${after}`;
+}
+
+function section({ title, text, columns, rows, checks }: PartReport, run: string): string {
   const tables = [
     markdown(
       ['check', 'observed', ''],
@@ -45,7 +56,7 @@ function section({ title, text, columns, rows, checks }: PartReport): string {
     ),
     ...(rows.length > 0 ? [markdown(columns, rows)] : []),
   ];
-  return [`### ${title}`, text, ...tables].join('\n\n');
+  return [`### ${title}`, `${text}${run}`, ...tables].join('\n\n');
 }
 
 function markdown(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {

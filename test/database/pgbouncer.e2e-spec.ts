@@ -4,6 +4,7 @@ import { Environment } from '../../src/config/environment.js';
 import { isConnectionFailure } from '../../src/database/database-errors.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
+import { JobRun } from '../jobs/job-run.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { PgBouncer, pgbouncerIsInstalled } from './pgbouncer.js';
@@ -139,6 +140,12 @@ describeWith(`a service behind PgBouncer in transaction pooling${suffix}`, () =>
     expect(responses.map(({ status }) => status)).toEqual(calls.map(() => 200));
     await until(async () => (await service.get('/usage', key)).body.reserved === 0);
     expect((await service.get('/usage', key)).body).toMatchObject({ organization: id, used: 15, reserved: 0 });
+  });
+
+  it('runs an archive job to its end and charges what it fetched', async () => {
+    const run = await JobRun.create(service, await service.organization(), '@bench-60x2');
+    await run.until('completed');
+    expect((await run.verify()).summary).toMatchObject({ total: 60, fetched: 60, pending: 0 });
   });
 
   it('responds 503 for a locked organization, and charges it exactly once the lock is released', async () => {

@@ -58,7 +58,7 @@ ${await environment()}
 \`\`\`
 npm ci
 npm run bench                          # everything, under 20 minutes, on an idle machine
-npm run bench -- --only cold,cached    # parts of it; also small, mixed, growth, redis, start, survival
+npm run bench -- --only cold,cached    # parts of it; also small, mixed, jobs, growth, redis, start, survival
 npm run bench -- --quick               # a functional check without valid figures
 \`\`\`
 

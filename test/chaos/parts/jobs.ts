@@ -1,0 +1,275 @@
+import { readFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
+import { startDatabase } from '../harness/database.js';
+import { RandomSource } from '../harness/random.js';
+import { Redis } from '../harness/redis.js';
+import type { Customer } from '../harness/service.js';
+import { settledState } from '../harness/settled.js';
+import { atMost, equal, nothing, type Check, type ChaosRun, type Part, type PartReport } from '../chaos-run.js';
+import { Archive } from './jobs/archive.js';
+import { Blows, type Targets } from './jobs/blows.js';
+import { Fleet } from './jobs/fleet.js';
+import { outlookIn, violationsIn } from './jobs/snapshot.js';
+import { bookOf } from './process/findings.js';
+
+const PROCESSES = 3;
+const ORGANIZATIONS = 5;
+const KILLS = 50;
+const KILLS_SHORT = 3;
+const VIDEOS = [300, 500, 900, 2_000];
+const VIDEOS_SHORT = [60, 120];
+/** Unfinished jobs of an organization while the faults last. */
+const JOBS_EACH = 2;
+const JOBS_EACH_SHORT = 1;
+const PAUSE_MS_MAX = 1_500;
+const PAUSE_SHORT_MS_MAX = 300;
+const LOOK_MS = 150;
+/** From the end of the faults until every job has ended. */
+const END_MS = 600_000;
+const END_SHORT_MS = 120_000;
+/** A job that waits for the next month gets it after so many looks at which nothing was left to do. */
+const MONTH_SECONDS = 31 * 86_400;
+const IDLE_LOOKS = 15;
+const MONTHLY_LIMIT_AT_THE_END = 400;
+const MONTHLY_LIMIT_AT_THE_END_SHORT = 60;
+/** Two organizations have this limit while the faults last: one job of theirs pauses, another fails at it. */
+const TIGHT_LIMIT = 150;
+const NO_LIMIT = 1_000_000;
+
+/** Archive jobs under kills, outages, blocks, limits and cancels. */
+export const jobs: Part = async (chaosRun) => {
+  const folder = join(chaosRun.folder, 'jobs');
+  await mkdir(folder);
+  const random = new RandomSource(chaosRun.seed);
+  const database = await startDatabase(chaosRun.folder, 'postgres-of-jobs', ['fsync=off']);
+  const redis = await Redis.start(folder);
+  const fakeYoutube = await startFakeYoutube({ seed: chaosRun.seed });
+  let fleet: Fleet | undefined;
+  try {
+    const databaseUrl = await database.create();
+    const environment = {
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redis.url,
+      YOUTUBE_BASE_URL: fakeYoutube.url,
+      REQUEST_DEADLINE_SECONDS: '10',
+      UPSTREAM_TIMEOUT_SECONDS: '2',
+      // The clock of the database is moved on by months.
+      JOB_RESULTS_DAYS: '3000',
+      USAGE_RETENTION_MONTHS: '1000',
+      JOBS_PER_ORGANIZATION: '100',
+      JOB_SWEEP_SECONDS: '1',
+    };
+    fleet = await Fleet.start(chaosRun.folder, environment, PROCESSES, random);
+    const customers: Customer[] = [];
+    for (let index = 0; index < ORGANIZATIONS; index += 1) {
+      const [service] = fleet.running;
+      if (!service) throw new Error('A process runs.');
+      customers.push(await service.customer('pro', index < 2 ? TIGHT_LIMIT : NO_LIMIT));
+    }
+    const targets: Targets = { fleet, database, databaseUrl, redis, fakeYoutube, customers, archives: [], random };
+    return await new Torture(chaosRun, targets).run();
+  } finally {
+    await fleet?.stop('SIGKILL');
+    await fakeYoutube.close();
+    await redis.stop();
+    await database.stop();
+  }
+};
+
+class Torture {
+  private readonly archives: Archive[] = [];
+  private readonly blows: Blows;
+  private readonly violations: string[] = [];
+  private snapshots = 0;
+  private channels = 0;
+  private looking = true;
+
+  constructor(
+    private readonly chaosRun: ChaosRun,
+    private readonly targets: Targets,
+  ) {
+    this.targets = { ...targets, archives: this.archives };
+    this.blows = new Blows(this.targets);
+  }
+
+  async run(): Promise<PartReport> {
+    const { short, say } = this.chaosRun;
+    const startedAtMs = performance.now();
+    const looks = Promise.all([this.lookAtJobs(), this.lookAtDatabase()]);
+    const kills = short ? KILLS_SHORT : KILLS;
+    let reported = 0;
+    while (this.targets.fleet.kills < kills) {
+      await this.topUp();
+      await sleep(this.targets.random.below(short ? PAUSE_SHORT_MS_MAX : PAUSE_MS_MAX));
+      await this.blows.strike();
+      if (this.targets.fleet.kills >= reported + 10) say(`${(reported = this.targets.fleet.kills)} processes killed`);
+    }
+    const struckMs = performance.now() - startedAtMs;
+    say('the faults have ended');
+    const unfinished = await this.finish();
+    this.looking = false;
+    await looks;
+    for (const archive of this.archives) await archive.look();
+    await this.lookOnce();
+    for (const archive of this.archives) if (archive.state === 'completed') await archive.compareResults();
+    return this.report(unfinished, { struckMs, ms: performance.now() - startedAtMs });
+  }
+
+  /** Creates jobs for organizations that have few, a third of them for a channel that another job has. */
+  private async topUp(): Promise<void> {
+    const { customers, random, fleet } = this.targets;
+    const { short } = this.chaosRun;
+    for (const customer of customers) {
+      const own = this.archives.filter((archive) => archive.customer === customer && archive.state !== 'completed');
+      if (own.length >= (short ? JOBS_EACH_SHORT : JOBS_EACH)) continue;
+      const number = (this.channels += 1);
+      const known = random.often(0.33) ? this.archives.at(-1)?.handle : undefined;
+      const content = random.often(0.3) ? 'mixed' : 'bench';
+      const handle = known ?? `@${content}-${random.pick(short ? VIDEOS_SHORT : VIDEOS)}x${number}`;
+      const onQuota = customer === customers[0] ? 'fail' : 'pause';
+      this.archives.push(await Archive.create(fleet, customer, { handle, onQuota, idempotencyKey: `job ${number}` }));
+    }
+  }
+
+  private async lookAtJobs(): Promise<void> {
+    for (let turn = 0; this.looking; turn += 1) {
+      const archive = this.archives[turn % Math.max(1, this.archives.length)];
+      if (archive) await archive.look();
+      await sleep(LOOK_MS);
+    }
+  }
+
+  private async lookAtDatabase(): Promise<void> {
+    while (this.looking) {
+      await this.lookOnce().catch(() => undefined);
+      await sleep(LOOK_MS);
+    }
+  }
+
+  /** @throws when the database is down */
+  private async lookOnce(): Promise<void> {
+    const { database, databaseUrl } = this.targets;
+    this.violations.push(...(await violationsIn(database, databaseUrl)));
+    this.snapshots += 1;
+  }
+
+  /**
+   * Ends every fault, resumes what was canceled or failed, and waits until all jobs have completed. The clock moves on
+   * when nothing is due. @returns the jobs that have not completed
+   */
+  private async finish(): Promise<Archive[]> {
+    const { fleet, customers, database, databaseUrl } = this.targets;
+    // The second one keeps a limit, and gets one month after the other.
+    const { short } = this.chaosRun;
+    const tight = short ? MONTHLY_LIMIT_AT_THE_END_SHORT : MONTHLY_LIMIT_AT_THE_END;
+    for (const customer of customers) {
+      const monthlyLimit = customer === customers[1] ? tight : NO_LIMIT;
+      await fleet.admin('PATCH', `/organizations/${customer.id}`, { plan: 'pro', monthlyLimit });
+    }
+    const endsAtMs = performance.now() + (short ? END_SHORT_MS : END_MS);
+    let idle = 0;
+    const open = (): Archive[] => this.archives.filter(({ state }) => state !== 'completed');
+    while (open().length > 0 && performance.now() < endsAtMs) {
+      for (const archive of open()) {
+        await archive.look();
+        if (archive.ended && archive.state !== 'completed') await archive.change('resume');
+      }
+      const { claimed, due, seconds } = await outlookIn(database, databaseUrl);
+      idle = claimed === 0 && due === 0 ? idle + 1 : 0;
+      if (idle > 0 && seconds !== undefined) await this.blows.advance(Math.ceil(seconds) + 1);
+      else if (idle > IDLE_LOOKS) await this.blows.advance(MONTH_SECONDS);
+      await sleep(LOOK_MS);
+    }
+    return open();
+  }
+
+  private async report(
+    unfinished: readonly Archive[],
+    { struckMs, ms }: { struckMs: number; ms: number },
+  ): Promise<PartReport> {
+    const { fleet, database, databaseUrl, fakeYoutube } = this.targets;
+    const { text, books } = await this.books();
+    const settled: Check[] = [];
+    for (const [index, service] of fleet.running.entries()) {
+      settled.push(...(await settledState(service, `process ${index + 1}`)));
+    }
+    const [forfeited] = await database.query(
+      databaseUrl,
+      'SELECT coalesce(sum(forfeited), 0)::integer AS count FROM quota_reservations',
+    );
+    const { claimed } = await outlookIn(database, databaseUrl);
+    const videos = this.archives.reduce((sum, { handle }) => sum + Number(/-(\d+)x/.exec(handle)?.[1]), 0);
+    const charged = books.reduce((sum, { used }) => sum + used, 0);
+    return {
+      title: 'Archive jobs',
+      text:
+        `${PROCESSES} processes, ${ORGANIZATIONS} organizations and ${this.archives.length} jobs of ` +
+        `${Math.min(...this.sizes())} to ${Math.max(...this.sizes())} videos, under faults for ${(struckMs / 1000).toFixed(0)} s; ` +
+        `the last job completed after ${(ms / 1000).toFixed(0)} s. ${videos} videos, ${charged} of them charged, ` +
+        `${fakeYoutube.requests.count({ kind: 'timedtext' })} caption requests. Each job was read ` +
+        `${this.archives.reduce((sum, { looks }) => sum + looks, 0)} times over HTTP in all, and ${this.snapshots} snapshots of the ` +
+        'database were compared. Time, and with it leases, pauses, retries and months, was moved on by the clock of the database.',
+      columns: ['fault', 'times'],
+      rows: [...this.blows.counts],
+      checks: [
+        equal('processes killed with kill -9', fleet.kills, this.chaosRun.short ? KILLS_SHORT : KILLS),
+        equal('every kind of fault was tried', this.blows.isComplete, true),
+        nothing(
+          'jobs that have not completed',
+          unfinished.map(({ id, state, reason }) => `${id} ${state} ${reason}`),
+        ),
+        nothing(
+          'In every snapshot the counts of each job are those of its videos, each decided video has its result, and each organization is charged what its jobs fetched',
+          [...new Set(this.violations)],
+        ),
+        nothing(
+          'At every look total = succeeded + failed + pending, and nothing becomes less; at the end each video of each channel has one result, in order',
+          this.archives.flatMap(({ wrong }) => wrong),
+        ),
+        nothing('organizations whose `usage --verify` is not exact or not what their jobs fetched', text),
+        atMost(
+          'videos that failed although they have a text, because each of four attempts met a fault',
+          this.archives.reduce((sum, { givenUp }) => sum + givenUp, 0),
+          Math.ceil(videos / 100),
+          `of ${videos}`,
+        ),
+        equal('transcripts forfeited', Number(forfeited?.['count']), 0),
+        equal('slices still claimed', claimed, 0),
+        nothing('bugs in the logs', await this.bugs()),
+        ...settled,
+      ],
+    };
+  }
+
+  private sizes(): number[] {
+    return this.archives.map(({ handle }) => Number(/-(\d+)x/.exec(handle)?.[1]));
+  }
+
+  private async books(): Promise<{ text: string[]; books: { used: number }[] }> {
+    const { fleet, customers } = this.targets;
+    const [service] = fleet.running;
+    if (!service) throw new Error('A process runs.');
+    const text: string[] = [];
+    const books = [];
+    for (const customer of customers) {
+      const book = bookOf(await service.command('usage', customer.id, '--verify'));
+      const own = this.archives.filter((archive) => archive.customer === customer);
+      const fetched = own.reduce((sum, archive) => sum + archive.fetched, 0);
+      if (!book.exact || book.reserved > 0 || book.used !== fetched) {
+        text.push(`${JSON.stringify(book)} for ${fetched} fetched`);
+      }
+      books.push(book);
+    }
+    return { text, books };
+  }
+
+  private async bugs(): Promise<string[]> {
+    const logs = await Promise.all(this.targets.fleet.logFiles.map((file) => readFile(file, 'utf8')));
+    return logs
+      .flatMap((log) => log.split('\n'))
+      .filter((line) => /"event":"bug"|"level":"error".*"event":"slice_failed"/.test(line))
+      .map((line) => line.slice(0, 300));
+  }
+}
