@@ -242,9 +242,9 @@ describe('a reader of results that does not read', () => {
     const whole = await rawBody(`/jobs/${id}/results`, key, { ...NDJSON, 'Accept-Encoding': 'identity' });
     const memory = service.app.get(ResponseMemory);
     const accepted = new Promise<Socket>((resolve) =>
-      (service.app.getHttpServer() as Server).once('connection', resolve),
+      (service.app.getHttpServer()).once('connection', resolve),
     );
-    const { port } = (service.app.getHttpServer() as Server).address() as AddressInfo;
+    const { port } = (service.app.getHttpServer()).address() as AddressInfo;
     const reader = connect(port, '127.0.0.1').pause();
     sockets.push(reader);
     reader.write(
