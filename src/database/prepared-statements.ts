@@ -3,6 +3,12 @@ import pg from 'pg';
 /** Each connection stores as many statements at most; further ones are sent as text. */
 const STATEMENTS_MAX = 200;
 
+/**
+ * All columns, whatever they are. A column that a newer release adds meanwhile changes the result, and PostgreSQL refuses to
+ * run a prepared statement whose result has changed.
+ */
+const ALL_COLUMNS = /(?:\bSELECT|\bRETURNING|,|\.)\s*\*/i;
+
 /** The names of the statements of this process, by text; connections prepare those that they are sent. */
 const names = new Map<string, string>();
 
@@ -29,7 +35,7 @@ function prepared(statement: unknown, values: unknown): unknown {
 
 function nameOf(text: string): string | undefined {
   const known = names.get(text);
-  if (known !== undefined || names.size >= STATEMENTS_MAX) return known;
+  if (known !== undefined || names.size >= STATEMENTS_MAX || ALL_COLUMNS.test(text)) return known;
   const name = `ct_${names.size + 1}`;
   names.set(text, name);
   return name;

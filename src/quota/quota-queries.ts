@@ -11,7 +11,9 @@ export interface ReserveRow {
   decided_at: Date;
 }
 
-export const RESERVE = 'SELECT * FROM quota_reserve_as($1, $2, $3, $4, $5, $6, $7, $8, $9)';
+export const RESERVE = `
+  SELECT reservation_id, limit_in_force, used_count, reserved_count, period_end, decided_at
+    FROM quota_reserve_as($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 
 /** Cancels a reservation with an unknown outcome, including one that is created later. */
 export const CANCEL = 'SELECT quota_cancel($1, $2, $3, $4, $5)';
@@ -24,7 +26,7 @@ export interface SettleRow {
   forfeited_count: number;
 }
 
-export const SETTLE = 'SELECT * FROM quota_settle($1, $2, $3, $4)';
+export const SETTLE = 'SELECT first, charged_count, forfeited_count FROM quota_settle($1, $2, $3, $4)';
 
 export interface UsageRow {
   id: string;
