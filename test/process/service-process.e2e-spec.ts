@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
+import { until } from '../until.js';
 import { Program, temporaryFolder } from './program.js';
 
 // Each test starts whole processes, several of them one after another.
@@ -69,11 +70,11 @@ describe('the service as a process', () => {
       const responding = call(url, `/channels/@bench-3x${signal.length}/transcripts`, key);
       await hold.arrived;
       service.child.kill(signal);
-      while (
-        !(await fetch(`${url}/health/live`).then(
+      await until(() =>
+        fetch(`${url}/health/live`).then(
           () => false,
           () => true,
-        ))
+        ),
       );
       hold.release();
       const response = await responding;
