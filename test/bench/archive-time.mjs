@@ -113,12 +113,17 @@ for (const { name, hours, ...scenario } of scenariosOf(settings, reported)) {
   const cells = [
     ...[name, hoursText(hours), hoursText(readMs / 3_600_000), `${(listedMs / 1_000).toFixed(0)} s`, sent],
     `${((100 * refused) / sent).toFixed(1)} %`,
-    calls === null ? '' : `${((100 * calls.servedAtOnce) / calls.asked).toFixed(0)} % of ${calls.asked}`,
+    calls === null ? '' : servedText(calls),
   ];
   process.stdout.write(`| ${cells.join(' | ')} |\n`);
-  process.stderr.write(`${name}: ${JSON.stringify(codes)}\n`);
+  process.stderr.write(`${name}: ${JSON.stringify({ codes, calls })}\n`);
 }
 
 function hoursText(hours) {
   return hours < 1 ? `${(hours * 60).toFixed(1)} min` : `${hours.toFixed(1)} h`;
+}
+
+function servedText(ends) {
+  const asked = Object.values(ends).reduce((sum, count) => sum + count, 0);
+  return asked === 0 ? '' : `${((100 * (ends.ok ?? 0)) / asked).toFixed(0)} % of ${asked}`;
 }

@@ -18,7 +18,7 @@ const CUES = 4;
  * refused after a pause, the first time with a single video. Meanwhile callers ask for ten videos at regular times.
  *
  * @param background whether the job yields to the callers
- * @returns how long it took, and how many videos of the calls were served at once
+ * @returns how long it took, and how the videos of the job and of the calls ended each time they were asked for
  */
 export async function runArchive(time, platform, { videos, background = true, callMinutes = null }) {
   const { channelByPath } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/catalogue/catalogue.js'));
@@ -92,21 +92,22 @@ async function readSlice(platform, slice, background) {
 
 async function callEvery(time, platform, channelByPath, minutes, reading) {
   const waiting = [];
-  let asked = 0;
-  let servedAtOnce = 0;
+  const ends = {};
   const call = async (videos) => {
     const { context, end } = contextOf(false);
-    asked += videos.length;
-    const ends = await Promise.all(videos.map(({ id }) => read(platform, id, context)));
+    const outcomes = await Promise.all(videos.map(({ id }) => read(platform, id, context)));
     end();
-    servedAtOnce += ends.filter(({ ok }) => ok).length;
+    for (const outcome of outcomes) {
+      const code = outcome.ok ? 'ok' : outcome.failure.code;
+      ends[code] = (ends[code] ?? 0) + 1;
+    }
   };
   for (let number = 1; reading.running; number += 1) {
     await time.wait(minutes * MINUTE_MS);
     if (reading.running) waiting.push(call(channelByPath(`/@bench-${CALL_VIDEOS}x${100 + number}`).uploads()));
   }
   await Promise.all(waiting);
-  return { asked, servedAtOnce };
+  return ends;
 }
 
 async function read(platform, videoId, context) {
