@@ -159,11 +159,11 @@ function report({ job, call, small }, runs, idle) {
   const row = (label, all) => [label, all.length, median(all), ...spread(all)];
   return {
     title: 'Archive jobs',
-    text: `${JOBS} jobs at a time of ${job.videos} videos (${job.cues} cues), ${LATENCY_MS} ms a request, nothing in the cache; beside them one call for ${call.videos} of the same videos. The processes, the fake YouTube and PostgreSQL share the machine's processors.`,
+    text: `${JOBS} jobs at a time of ${job.videos} videos (${job.cues} cues), ${LATENCY_MS} ms a request, nothing in the cache; before them one call for ${call.videos} videos of the same size, the ceiling of a process. The processes, the fake YouTube and PostgreSQL share the machine's processors.`,
     tables: [
       {
         title: 'Speed',
-        columns: ['', 'videos/s of the jobs', 'videos/s of one call'],
+        columns: ['', 'videos/s of the jobs', 'videos/s of one call before them'],
         rows: speeds.map(([count, { perSecond, callPerSecond }]) => [processes(count), perSecond, callPerSecond]),
       },
       {
