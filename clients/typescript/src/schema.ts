@@ -221,7 +221,7 @@ export interface paths {
         };
         /**
          * The results of an archive job
-         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs: up to the first video that is not decided yet. To read on, request `after` with the `next` of the last response; while `next` is not null there can be more, now or after `job.checkAgainSeconds`. Nothing is lost or repeated. Results are deleted at `expiresAt`.
+         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first video that is not decided yet. To read on, request `after` with the `next` of the last response: no entry is lost or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
          */
         get: operations["getJobResults"];
         put?: never;
@@ -926,8 +926,22 @@ export interface components {
              * @enum {string|null}
              */
             reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "channel_not_found" | null;
-            /** @description The channel. Null until it was looked up. */
-            channel: components["schemas"]["Channel"] | null;
+            /**
+             * @description The channel. Null until it was looked up.
+             * @example {
+             *       "id": "UCharbourlight__________",
+             *       "name": "Harbour Light Workshop",
+             *       "handle": "@harbourlight"
+             *     }
+             */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
             /** @description The request that created the job. */
             request: components["schemas"]["JobRequest"];
             /** @description Counts of the videos of the job. */
@@ -1005,7 +1019,7 @@ export interface components {
         };
         NoParameters: Record<string, never>;
         JobResults: {
-            /** @description Entries of the job in the order of the channel's uploads, newest first: as far as every earlier video is decided. */
+            /** @description Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video. */
             results: components["schemas"]["VideoTranscript"][];
             /**
              * @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later.
@@ -3792,7 +3806,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            /** @description Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video. */
             200: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3913,8 +3927,8 @@ export interface operations {
                      */
                     "application/json": components["schemas"]["JobResults"];
                     /**
-                     * @example {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
+                     * @example {"type":"result","position":1,"result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
+                     *     {"type":"result","position":2,"result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
                      *     {"type":"summary","summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"next":2,"job":{"id":"job_3VqTb8yWm2LkR0sXcE9a1D","state":"running","reason":null,"channel":{"id":"UCharbourlight__________","name":"Harbour Light Workshop","handle":"@harbourlight"},"request":{"channel":"@harbourlight","languages":["en","de"],"limit":null,"since":null,"onQuota":"pause"},"summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"createdAt":"2026-11-20T16:00:00.000Z","startedAt":"2026-11-20T16:00:01.000Z","finishedAt":null,"expiresAt":null,"checkAgainSeconds":2}}
                      */
                     "application/x-ndjson": string;
