@@ -34,7 +34,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   monitoring,
 };
 
-const MINUTES_MAX = 30;
+const MINUTES_MAX = 40;
 const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
 Usage: npm run chaos -- [options]
 
