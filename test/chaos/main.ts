@@ -37,7 +37,7 @@ const PARTS: Readonly<Record<string, Part>> = {
 /** Mostly wait, for recoveries, leases and alerts: the short form runs them beside the others. The whole run measures each alone. */
 const WAITING: ReadonlySet<string> = new Set(['database', 'redis', 'failover', 'monitoring']);
 
-const MINUTES_MAX = 30;
+const MINUTES_MAX = 40;
 const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
 Usage: npm run chaos -- [options]
 

@@ -17,7 +17,7 @@ import { bookOf } from './process/findings.js';
 const PROCESSES = 3;
 const ORGANIZATIONS = 5;
 const KILLS = 50;
-const KILLS_SHORT = 3;
+const KILLS_SHORT = 2;
 const VIDEOS = [300, 500, 900, 2_000];
 const VIDEOS_SHORT = [60, 120];
 /** Unfinished jobs of an organization while the faults last. */
@@ -55,6 +55,9 @@ export const jobs: Part = async (chaosRun) => {
       YOUTUBE_BASE_URL: fakeYoutube.url,
       REQUEST_DEADLINE_SECONDS: '10',
       UPSTREAM_TIMEOUT_SECONDS: '2',
+      // After a block the pace grows for minutes; here every minute is one of faults.
+      UPSTREAM_PLAYER_PER_MINUTE: '0',
+      UPSTREAM_TIMEDTEXT_PER_MINUTE: '0',
       // The clock of the database is moved on by months.
       JOB_RESULTS_DAYS: '3000',
       USAGE_RETENTION_MONTHS: '1000',
@@ -178,8 +181,8 @@ class Torture {
       }
       const { claimed, due, seconds } = await outlookIn(database, databaseUrl);
       idle = claimed === 0 && due === 0 ? idle + 1 : 0;
-      if (idle > 0 && seconds !== undefined) await this.blows.advance(Math.ceil(seconds) + 1);
-      else if (idle > IDLE_LOOKS) await this.blows.advance(MONTH_SECONDS);
+      if (idle > 0 && seconds !== undefined) await this.blows.pass(Math.ceil(seconds) + 1);
+      else if (idle > IDLE_LOOKS) await this.blows.pass(MONTH_SECONDS);
       await sleep(LOOK_MS);
     }
     return open();

@@ -38,7 +38,7 @@ export class Blows {
     const { fleet, database, redis, random } = targets;
     const outage = (): Promise<void> => sleep(random.below(OUTAGE_MS_MAX));
     this.kinds = [
-      [12, 'a process killed with kill -9', () => fleet.replaceOne('SIGKILL')],
+      [24, 'a process killed with kill -9', () => fleet.replaceOne('SIGKILL')],
       [2, 'a process stopped with SIGTERM', () => fleet.replaceOne('SIGTERM')],
       [2, 'a process suspended beyond its leases', () => this.suspend()],
       [2, 'leases of live processes expired', () => this.advance(LEASE_SECONDS)],
@@ -108,6 +108,14 @@ export class Blows {
     await database.query(databaseUrl, quotaClock(this.clockSeconds));
   }
 
+  /** Lets time pass, also for what the processes remember of their egresses. What they are reading runs into its deadline. */
+  async pass(seconds: number): Promise<void> {
+    await this.advance(seconds);
+    await Promise.all(
+      this.targets.fleet.running.map((service) => service.skip(seconds * 1_000).catch(() => undefined)),
+    );
+  }
+
   private async suspend(): Promise<void> {
     const { fleet, random } = this.targets;
     const service: Service = random.pick(fleet.running);
@@ -121,12 +129,10 @@ export class Blows {
   }
 
   private async block(): Promise<void> {
-    const { fleet, random } = this.targets;
+    const { random } = this.targets;
     const kind = random.pick(['429', 'captcha', 'bot-check'] as const);
     await this.during({ kind, match: { kind: REQUESTS } });
-    await this.advance(BLOCKED_SECONDS);
-    // Also for what the processes remember of their egresses.
-    await Promise.all(fleet.running.map((service) => service.skip(BLOCKED_SECONDS * 1_000).catch(() => undefined)));
+    await this.pass(BLOCKED_SECONDS);
   }
 
   private async disturb(): Promise<void> {
