@@ -16,6 +16,7 @@ import { VideosModule } from './videos/videos.module.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import { PlaylistsModule } from './playlists/playlists.module.js';
 import { UsageModule } from './usage/usage.module.js';
+import { WebhooksModule } from './webhooks/webhooks.module.js';
 
 /** Wiring only, and the only module that names the platform. */
 @Module({})
@@ -34,6 +35,7 @@ export class AppModule {
         PlaylistsModule,
         VideosModule,
         UsageModule,
+        WebhooksModule,
         McpModule,
         AdminModule,
         HealthModule,

@@ -5,7 +5,7 @@ import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
 import { METRICS_TOKEN_SCHEME } from './observability/metrics/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
-const API_VERSION = '1.2.0';
+const API_VERSION = '1.3.0';
 
 /** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {
@@ -26,6 +26,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('videos', 'Transcripts of single videos and lists of videos')
     .addTag('playlists', 'Transcripts of playlists')
     .addTag('mcp', 'Tools for AI assistants')
+    .addTag('webhooks', 'Events sent to URLs of the organization')
     .addTag('usage', 'Quota usage of the organization')
     .addTag('health', 'Liveness and readiness probes')
     .addTag('metrics', 'Prometheus metrics')

@@ -75,6 +75,7 @@ describe('the OpenAPI document', () => {
     ).toEqual([
       'DELETE /admin/keys/{id}',
       'DELETE /admin/organizations/{id}',
+      'DELETE /webhooks/{id}',
       'GET /admin/organizations',
       'GET /admin/organizations/{id}',
       'GET /admin/organizations/{id}/keys',
@@ -87,6 +88,8 @@ describe('the OpenAPI document', () => {
       'GET /playlists/{id}/transcripts',
       'GET /usage',
       'GET /videos/{id}/transcript',
+      'GET /webhooks',
+      'GET /webhooks/{id}/deliveries',
       'PATCH /admin/organizations/{id}',
       'POST /admin/keys/{id}/rotate',
       'POST /admin/organizations',
@@ -94,6 +97,9 @@ describe('the OpenAPI document', () => {
       'POST /admin/usage/prune',
       'POST /mcp',
       'POST /transcripts',
+      'POST /webhooks',
+      'POST /webhooks/{id}/rotate',
+      'POST /webhooks/{id}/test',
     ]);
   });
 

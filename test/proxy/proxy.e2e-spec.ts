@@ -218,6 +218,9 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     '/transcript',
     '/videos/../metrics',
     '/playlists/..%2fmetrics',
+    '/WEBHOOKS',
+    '/webhooksy',
+    '/webhooks/../metrics',
   ])('%s does not reach the service', async (path) => {
     const [id = ''] = newIds(1);
     const refused = await get(path, { headers: { 'X-Request-Id': id } });
@@ -259,6 +262,8 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['/channels/@tidewater/uploads?limit=1', 200],
     ['/videos/tw-tea_____/transcript?languages=en', 200],
     ['/transcripts', 405],
+    ['/webhooks', 200],
+    ['/webhooks/whk_000000000000000000000000/deliveries?limit=1', 404],
   ])('%s reaches the service, which responds with %i', async (path, status) => {
     const [id = ''] = newIds(1);
     expect((await get(path, { headers: { 'X-Request-Id': id } })).status).toBe(status);
