@@ -9,12 +9,36 @@ export interface ReadingContext {
   readonly deadlineAtMs: number;
   /** Identity of the call. Requests of different keys alternate, so that a small call does not queue behind a large one. */
   readonly fairnessKey: object;
+  /**
+   * Work of an archive job, behind which no call waits. It ends when a call waits for the same result, so read it each time.
+   */
+  readonly background?: boolean;
 }
+
+/** Who asks for a turn: calls go before background work, and those of a kind alternate. */
+export type Requester = Pick<ReadingContext, 'fairnessKey' | 'background'>;
 
 /** A channel's uploads, newest first; `complete` when the list has no more than these. */
 export interface UploadsList {
   uploads: Upload[];
   complete: boolean;
+}
+
+/** One page of all uploads of a channel, newest first; it can be empty before the end. `next` continues after it, null at the end. */
+export interface UploadsListPage {
+  uploads: Upload[];
+  next: string | null;
+}
+
+/**
+ * A list cannot be continued from there any more: the platform refuses the continuation, or the source that it came from
+ * is not used or not available now. The caller reads the list again from its first page, and limits how often it does.
+ */
+export class ContinuationRejectedError extends Error {
+  constructor(cause?: unknown) {
+    super('The list cannot be continued: read it again from its first page.', cause === undefined ? {} : { cause });
+    this.name = 'ContinuationRejectedError';
+  }
 }
 
 /**
@@ -39,6 +63,24 @@ export abstract class VideoPlatform {
 
   /** Lists at least `count` of the newest uploads, or all when there are fewer. */
   abstract listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList>;
+
+  /**
+   * Lists one page of all uploads. What it states about each upload is what its own entry in the list states. Of the other
+   * values, only the first page has exact dates of the newest 15 uploads and the kinds `short` and `video` as far as the
+   * newest Shorts reach (the Data API: exact dates on every page, and no durations, counts, thumbnails and kinds). Everywhere
+   * else `publishedAt` is null, and `kind` is null for a video of up to three minutes, which can be a Short. `readVideo`
+   * returns what the video itself states: title, duration, views, thumbnail, and with `PUBLISH_DATES=exact` the date.
+   *
+   * Uploads that appear or are deleted between two pages shift the list: a video can be on two pages.
+   *
+   * @param continuation `next` of the page before, of any process and version; undefined for the first page
+   * @throws ContinuationRejectedError when the list has to be read from its first page again
+   */
+  abstract listUploadsPage(
+    channelId: string,
+    continuation: string | undefined,
+    context: ReadingContext,
+  ): Promise<UploadsListPage>;
 
   /**
    * Lists at least `count` of a playlist's videos, or all when there are fewer; none for an empty playlist. Throws

@@ -27,6 +27,9 @@ export class HostResolutionError extends Error {
  */
 @Injectable()
 export class HostResolver {
+  /** By default those of the machine; tests set them. */
+  nameServers: readonly string[] | undefined = undefined;
+
   constructor(private readonly environment: Environment) {}
 
   /**
@@ -38,11 +41,23 @@ export class HostResolver {
     if (isIP(host) !== 0) return [host];
     const found = this.environment.WEBHOOK_ALLOW_PRIVATE_ADDRESSES
       ? await bySystem(host, signal)
-      : await byDns(host, signal);
+      : await this.byDns(host, signal);
     const addresses = found.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (addresses.length > 0) return addresses;
     const causes = found.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     throw new HostResolutionError(causes.every(saysNoAddress), causes[0]);
+  }
+
+  private async byDns(host: string, signal: AbortSignal): Promise<Found> {
+    const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
+    if (this.nameServers) resolver.setServers(this.nameServers);
+    const cancel = (): void => resolver.cancel();
+    signal.addEventListener('abort', cancel, { once: true });
+    try {
+      return await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
   }
 }
 
@@ -54,17 +69,6 @@ async function bySystem(host: string, signal: AbortSignal): Promise<Found> {
   );
   const found = lookup(host, { all: true }).then((addresses) => addresses.map(({ address }) => address));
   return Promise.allSettled([Promise.race([found, aborted])]);
-}
-
-async function byDns(host: string, signal: AbortSignal): Promise<Found> {
-  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
-  const cancel = (): void => resolver.cancel();
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    return await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-  } finally {
-    signal.removeEventListener('abort', cancel);
-  }
 }
 
 function saysNoAddress(error: unknown): boolean {

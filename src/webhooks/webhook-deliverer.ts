@@ -17,7 +17,7 @@ const DELIVERIES_AT_ONCE_MAX = 50;
 /** Longer than an attempt and the statement that records it, so that it only ends when the process has stopped. */
 const LEASE_SECONDS = 60;
 const FAILING_SECONDS = FAILING_DAYS * 86_400;
-/** How long the end of the process waits for receivers. */
+/** How long the end of the process waits for receivers, and for the database. */
 const SHUTDOWN_WAIT_MS = 2_000;
 
 /**
@@ -51,10 +51,11 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.timer);
     this.closing.abort();
-    await this.looking;
+    if (this.looking) await withTimeout(this.looking, SHUTDOWN_WAIT_MS);
     await withTimeout(Promise.all(this.sending), SHUTDOWN_WAIT_MS);
     this.aborting.abort();
-    await Promise.all(this.sending);
+    // A database that does not respond: what is not given back is sent after its lease.
+    await withTimeout(Promise.all(this.sending), SHUTDOWN_WAIT_MS);
   }
 
   /** Starts sending the deliveries that are due, as many as may be sent at once. Never rejects. */

@@ -1,6 +1,7 @@
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { retryConflicts } from '../database/query-with-deadline.js';
+import { withTimeout } from '../domain/with-timeout.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 import {
   REMOVE_OF_DELETED_ORGANIZATIONS,
@@ -18,6 +19,7 @@ import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 const COUNT_INTERVAL_MS = 15_000;
 const CLEAN_INTERVAL_MS = 3_600_000;
 const BATCH_DELIVERIES = 1_000;
+const SHUTDOWN_WAIT_MS = 2_000;
 
 /** Removes old deliveries, encrypts secrets with the current key, and counts what waits. */
 @Injectable()
@@ -42,7 +44,7 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   async beforeApplicationShutdown(): Promise<void> {
     this.closing = true;
     clearInterval(this.timer);
-    await this.running;
+    if (this.running) await withTimeout(this.running, SHUTDOWN_WAIT_MS);
   }
 
   /** Removes what is stored for long enough, and what belongs to deleted organizations. */

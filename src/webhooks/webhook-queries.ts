@@ -118,13 +118,13 @@ export interface WaitingRow {
 
 /** Overdue is what is due at a webhook to which nothing is being sent. */
 export const WAITING = `
-  SELECT count(*)::integer AS waiting,
-         coalesce(extract(epoch FROM min(clock.at) - min(delivery.next_attempt_at) FILTER (
-           WHERE delivery.next_attempt_at <= clock.at AND webhook.disabled_at IS NULL AND NOT EXISTS (
-             SELECT FROM webhook_deliveries sending
-               WHERE sending.webhook_id = delivery.webhook_id AND sending.next_attempt_at > clock.at
-                 AND sending.claim IS NOT NULL)
-         )), 0)::double precision AS overdue_seconds
-    FROM webhook_deliveries delivery JOIN webhooks webhook ON webhook.id = delivery.webhook_id
-      CROSS JOIN (SELECT quota_now() AS at OFFSET 0) clock
-    WHERE delivery.next_attempt_at IS NOT NULL`;
+  WITH clock AS MATERIALIZED (SELECT quota_now() AS now), queue AS (
+    SELECT webhook_id, count(*) AS waiting, min(next_attempt_at) AS due_at,
+           bool_or(claim IS NOT NULL AND next_attempt_at > (SELECT now FROM clock)) AS is_sending
+      FROM webhook_deliveries WHERE next_attempt_at IS NOT NULL GROUP BY webhook_id
+  )
+  SELECT coalesce(sum(queue.waiting), 0)::integer AS waiting,
+         coalesce(max(extract(epoch FROM clock.now - queue.due_at)) FILTER (
+           WHERE queue.due_at <= clock.now AND NOT queue.is_sending AND webhook.disabled_at IS NULL
+         ), 0)::double precision AS overdue_seconds
+    FROM clock CROSS JOIN queue JOIN webhooks webhook ON webhook.id = queue.webhook_id`;

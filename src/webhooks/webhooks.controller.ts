@@ -15,7 +15,7 @@ import {
 } from '@nestjs/common';
 import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { FeatureNotInPlanError, WebhookNotFoundError } from '../domain/errors.js';
 import { ApiErrors, invalidField, unknownParameter, type ErrorExample } from '../http/error-docs.js';
 import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
@@ -37,7 +37,7 @@ import {
 } from './dto/webhooks-response.dto.js';
 import { TooManyWebhooksError, UnreadableSecretError } from './webhook-errors.js';
 import { ROTATION_HOURS, TEST_EVENT, WEBHOOKS_MAX } from './webhook.js';
-import { WebhooksService } from './webhooks.service.js';
+import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
 
 const HEADERS = {
   'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
@@ -67,48 +67,53 @@ function ApiWebhookId(): MethodDecorator {
   });
 }
 
-/** Reads the JSON body, and documents its errors. */
-function ReadsBody(): MethodDecorator {
-  return applyDecorators(
-    UseInterceptors(JsonBody),
-    ApiErrors(
-      { title: 'The body is too large', error: bodyTooLarge() },
-      { title: 'The body is not JSON', error: unsupportedBody() },
-    ),
-  );
-}
+const BODY_ERRORS = [
+  { title: 'The body is too large', error: bodyTooLarge() },
+  { title: 'The body is not JSON', error: unsupportedBody() },
+] as const;
 
 const NOT_FOUND: ErrorExample = {
   title: 'The webhook does not exist, or belongs to another organization',
   error: new WebhookNotFoundError(),
 };
 
-const organizationOf = (request: Request): string => requestContext(request).caller.organization.id;
-
-/** The webhooks of the caller's organization. */
-@ApiTags('webhooks')
-@Controller('webhooks')
-@RequiresFeature('channel_archives')
-@ApiErrors(
+/** The errors of every operation. */
+const ERRORS = [
   'unauthorized',
   'invalid_api_key',
+  'method_not_allowed',
+  'rate_limited',
+  'failed_authentications',
+  'internal_error',
+  'service_unavailable',
+] as const;
+
+/** The further errors of operations that need the plan. */
+const PLAN_ERRORS = [
   {
     title: 'The plan does not include webhooks',
     error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
   },
-  'method_not_allowed',
-  'rate_limited',
   'concurrency_limited',
-  'failed_authentications',
-  'internal_error',
-  'service_unavailable',
   'at_capacity',
-)
+] as const;
+
+/** Any other text in the place of an ID is not logged. */
+function organizationOf(request: Request, webhookId?: string): string {
+  const { caller, log } = requestContext(request);
+  if (webhookId !== undefined && WEBHOOK_ID.test(webhookId)) log['webhookId'] = webhookId;
+  return caller.organization.id;
+}
+
+/** The webhooks of the caller's organization. After a change of the plan they can still be read and deleted. */
+@ApiTags('webhooks')
+@Controller('webhooks')
 export class WebhooksController {
   constructor(private readonly webhooks: WebhooksService) {}
 
   @Post()
-  @ReadsBody()
+  @RequiresFeature('channel_archives')
+  @UseInterceptors(JsonBody)
   @ApiOperation({
     operationId: 'createWebhook',
     summary: 'Create a webhook',
@@ -117,10 +122,13 @@ export class WebhooksController {
       `which cannot be retrieved later. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
   })
   @ApiResult(HttpStatus.CREATED, WebhookWithSecretDto, 'The new webhook, including its secret.', WEBHOOK_WITH_SECRET)
-  @ApiErrors(invalidField('url', 'The host of url must be a public name or address.'), {
-    title: 'The organization has too many webhooks',
-    error: new TooManyWebhooksError(),
-  })
+  @ApiErrors(
+    ...ERRORS,
+    ...PLAN_ERRORS,
+    ...BODY_ERRORS,
+    invalidField('url', 'The host of url must be a public name or address.'),
+    { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
+  )
   create(
     @Body() body: CreateWebhookDto,
     @Query() _query: NoParameters,
@@ -130,29 +138,36 @@ export class WebhooksController {
   }
 
   @Get()
-  @ApiOperation({ operationId: 'listWebhooks', summary: 'List the webhooks of the organization' })
+  @RequiresApiKey()
+  @ApiOperation({
+    operationId: 'listWebhooks',
+    summary: 'List the webhooks of the organization',
+    description: 'Available on every plan.',
+  })
   @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', { webhooks: [WEBHOOK] })
-  @ApiErrors(unknownParameter('limit'))
+  @ApiErrors(...ERRORS, unknownParameter('limit'))
   async list(@Query() _query: NoParameters, @Req() request: Request): Promise<WebhooksDto> {
     return { webhooks: await this.webhooks.list(organizationOf(request)) };
   }
 
   @Delete(':id')
+  @RequiresApiKey()
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiWebhookId()
   @ApiOperation({
     operationId: 'deleteWebhook',
     summary: 'Delete a webhook',
-    description: 'Its deliveries are deleted too. One that is being sent may still arrive.',
+    description: 'Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.',
   })
   @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.', headers: HEADERS })
-  @ApiErrors(unknownParameter('force'), NOT_FOUND)
+  @ApiErrors(...ERRORS, unknownParameter('force'), NOT_FOUND)
   delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
-    return this.webhooks.delete(organizationOf(request), id);
+    return this.webhooks.delete(organizationOf(request, id), id);
   }
 
   @Post(':id/rotate')
-  @ReadsBody()
+  @RequiresFeature('channel_archives')
+  @UseInterceptors(JsonBody)
   @ApiWebhookId()
   @ApiOperation({
     operationId: 'rotateWebhook',
@@ -162,18 +177,19 @@ export class WebhooksController {
       'replaced ends at once. The response contains the new secret, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
-  @ApiErrors(unknownParameter('graceHours'), NOT_FOUND)
+  @ApiErrors(...ERRORS, ...PLAN_ERRORS, ...BODY_ERRORS, unknownParameter('graceHours'), NOT_FOUND)
   rotate(
     @Param('id') id: string,
     @Body() _body: NoParameters,
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<WebhookWithSecretDto> {
-    return this.webhooks.rotate(organizationOf(request), id);
+    return this.webhooks.rotate(organizationOf(request, id), id);
   }
 
   @Post(':id/test')
-  @ReadsBody()
+  @RequiresFeature('channel_archives')
+  @UseInterceptors(JsonBody)
   @ApiWebhookId()
   @ApiOperation({
     operationId: 'testWebhook',
@@ -183,7 +199,7 @@ export class WebhooksController {
       'turn the webhook off or on.',
   })
   @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT)
-  @ApiErrors(unknownParameter('type'), NOT_FOUND, {
+  @ApiErrors(...ERRORS, ...PLAN_ERRORS, ...BODY_ERRORS, unknownParameter('type'), NOT_FOUND, {
     title: 'The secret of the webhook cannot be read',
     error: new UnreadableSecretError(),
   })
@@ -193,21 +209,26 @@ export class WebhooksController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<TestResultDto> {
-    const { outcome, status, error, durationMs } = await this.webhooks.test(organizationOf(request), id);
+    const { outcome, status, error, durationMs } = await this.webhooks.test(organizationOf(request, id), id);
     return { delivered: outcome === 'succeeded', responseStatus: status, error, durationMs };
   }
 
   @Get(':id/deliveries')
+  @RequiresApiKey()
   @ApiWebhookId()
-  @ApiOperation({ operationId: 'listWebhookDeliveries', summary: 'List the deliveries of a webhook' })
+  @ApiOperation({
+    operationId: 'listWebhookDeliveries',
+    summary: 'List the deliveries of a webhook',
+    description: 'Available on every plan.',
+  })
   @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES)
-  @ApiErrors(new UnknownCursorError('msg_x'), NOT_FOUND)
+  @ApiErrors(...ERRORS, new UnknownCursorError('msg_x'), NOT_FOUND)
   async deliveries(
     @Param('id') id: string,
     @Query() { limit: count, after }: DeliveriesQueryDto,
     @Req() request: Request,
   ): Promise<DeliveriesPageDto> {
-    const { items, next } = await this.webhooks.deliveries(organizationOf(request), id, { count, after });
+    const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { count, after });
     return { deliveries: items, next };
   }
 }

@@ -41,7 +41,7 @@ export interface NewWebhook {
 
 /** How long a webhook is kept waiting for the name servers of its host when it is created. */
 const RESOLUTION_TIMEOUT_MS = 3_000;
-const ID = /^whk_[0-9a-f]{24}$/;
+export const WEBHOOK_ID = /^whk_[0-9a-f]{24}$/;
 const DELIVERY_ID = /^msg_[0-9a-f]{32}$/;
 
 /** Creates, lists, rotates, tests and deletes the webhooks of organizations. */
@@ -129,7 +129,7 @@ export class WebhooksService {
     id: string,
     ...values: unknown[]
   ): Promise<Rows> {
-    if (!ID.test(id)) throw new WebhookNotFoundError();
+    if (!WEBHOOK_ID.test(id)) throw new WebhookNotFoundError();
     return queryWithDeadline<Rows>(this.database, statement, [id, organizationId, ...values]);
   }
 

@@ -149,6 +149,16 @@ describe('recorded channels through the whole adapter', () => {
     expect([uploads.length, complete]).toEqual([100, false]);
   });
 
+  it('all uploads are listed page by page, each once', async () => {
+    const platform = await open();
+    const first = await platform.listUploadsPage(AGE_GATED_CHANNEL, undefined, context());
+    const second = await platform.listUploadsPage(AGE_GATED_CHANNEL, first.next ?? undefined, context());
+    expect([first.uploads.length, second.uploads.length, second.next]).toEqual([100, 50, null]);
+    const uploads = [...first.uploads, ...second.uploads];
+    expect(new Set(uploads.map(({ videoId }) => videoId)).size).toBe(150);
+    expect(uploads.every(({ title, durationSeconds }) => title !== null && durationSeconds !== null)).toBe(true);
+  });
+
   it('members-only videos of a list are recognised before any request for them', async () => {
     const { uploads } = await (await open()).listUploads(MEMBERS_CHANNEL, 25, context());
     expect(uploads.length).toBeGreaterThan(25);

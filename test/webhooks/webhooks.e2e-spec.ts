@@ -1,8 +1,19 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { HostResolutionError, HostResolver } from '../../src/webhooks/host-resolver.js';
 import { rowsAsText } from '../plaintext-keys.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
 import { startReceiver, verified, type Receiver } from './receiver.js';
+
+const PROJECT = join(import.meta.dirname, '../..');
+const opensslIsInstalled = spawnSync('openssl', ['version']).error === undefined;
 
 let service: TestService;
 let receiver: Receiver;
@@ -26,6 +37,14 @@ function send(key: string, method: string, path: string, body?: unknown): Promis
 }
 const create = (key: string, body: object = {}): Promise<ServiceResponse> =>
   send(key, 'POST', '/webhooks', { url: receiver.url, ...body });
+
+async function freePort(): Promise<number> {
+  const server = createTcpServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
 
 describe('a webhook', () => {
   it('is created with a secret that is shown this once and stored encrypted', async () => {
@@ -154,6 +173,67 @@ describe('a test event', () => {
     expect(webhooks[0]).toMatchObject({ failingSince: null, disabledAt: null });
   });
 
+  // Without openssl there is no certificate to refuse; continuous integration has it.
+  (opensslIsInstalled ? it : it.skip)(
+    'is not sent to a server whose certificate is not valid for the host',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'webhooks-'));
+      const [keyFile, certificateFile] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+      const files = ['-keyout', keyFile, '-out', certificateFile];
+      const options = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=localhost'];
+      spawnSync('openssl', ['req', '-x509', ...options, ...files]);
+      let requests = 0;
+      const secure = createServer(
+        { key: await readFile(keyFile), cert: await readFile(certificateFile) },
+        (_, response) => {
+          requests += 1;
+          response.end();
+        },
+      );
+      await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+      try {
+        const { key } = await service.organization();
+        const { port } = secure.address() as AddressInfo;
+        const { id } = (await create(key, { url: `https://localhost:${port}/` })).body;
+        expect((await send(key, 'POST', `/webhooks/${id}/test`)).body).toMatchObject({
+          delivered: false,
+          error: 'The TLS connection failed (DEPTH_ZERO_SELF_SIGNED_CERT).',
+        });
+        expect(requests).toBe(0);
+      } finally {
+        secure.close();
+        await rm(folder, { recursive: true });
+      }
+    },
+  );
+
+  it('is accepted by the receiver of docs/webhooks.md', async () => {
+    const page = await readFile(join(PROJECT, 'docs/webhooks.md'), 'utf8');
+    const [, source = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
+    const { key } = await service.organization();
+    const port = await freePort();
+    const { id, secret } = (await create(key, { url: `http://127.0.0.1:${port}/` })).body;
+    const environment = { ...process.env, WEBHOOK_SECRET: String(secret), PORT: String(port) };
+    const program = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+      cwd: PROJECT,
+      env: environment,
+    });
+    let printed = '';
+    program.stdout.on('data', (text: Buffer) => (printed += text.toString()));
+    try {
+      const test = async (): Promise<Record<string, unknown>> =>
+        (await send(key, 'POST', `/webhooks/${id}/test`)).body as Record<string, unknown>;
+      await until(async () => (await test())['delivered'] === true);
+      await until(() => printed.includes(`webhook.test { webhookId: '${id}' }`));
+      await send(key, 'POST', `/webhooks/${id}/rotate`);
+      await service.query(`UPDATE webhooks SET previous_secret_until = quota_now() WHERE id = '${id}'`);
+      expect(await test()).toMatchObject({ delivered: false, responseStatus: 400 });
+    } finally {
+      program.kill();
+      await once(program, 'exit');
+    }
+  });
+
   it('takes no parameters', async () => {
     const { key } = await service.organization();
     const { id } = (await create(key)).body;
@@ -261,14 +341,17 @@ describe('webhooks', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  it('require the Pro plan', async () => {
-    const { key } = await service.organization({ plan: 'free' });
-    const id = 'whk_ffffffffffffffffffffffff';
-    const routes = [['POST', ''], ['GET', ''], ...ROUTES.map(([method, path]) => [method, `/${id}${path}`])];
-    for (const [method = '', path] of routes) {
-      const { status, body } = await send(key, method, `/webhooks${path}`);
+  it('require the Pro plan; without it existing ones can be read and deleted', async () => {
+    const { id: organizationId, key } = await service.organization();
+    const { id } = (await create(key)).body;
+    await service.query(`UPDATE organizations SET plan = 'free' WHERE id = '${organizationId}'`);
+    for (const path of ['', `/${id}/rotate`, `/${id}/test`]) {
+      const { status, body } = await send(key, 'POST', `/webhooks${path}`);
       expect([status, body.error.code, body.error.feature]).toEqual([403, 'feature_not_in_plan', 'channel_archives']);
     }
+    expect((await send(key, 'GET', '/webhooks')).body.webhooks).toHaveLength(1);
+    expect((await send(key, 'GET', `/webhooks/${id}/deliveries`)).status).toBe(200);
+    expect((await send(key, 'DELETE', `/webhooks/${id}`)).status).toBe(204);
   });
 
   it('of unknown organizations are 401', async () => {

@@ -5,7 +5,7 @@ import { CacheModule } from '../../src/cache/cache.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { Environment } from '../../src/config/environment.js';
 import type { Segment, VideoOutcome } from '../../src/domain/transcript.js';
-import type { ReadingContext } from '../../src/platform/video-platform.js';
+import type { ReadingContext, UploadsListPage } from '../../src/platform/video-platform.js';
 import { YoutubeModule } from '../../src/platform/youtube/youtube.module.js';
 import { YoutubePlatform } from '../../src/platform/youtube/youtube-platform.js';
 
@@ -44,6 +44,18 @@ export function context(choices: Partial<ReadingContext> = {}): ReadingContext {
     fairnessKey: {},
     ...choices,
   };
+}
+
+/** Every page of a channel's uploads. */
+export async function allPages(
+  channelId: string,
+  pageOf: (channelId: string, continuation?: string) => Promise<UploadsListPage>,
+): Promise<UploadsListPage[]> {
+  const pages = [await pageOf(channelId)];
+  for (let next = pages[0]?.next; next !== null && next !== undefined; next = pages.at(-1)?.next) {
+    pages.push(await pageOf(channelId, next));
+  }
+  return pages;
 }
 
 /** `ok`, or the code of the failure. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../any-text.js';
 import { DomainError } from '../../src/domain/errors.js';
+import { ContinuationRejectedError } from '../../src/platform/video-platform.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
 import { PLAYER_FIELDS } from '../../src/platform/youtube/innertube/field-masks.js';
 import { asString, at } from '../../src/platform/youtube/response-parsing.js';
@@ -138,6 +139,10 @@ async function readChannel(): Promise<void> {
   await reading(async ({ platform }) => {
     const ends = await Promise.allSettled([
       platform.listUploads(CHANNEL_ID, 3, context()),
+      platform.listUploadsPage(CHANNEL_ID, undefined, context()),
+      platform.listUploadsPage(CHANNEL_ID, 'innertube:2:next', context()).catch((error: unknown) => {
+        if (!(error instanceof ContinuationRejectedError)) throw error;
+      }),
       platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context()),
       platform.readChannel(CHANNEL_ID, context()),
       platform.resolveChannel({ kind: 'handle', handle: 'somebody' }, context()),

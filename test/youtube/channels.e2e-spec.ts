@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ContinuationRejectedError } from '../../src/platform/video-platform.js';
+import { channelByPath } from '../fake-youtube/catalogue/catalogue.js';
 import * as others from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import * as playlists from '../fake-youtube/catalogue/playlists.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
-import { type Adapter, context, openAdapter } from './adapter.js';
+import { type Adapter, allPages, context, openAdapter } from './adapter.js';
 
 let fakeYoutube: FakeYoutube;
 let adapter: Adapter;
@@ -172,6 +174,77 @@ describe('a channel’s uploads', () => {
     adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_RETRIES: 2 });
     fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse-uploads' }, times: 2 });
     expect((await list(HARBOUR_LIGHT.id)).uploads.length).toBeGreaterThan(20);
+  });
+});
+
+describe('all uploads of a channel, page by page', () => {
+  const ids = (uploads: readonly { videoId: string }[]) => uploads.map(({ videoId }) => videoId);
+  const pageOf = (channelId: string, continuation?: string) =>
+    adapter.platform.listUploadsPage(channelId, continuation, context());
+
+  it.each(['old', 'new'] as const)('are read to the end from the %s shape of the page', async (playlistShape) => {
+    fakeYoutube.set({ playlistShape });
+    const pages = await allPages(others.FOG_SIGNAL.id, pageOf);
+    expect(pages.map(({ uploads }) => uploads.length)).toEqual([100, 100, 30]);
+    expect(pages.flatMap(({ uploads }) => ids(uploads))).toEqual(others.FOG_SIGNAL.uploads().map(({ id }) => id));
+    // The feed and one page of Shorts beside the first page only.
+    expect(fakeYoutube.requests.count({ kind: ['feed', 'browse-shorts'] })).toBe(2);
+    expect(fakeYoutube.requests.count({ kind: 'browse-continuation' })).toBe(2);
+    const [first] = pages;
+    expect(first?.uploads.filter(({ publishedAt }) => publishedAt !== null)).toHaveLength(15);
+  });
+
+  it('are read to the end of an archive of 20,000', async () => {
+    const id = channelByPath('/@archive-20000x5')?.id ?? '';
+    const uploads = (await allPages(id, pageOf)).flatMap((page) => page.uploads);
+    expect([uploads.length, new Set(ids(uploads)).size]).toEqual([20_000, 20_000]);
+    expect(fakeYoutube.requests.count({ kind: 'browse' })).toBe(201);
+  });
+
+  it('go on where they ended, in another process', async () => {
+    const { next } = await pageOf(others.FOG_SIGNAL.id);
+    await adapter.close();
+    adapter = await openAdapter(fakeYoutube.url);
+    const second = await pageOf(others.FOG_SIGNAL.id, next ?? undefined);
+    expect(ids(second.uploads)).toEqual(
+      others.FOG_SIGNAL.uploads()
+        .slice(100, 200)
+        .map(({ id }) => id),
+    );
+  });
+
+  it('have the failures and kinds that the list states', async () => {
+    fakeYoutube.set({ playlistShape: 'old' });
+    const { uploads, next } = await pageOf(HARBOUR_LIGHT.id);
+    expect(next).toBeNull();
+    expect(uploads).toEqual((await list(HARBOUR_LIGHT.id, 100)).uploads);
+  });
+
+  it('are none for a channel without uploads or without the playlist, and not found for a terminated one', async () => {
+    await expect(pageOf(others.EMPTY_SLIP.id)).resolves.toEqual({ uploads: [], next: null });
+    await expect(pageOf(others.DRY_DOCK.id)).resolves.toEqual({ uploads: [], next: null });
+    await expect(pageOf(others.TERMINATED.id)).rejects.toMatchObject({ code: 'channel_not_found' });
+  });
+
+  it('are to be read again from the first page when the platform refuses the continuation', async () => {
+    const foreign = Buffer.from('nothing:UUx:100').toString('base64url');
+    await expect(pageOf(others.FOG_SIGNAL.id, `innertube:2:${foreign}`)).rejects.toThrow(ContinuationRejectedError);
+    // The platform refused the token and not the address.
+    expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
+  });
+
+  it.each([
+    ['captcha', 'upstream_blocked'],
+    ['429', 'upstream_blocked'],
+    ['500', 'upstream_failure'],
+    ['reset', 'upstream_failure'],
+    ['not-json', 'upstream_failure'],
+    ['truncated', 'upstream_failure'],
+  ] as const)('%s is %s, never an end or a refused continuation', async (kind, code) => {
+    const { next } = await pageOf(others.FOG_SIGNAL.id);
+    fakeYoutube.setFaults({ kind, match: { kind: 'browse' } });
+    await expect(pageOf(others.FOG_SIGNAL.id)).rejects.toMatchObject({ code });
+    await expect(pageOf(others.FOG_SIGNAL.id, next ?? undefined)).rejects.toMatchObject({ code });
   });
 });
 

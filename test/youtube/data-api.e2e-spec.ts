@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Environment } from '../../src/config/environment.js';
 import type { Upload } from '../../src/domain/transcript.js';
+import { ContinuationRejectedError } from '../../src/platform/video-platform.js';
 import * as others from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import * as playlists from '../fake-youtube/catalogue/playlists.js';
@@ -8,7 +9,7 @@ import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube
 import { readExposition, sumOf } from '../metrics/exposition.js';
 import { asArray, at } from '../../src/platform/youtube/response-parsing.js';
 import { startService } from '../service.js';
-import { type Adapter, context, end, openAdapter } from './adapter.js';
+import { type Adapter, allPages, context, end, openAdapter } from './adapter.js';
 
 const KEY = 'fake-youtube-api-key';
 const INNERTUBE = { kind: ['resolve', 'browse'] } as const;
@@ -45,6 +46,8 @@ const resolve = (kind: 'handle' | 'custom' | 'user' | 'vanity', name: string) =>
   adapter.platform.resolveChannel(kind === 'handle' ? { kind, handle: name } : { kind, name }, context());
 const read = (channelId: string) => adapter.platform.readChannel(channelId, context());
 const list = (channelId: string, count = 25) => adapter.platform.listUploads(channelId, count, context());
+const pageOf = (channelId: string, continuation?: string) =>
+  adapter.platform.listUploadsPage(channelId, continuation, context());
 const listPlaylist = (playlistId: string, count = 25) => adapter.platform.listPlaylist(playlistId, count, context());
 const events = (event: string) => adapter.logged.filter((line) => line['event'] === event);
 const innertubeRequests = () => fakeYoutube.requests.count({ kind: [...INNERTUBE.kind] });
@@ -105,6 +108,16 @@ describe('the Data API as the first source', () => {
     }
   });
 
+  it('lists all uploads page by page, with exact dates, for a unit a page', async () => {
+    const pages = await allPages(others.FOG_SIGNAL.id, pageOf);
+    expect(pages.map(({ uploads }) => uploads.length)).toEqual([50, 50, 50, 50, 30]);
+    const uploads = pages.flatMap((page) => page.uploads);
+    expect(uploads.map(({ videoId }) => videoId)).toEqual(others.FOG_SIGNAL.uploads().map(({ id }) => id));
+    expect(uploads.every(({ title, publishedAt }) => title !== null && publishedAt !== null)).toBe(true);
+    expect(fakeYoutube.dataApi.units).toBe(5);
+    expect(innertubeRequests()).toBe(0);
+  });
+
   it('dates every video exactly without a further request', async () => {
     await reopen({ PUBLISH_DATES: 'exact' });
     const { uploads } = await list(HARBOUR_LIGHT.id);
@@ -146,8 +159,10 @@ describe('the Data API as the first source', () => {
   });
 
   it('lists a channel without uploads as empty', async () => {
-    for (const { id } of [others.EMPTY_SLIP, others.DRY_DOCK])
+    for (const { id } of [others.EMPTY_SLIP, others.DRY_DOCK]) {
       await expect(list(id)).resolves.toEqual({ uploads: [], complete: true });
+      await expect(pageOf(id)).resolves.toEqual({ uploads: [], next: null });
+    }
     expect(innertubeRequests()).toBe(0);
   });
 
@@ -186,8 +201,9 @@ describe('what the Data API does not state', () => {
     for (const id of ids) {
       await expect(read(id)).rejects.toMatchObject({ code: 'channel_not_found' });
       await expect(list(id)).rejects.toMatchObject({ code: 'channel_not_found' });
+      await expect(pageOf(id)).rejects.toMatchObject({ code: 'channel_not_found' });
     }
-    expect(await metric('ct_data_api_fallbacks_total', { reason: 'doubtful' })).toBe(4);
+    expect(await metric('ct_data_api_fallbacks_total', { reason: 'doubtful' })).toBe(6);
     fakeYoutube.setFaults({ kind: 'captcha', match: { kind: [...INNERTUBE.kind] } });
     for (const id of ids) await expect(read(id)).rejects.toMatchObject({ code: 'upstream_blocked' });
   });
@@ -224,6 +240,25 @@ describe('when the Data API does not answer', () => {
     ]);
     // Until midnight in Pacific time.
     expect(Number(events('youtube_data_api_rested')[0]?.['restSeconds'])).toBeLessThanOrEqual(25 * 3_600);
+  });
+
+  it('a list that is read page by page starts again with InnerTube, and goes on with it while the key is back', async () => {
+    const { next } = await pageOf(others.FOG_SIGNAL.id);
+    fakeYoutube.set({ apiUnitsMax: 1 });
+    await expect(pageOf(others.FOG_SIGNAL.id, next ?? undefined)).rejects.toThrow(ContinuationRejectedError);
+    const pages = await allPages(others.FOG_SIGNAL.id, pageOf);
+    expect(pages.map(({ uploads }) => uploads.length)).toEqual([100, 100, 30]);
+    fakeYoutube.set({ apiUnitsMax: 10_000 });
+    await reopen({});
+    const [first] = pages;
+    expect((await pageOf(others.FOG_SIGNAL.id, first?.next ?? undefined)).uploads).toHaveLength(100);
+    await reopen({ YOUTUBE_API_KEY: undefined });
+    await expect(pageOf(others.FOG_SIGNAL.id, next ?? undefined)).rejects.toThrow(ContinuationRejectedError);
+  });
+
+  it('the API’s refusal of a page of a list leads to its first page', async () => {
+    await expect(pageOf(others.FOG_SIGNAL.id, 'data-api:2:not-a-token')).rejects.toThrow(ContinuationRejectedError);
+    await expect(pageOf('UC0000000000000000000000', 'data-api:2:NTA')).rejects.toThrow(ContinuationRejectedError);
   });
 
   it('the list stays without the kinds of short videos when the quota ends before the list of Shorts', async () => {

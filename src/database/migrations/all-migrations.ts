@@ -1,3 +1,5 @@
+import { CreateJobSlices1763683209000 } from './create-job-slices.js';
+import { CreateJobs1763683208000 } from './create-jobs.js';
 import { CreateOrganizations1763683200000 } from './create-organizations.js';
 import { CreateQuotaClock1763683202000 } from './create-quota-clock.js';
 import { CreateQuotaLedger1763683203000 } from './create-quota-ledger.js';
@@ -17,4 +19,6 @@ export const MIGRATIONS = [
   CreateQuotaReservationIds1763683205000,
   CreateQuotaPruneBatch1763683206000,
   CreateWebhooks1763683206500,
+  CreateJobs1763683208000,
+  CreateJobSlices1763683209000,
 ];

@@ -9,7 +9,13 @@ import type { ChannelReference } from '../../domain/channel-reference.js';
 import { PlaylistNotFoundError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
-import { type PlaylistVideos, type ReadingContext, type UploadsList, VideoPlatform } from '../video-platform.js';
+import {
+  type PlaylistVideos,
+  type ReadingContext,
+  type UploadsList,
+  type UploadsListPage,
+  VideoPlatform,
+} from '../video-platform.js';
 import { ChannelSources } from './channel/channel-sources.js';
 import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
@@ -84,6 +90,14 @@ export class YoutubePlatform
 
   override listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
     return this.channels.listUploads(channelId, count, context);
+  }
+
+  override listUploadsPage(
+    channelId: string,
+    continuation: string | undefined,
+    context: ReadingContext,
+  ): Promise<UploadsListPage> {
+    return this.channels.listUploadsPage(channelId, continuation, context);
   }
 
   override async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {

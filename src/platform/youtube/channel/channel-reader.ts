@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
-import type { UploadsList } from '../../video-platform.js';
+import { ContinuationRejectedError, type UploadsList, type UploadsListPage } from '../../video-platform.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
 import type { NamedReference } from './channel-source.js';
 import type { ChannelPage } from './channel-page.js';
@@ -67,14 +67,39 @@ export class ChannelReader {
     }
   }
 
-  /** Without an uploads playlist the channel has no uploads or does not exist; its page distinguishes the two. */
   async listUploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsList> {
-    const list = await this.uploads.list(channelId, count, scope);
+    const list = await this.listed(channelId, scope, (id) => this.uploads.list(id, count, scope));
+    return list ?? { uploads: [], complete: true };
+  }
+
+  /** @throws ContinuationRejectedError when the platform refuses the token, or its playlist does not exist any more */
+  async listUploadsPage(channelId: string, token: string | undefined, scope: RequestScope): Promise<UploadsListPage> {
+    if (token === undefined) {
+      const first = await this.listed(channelId, scope, (id) => this.uploads.firstPage(id, scope));
+      return first ?? { uploads: [], next: null };
+    }
+    const page = await this.uploads.nextPage(channelId, token, scope);
+    if (page !== null) return page;
+    // A version of WEB that is no longer served gets the same status for every request.
+    const failure = await this.checkVersion(scope);
+    if (failure) throw upstreamError(failure, channelId);
+    throw new ContinuationRejectedError();
+  }
+
+  /**
+   * Reads a list of a channel. Without an uploads playlist (null) the channel has no uploads or does not exist; its page
+   * distinguishes the two.
+   */
+  private async listed<T>(
+    channelId: string,
+    scope: RequestScope,
+    read: (channelId: string) => Promise<T | null>,
+  ): Promise<T | null> {
+    const list = await read(channelId);
     if (list !== null) return list;
     const found = await this.page(channelId, scope);
     if (found.page.kind === 'terminated') throw channelNotFound(channelId);
-    const moved = found.channelId === channelId ? null : await this.uploads.list(found.channelId, count, scope);
-    return moved ?? { uploads: [], complete: true };
+    return found.channelId === channelId ? null : read(found.channelId);
   }
 
   /** The age gate hides the handle and sometimes the name; the list of uploads contains both with each video. */

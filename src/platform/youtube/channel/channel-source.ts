@@ -1,6 +1,6 @@
 import type { ChannelReference } from '../../../domain/channel-reference.js';
 import type { Channel } from '../../../domain/transcript.js';
-import type { PlaylistVideos, ReadingContext, UploadsList } from '../../video-platform.js';
+import type { PlaylistVideos, ReadingContext, UploadsList, UploadsListPage } from '../../video-platform.js';
 
 /** A reference that has to be resolved to an ID. */
 export type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
@@ -13,5 +13,7 @@ export interface ChannelSource {
   resolve(reference: NamedReference, context: ReadingContext): Promise<string>;
   read(channelId: string, context: ReadingContext): Promise<Channel>;
   listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList>;
+  /** @param token the source's own position in the list, which is `next` of its page before; undefined for the first page */
+  listUploadsPage(channelId: string, token: string | undefined, context: ReadingContext): Promise<UploadsListPage>;
   listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos>;
 }

@@ -2,7 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { Environment } from '../../../config/environment.js';
 import { ChannelNotFoundError, PlaylistNotFoundError, UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
-import type { PlaylistVideos, ReadingContext, UploadsList } from '../../video-platform.js';
+import {
+  ContinuationRejectedError,
+  type PlaylistVideos,
+  type ReadingContext,
+  type UploadsList,
+  type UploadsListPage,
+} from '../../video-platform.js';
 import { EgressPool } from '../egress/egress-pool.js';
 import { type Attempt, withProxyFailover } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
@@ -35,6 +41,10 @@ export class InnertubeChannels implements ChannelSource {
     return this.throughEgresses(channelId, context, (scope) => this.channels.listUploads(channelId, count, scope));
   }
 
+  listUploadsPage(channelId: string, token: string | undefined, context: ReadingContext): Promise<UploadsListPage> {
+    return this.throughEgresses(channelId, context, (scope) => this.channels.listUploadsPage(channelId, token, scope));
+  }
+
   listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
     return this.throughEgresses(playlistId, context, (scope) => this.playlists.list(playlistId, count, scope));
   }
@@ -64,7 +74,7 @@ export class InnertubeChannels implements ChannelSource {
       return { result: { value: await read(scope) }, verdict: 'answered', retryAfterSeconds: null };
     } catch (error) {
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
-      if (error instanceof ChannelNotFoundError || error instanceof PlaylistNotFoundError) {
+      if (isAnswer(error)) {
         return { result: { error }, verdict: 'answered', retryAfterSeconds: null };
       }
       if (error instanceof UpstreamError && error.cause instanceof ChannelReadError) {
@@ -79,4 +89,11 @@ export class InnertubeChannels implements ChannelSource {
       };
     }
   }
+}
+
+/** Whether an error states what the platform answered: another egress would get the same answer. */
+function isAnswer(error: unknown): error is Error {
+  return [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError].some(
+    (answer) => error instanceof answer,
+  );
 }

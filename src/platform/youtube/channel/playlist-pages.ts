@@ -15,6 +15,9 @@ const PAGES_EXTRA = 3;
 
 const UNKNOWN_PLAYLIST = [404];
 
+/** An invalid token gets 400, as any invalid argument. */
+const REJECTED_TOKEN = [400, 404];
+
 /** A playlist as far as it was read; `list` is null when it does not exist. */
 export interface PlaylistReading {
   header: PlaylistHeader;
@@ -58,19 +61,42 @@ export class PlaylistPages {
     );
   }
 
+  /** Reads the first page. @throws UpstreamError when it cannot be read */
+  async first(kind: ListKind, playlistId: string, scope: RequestScope): Promise<UploadsPage> {
+    return (await this.page(kind, { playlistId }, playlistId, scope)).list;
+  }
+
+  /** Reads a later page; null when the platform refuses its token. @throws UpstreamError when it cannot be read */
+  async next(kind: ListKind, token: string, playlistId: string, scope: RequestScope): Promise<UploadsPage | null> {
+    const response = await this.request(kind, { continuation: token }, playlistId, scope);
+    if (response.kind === 'parsed') return response.value.list;
+    if (isJsonError(response, REJECTED_TOKEN)) return null;
+    throw upstreamError(response, playlistId);
+  }
+
   private async page(
     kind: ListKind,
     from: PlaylistPosition,
     playlistId: string,
     scope: RequestScope,
   ): Promise<PlaylistPage> {
-    const response = await requestPlaylistPage(this.innertube, kind, from, scope);
-    this.countShape(kind, playlistId, response);
+    const response = await this.request(kind, from, playlistId, scope);
     if (response.kind === 'parsed') return response.value;
     // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
     if (kind === 'playlist' && 'playlistId' in from && isJsonError(response, UNKNOWN_PLAYLIST))
       return { header: { title: null, isPrivate: false }, list: { kind: 'no-playlist' } };
     throw upstreamError(response, playlistId);
+  }
+
+  private async request(
+    kind: ListKind,
+    from: PlaylistPosition,
+    playlistId: string,
+    scope: RequestScope,
+  ): Promise<ParsedResponse<PlaylistPage>> {
+    const response = await requestPlaylistPage(this.innertube, kind, from, scope);
+    this.countShape(kind, playlistId, response);
+    return response;
   }
 
   /** Counts page shapes: a new one announces pages that cannot be read. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Upload } from '../../../domain/transcript.js';
-import type { UploadsList } from '../../video-platform.js';
+import type { UploadsList, UploadsListPage } from '../../video-platform.js';
 import { upstreamError } from './channel-errors.js';
 import { requestFeed } from './channel-requests.js';
 import { report } from '../event-log.js';
@@ -28,16 +28,45 @@ export class UploadsReader {
   async list(channelId: string, count: number, scope: RequestScope): Promise<UploadsList | null> {
     const [{ list }, additions] = await withOptional(
       scope,
-      () => this.pages.read('uploads', `UU${channelId.slice(2)}`, count, scope),
-      (optionalScope) =>
-        Promise.all([
-          this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, count, optionalScope)),
-          this.optional('feed', channelId, optionalScope, () => this.dates(channelId, optionalScope)),
-        ]),
+      () => this.pages.read('uploads', uploadsPlaylist(channelId), count, scope),
+      (optionalScope) => this.additions(channelId, count, optionalScope),
     );
-    if (!list) return null;
-    const [shorts, dates] = additions ?? [null, null];
-    return { uploads: withDates(withKinds(list.uploads, shorts), dates), complete: list.complete };
+    return list && { uploads: withAdditions(list.uploads, additions), complete: list.complete };
+  }
+
+  /**
+   * Reads the first page of all uploads, with kinds as far as the newest page of Shorts covers them and with the dates in
+   * the feed; null when the playlist does not exist.
+   *
+   * @throws UpstreamError when the page cannot be read
+   */
+  async firstPage(channelId: string, scope: RequestScope): Promise<UploadsListPage | null> {
+    const [list, additions] = await withOptional(
+      scope,
+      () => this.pages.first('uploads', uploadsPlaylist(channelId), scope),
+      (optionalScope) => this.additions(channelId, 1, optionalScope),
+    );
+    if (list.kind === 'no-playlist') return null;
+    return { uploads: withLongVideos(withAdditions(list.uploads, additions)), next: list.continuation };
+  }
+
+  /**
+   * Reads a later page, by one request; null when the platform refuses the token or the playlist does not exist any more.
+   *
+   * @throws UpstreamError when the page cannot be read
+   */
+  async nextPage(channelId: string, token: string, scope: RequestScope): Promise<UploadsListPage | null> {
+    const list = await this.pages.next('uploads', token, uploadsPlaylist(channelId), scope);
+    if (list === null || list.kind === 'no-playlist') return null;
+    return { uploads: withLongVideos(list.uploads), next: list.continuation };
+  }
+
+  /** The list of Shorts, so far that it covers `count` uploads, and the feed; null for one that fails. */
+  private additions(channelId: string, count: number, scope: RequestScope): Promise<Additions> {
+    return Promise.all([
+      this.optional('shorts', channelId, scope, () => this.shorts(channelId, count, scope)),
+      this.optional('feed', channelId, scope, () => this.dates(channelId, scope)),
+    ]);
   }
 
   private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ShortsList> {
@@ -71,6 +100,17 @@ export class UploadsReader {
   }
 }
 
+type Additions = [shorts: ShortsList | null, dates: ReadonlyMap<string, string> | null];
+
+function withAdditions(uploads: readonly Upload[], additions: Additions | null): Upload[] {
+  const [shorts, dates] = additions ?? [null, null];
+  return withDates(withKinds(uploads, shorts), dates);
+}
+
+function uploadsPlaylist(channelId: string): string {
+  return `UU${channelId.slice(2)}`;
+}
+
 /** The IDs of a channel's Shorts, newest first; `complete` when these are all of them. */
 export interface ShortsList {
   ids: readonly string[];
@@ -99,6 +139,16 @@ function coverage(uploads: readonly Upload[], shortIds: readonly string[]): numb
   const position = uploads.findIndex(({ videoId }) => videoId === oldest);
   // Both lists are newest first, so an oldest Short that is not among the uploads is older than all of them.
   return position < 0 ? uploads.length : position + 1;
+}
+
+/** Shorts have at most three minutes (since October 2024); lists round durations. */
+const SHORT_SECONDS_MAX = 181;
+
+/** Sets the kind of videos that are too long to be Shorts. */
+export function withLongVideos(uploads: readonly Upload[]): Upload[] {
+  return uploads.map((upload) =>
+    upload.kind === null && (upload.durationSeconds ?? 0) > SHORT_SECONDS_MAX ? { ...upload, kind: 'video' } : upload,
+  );
 }
 
 /** Adds the exact dates from the channel's feed. */

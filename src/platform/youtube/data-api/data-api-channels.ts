@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Channel, Upload } from '../../../domain/transcript.js';
-import type { PlaylistVideos, ReadingContext, UploadsList } from '../../video-platform.js';
+import type { PlaylistVideos, ReadingContext, UploadsList, UploadsListPage } from '../../video-platform.js';
 import type { ChannelSource, NamedReference } from '../channel/channel-source.js';
 import { report } from '../event-log.js';
 import { withListKind } from '../channel/playlist-reader.js';
-import { type ShortsList, withKinds } from '../channel/uploads-reader.js';
+import { type ShortsList, withKinds, withLongVideos } from '../channel/uploads-reader.js';
 import { DataApiClient, DataApiUnansweredError } from './data-api-client.js';
 import {
   listedVideo,
@@ -22,8 +22,6 @@ import {
 const PAGE_SIZE = 50;
 /** A page can have fewer entries than requested. */
 const PAGES_EXTRA = 3;
-/** Shorts have at most three minutes (since October 2024); the API rounds durations. */
-const SHORT_SECONDS_MAX = 181;
 
 const VIDEO_PARTS = {
   part: 'snippet,contentDetails,statistics,liveStreamingDetails',
@@ -75,6 +73,23 @@ export class DataApiChannels implements ChannelSource {
     return { uploads: await this.withShorts(channelId, uploads, context), complete: list.complete };
   }
 
+  /** A page is one unit. Details of the videos would be another one: what the list lacks comes with each video. */
+  async listUploadsPage(
+    channelId: string,
+    token: string | undefined,
+    context: ReadingContext,
+  ): Promise<UploadsListPage> {
+    const page = await this.page(`UU${channelId.slice(2)}`, token ?? null, context);
+    if (page !== null && (page.items.length > 0 || page.nextPageToken !== null)) {
+      const items = new Map(page.items.map((item) => [item.videoId, item]));
+      return { uploads: [...items.values()].map(listedVideo), next: page.nextPageToken };
+    }
+    // Whether the playlist does not exist any more, its first page shows.
+    if (token !== undefined && page === null) throw new DataApiUnansweredError('doubtful');
+    if (token === undefined) await this.empty(channelId, context);
+    return { uploads: [], next: null };
+  }
+
   /**
    * The API does not tell an empty playlist from one that it cannot read, and not the title of some lists that the platform
    * makes: InnerTube decides.
@@ -109,12 +124,7 @@ export class DataApiChannels implements ChannelSource {
     const pagesMax = Math.ceil(count / PAGE_SIZE) + PAGES_EXTRA;
     let pageToken: string | null = null;
     for (let page = 1; page <= pagesMax; page += 1) {
-      const read: PlaylistItems | null = await this.client.list(
-        'playlistItems',
-        { ...ITEM_PARTS, playlistId, maxResults: String(PAGE_SIZE), ...(pageToken !== null && { pageToken }) },
-        readPlaylistItems,
-        context,
-      );
+      const read: PlaylistItems | null = await this.page(playlistId, pageToken, context);
       // The playlist does not exist, or was deleted between two pages.
       if (read === null) return { items: [...items.values()], complete: true };
       for (const item of read.items) if (!items.has(item.videoId)) items.set(item.videoId, item);
@@ -123,6 +133,12 @@ export class DataApiChannels implements ChannelSource {
       if (items.size >= count) return { items: [...items.values()], complete: false };
     }
     throw new DataApiUnansweredError('doubtful');
+  }
+
+  /** A page of a playlist, the first one without a token; null when there is no such playlist. */
+  private page(playlistId: string, pageToken: string | null, context: ReadingContext): Promise<PlaylistItems | null> {
+    const position = { playlistId, maxResults: String(PAGE_SIZE), ...(pageToken !== null && { pageToken }) };
+    return this.client.list('playlistItems', { ...ITEM_PARTS, ...position }, readPlaylistItems, context);
   }
 
   private async uploads(items: readonly PlaylistItem[], context: ReadingContext): Promise<Upload[]> {
@@ -154,13 +170,6 @@ export class DataApiChannels implements ChannelSource {
       return null;
     }
   }
-}
-
-/** Sets the kind of videos that are too long to be Shorts. */
-function withLongVideos(uploads: readonly Upload[]): Upload[] {
-  return uploads.map((upload) =>
-    upload.kind === null && (upload.durationSeconds ?? 0) > SHORT_SECONDS_MAX ? { ...upload, kind: 'video' } : upload,
-  );
 }
 
 /** The filter of `channels.list` for a name; null for the older forms that the API does not know. */

@@ -1,0 +1,152 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Registry } from 'prom-client';
+import {
+  alertPage,
+  CHANNEL_ID,
+  channelPage,
+  continuedPage,
+  lockup,
+  newToken,
+  oldPage,
+  oldToken,
+  playlistPage,
+  playlistVideo,
+} from '../../../../test/pages/youtube-pages.js';
+import { Environment } from '../../../config/environment.js';
+import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
+import { EgressPool } from '../egress/egress-pool.js';
+import { FairLimiter } from '../egress/fair-limiter.js';
+import { requestScope } from '../egress/request-scope.js';
+import { InnertubeClient, type InnertubeCall, parsed } from '../innertube/innertube-client.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
+import { ChannelReader } from './channel-reader.js';
+import { PlaylistPages } from './playlist-pages.js';
+import { UploadsReader } from './uploads-reader.js';
+
+const FEED = '<feed></feed>';
+const [A, B] = ['aaaaaaaaaaa', 'bbbbbbbbbbb'];
+/** 400 and 404 for a request that is invalid. */
+const refused = (status: number) => ({ kind: 'http-error', status, media: 'json' });
+
+/**
+ * The reader over a platform that answers each request for a list with a page.
+ *
+ * @param respond the page of a token, or of a `browseId` or `url`; a number is the status of a JSON error
+ */
+function open(respond: (argument: string) => unknown) {
+  const registry = new Registry();
+  const requested: string[] = [];
+  const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
+    query: ({ payload }: InnertubeCall, parse: (response: unknown) => unknown) => {
+      const argument = String(payload['continuation'] ?? payload['browseId'] ?? payload['url']);
+      requested.push(argument);
+      const response = respond(argument);
+      return Promise.resolve(typeof response === 'number' ? refused(response) : parsed(() => parse(response)));
+    },
+    fetchText: () => Promise.resolve({ kind: 'ok', media: 'other', body: FEED }),
+  });
+  const metrics = new UpstreamMetrics(registry, new FairLimiter(1), new Environment());
+  const uploads = new UploadsReader(innertube, new PlaylistPages(innertube, metrics), metrics);
+  const egresses = new EgressPool({ registry, proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
+  const taken = egresses.take('channel');
+  if (!taken) throw new Error('There is no egress.');
+  const caller = { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
+  const scope = requestScope(taken.egress, taken.admission, caller, 0);
+  const reader = new ChannelReader(innertube, uploads);
+  return { list: (token?: string) => reader.listUploadsPage(CHANNEL_ID, token, scope), requested };
+}
+
+const UPLOADS = `VLUU${CHANNEL_ID.slice(2)}`;
+const SHORTS = `VLUUSH${CHANNEL_ID.slice(2)}`;
+const ids = ({ uploads }: UploadsListPage) => uploads.map(({ videoId }) => videoId);
+
+describe('a page of all uploads', () => {
+  it('has kinds as far as the newest Shorts and the lengths show them', async () => {
+    const minute = (id: string) => playlistVideo(id, { lengthSeconds: '60' });
+    const hour = playlistVideo('hour_______', { lengthSeconds: '3600' });
+    const pages: Record<string, unknown> = {
+      [UPLOADS]: oldPage([minute('n1_________'), minute(A), minute('n3_________'), oldToken('2')]),
+      [SHORTS]: oldPage([minute(A), oldToken('more')]),
+      '2': continuedPage([minute(B), hour]),
+    };
+    const { list, requested } = open((argument) => pages[argument]);
+    const first = await list();
+    expect(first.uploads.map(({ kind }) => kind)).toEqual(['video', 'short', null]);
+    expect(first.next).toBe('2');
+    const second = await list('2');
+    expect(second.uploads.map(({ kind }) => kind)).toEqual([null, 'video']);
+    expect(second.next).toBeNull();
+    // One page of Shorts beside the first page, and nothing beside a later one.
+    expect(requested.sort()).toEqual(['2', UPLOADS, SHORTS].sort());
+  });
+
+  it.each([400, 404])(
+    'is to be read again from the first when its token gets %d and the channel exists',
+    async (status) => {
+      const { list } = open((argument) => (argument === 'old' ? status : 404));
+      await expect(list('old')).rejects.toThrow(ContinuationRejectedError);
+    },
+  );
+
+  it('is to be read again from the first when its playlist does not exist any more', async () => {
+    const { list } = open((argument) => (argument === 'old' ? alertPage('The playlist does not exist.') : 404));
+    await expect(list('old')).rejects.toThrow(ContinuationRejectedError);
+  });
+
+  it('is not read again from the first when the version of WEB is not served any more', async () => {
+    const { list } = open(() => 400);
+    await expect(list('old')).rejects.toMatchObject({ code: 'upstream_failure' });
+  });
+
+  it.each([
+    ['500', 500],
+    ['a page without a list', { responseContext: {} }],
+    ['a page with unreadable entries', continuedPage([{ newShape: {} }])],
+  ])('that is %s is a failure, not an end', async (_, response) => {
+    await expect(open(() => response).list('2')).rejects.toMatchObject({ code: 'upstream_failure' });
+  });
+
+  it('of a channel without the playlist is empty, and not found when its page says so', async () => {
+    const without = (page: unknown) =>
+      open((id) => (id === CHANNEL_ID ? page : alertPage('The playlist does not exist.')));
+    await expect(without(channelPage()).list()).resolves.toEqual({ uploads: [], next: null });
+    const terminated = without(alertPage('This account has been terminated.'));
+    await expect(terminated.list()).rejects.toMatchObject({ code: 'channel_not_found' });
+  });
+
+  it('leads through every upload once, in order, for any number of pages of any length and shape', async () => {
+    const lists = fc.array(fc.record({ length: fc.nat(5), old: fc.boolean() }), { minLength: 1, maxLength: 40 });
+    const continuations = fc.infiniteStream(fc.boolean());
+    await fc.assert(
+      fc.asyncProperty(lists, continuations, async (pages, shapes) => {
+        let count = 0;
+        const written = pages.map(({ length, old }, index) => {
+          // An empty first page without a notice cannot be told from one that is unreadable.
+          const videoIds = Array.from({ length: index === 0 ? length + 1 : length }, () =>
+            String((count += 1)).padStart(11, 'v'),
+          );
+          const more = index + 1 < pages.length ? [(old ? oldToken : newToken)(`token ${index + 1}`)] : [];
+          const items = [...videoIds.map((id) => (old ? playlistVideo(id) : lockup(id))), ...more];
+          if (index === 0) return old ? oldPage(items) : playlistPage(items);
+          return continuedPage(items, shapes.next().value ? 'append' : 'reload');
+        });
+        const { list } = open((argument) => {
+          if (argument === UPLOADS) return written[0];
+          return argument === SHORTS
+            ? alertPage('The playlist does not exist.')
+            : written[Number(argument.slice('token '.length))];
+        });
+        const seen: string[] = [];
+        let token: string | undefined;
+        do {
+          const page: UploadsListPage = await list(token);
+          seen.push(...ids(page));
+          token = page.next ?? undefined;
+        } while (token !== undefined);
+        expect(seen).toEqual(Array.from({ length: count }, (_, index) => String(index + 1).padStart(11, 'v')));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
