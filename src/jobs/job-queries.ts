@@ -114,10 +114,13 @@ export interface PendingVideoRow {
   retries: number;
 }
 
-export const PENDING_VIDEOS = `
+const PENDING = `
   SELECT position, video_id, upload, retries FROM job_videos
-    WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= quota_now())
-    ORDER BY position LIMIT $2`;
+    WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= quota_now())`;
+
+export const PENDING_VIDEOS = `${PENDING} ORDER BY position LIMIT $2`;
+
+export const PROBE_VIDEO = `${PENDING} ORDER BY retries, position LIMIT 1`;
 
 export const COMMIT_PAGE = `
   SELECT result.old_state, ${CHANGED} FROM job_commit_page($1, $2, $3, $4, $5, $6, $7, $8) result`;
