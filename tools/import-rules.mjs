@@ -65,9 +65,10 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  // The usage under /admin is a customer's usage and more. A command prints transcripts.
+  // The usage under /admin is a customer's usage and more. Commands read transcripts and the list of a channel.
   admin: [
     'transcripts',
+    PORT,
     'channels/dto',
     'auth',
     'rate-limit',

@@ -239,7 +239,8 @@ export async function* serializeEntry(
   }
 }
 
-function entryJson(before: string, entry: Entry, after: string): Chunk {
+/** The JSON of one entry between two texts. */
+export function entryJson(before: string, entry: Entry, after: string): Chunk {
   const head = `${before}{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${metadataJson(entry.metadata)},"transcript":`;
   return entry.ok
     ? [head, entry.transcript, `,"cached":${entry.cached}}${after}`]
