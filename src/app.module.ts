@@ -8,6 +8,7 @@ import { DatabaseModule } from './database/database.module.js';
 import { MIGRATIONS } from './database/migrations/all-migrations.js';
 import { HealthModule } from './observability/health/health.module.js';
 import { HttpModule } from './http/http.module.js';
+import { JobsModule } from './jobs/jobs.module.js';
 import { McpModule } from './mcp/mcp.module.js';
 import { MetricsModule } from './observability/metrics/metrics.module.js';
 import { ApiKey } from './organizations/api-key.entity.js';
@@ -34,6 +35,7 @@ export class AppModule {
         PlaylistsModule,
         VideosModule,
         UsageModule,
+        JobsModule,
         McpModule,
         AdminModule,
         HealthModule,

@@ -53,6 +53,19 @@ const ALLOWED = {
     'domain',
     'config',
   ],
+  // A slice is a call without HTTP: it waits for the database and is settled as calls are.
+  jobs: [
+    'transcripts',
+    PORT,
+    'quota',
+    'organizations/(api-key|organization-errors)\\.ts$',
+    'http',
+    STATEMENTS,
+    TRACING,
+    REGISTRY,
+    'domain',
+    'config',
+  ],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
   observability: [
     'transcripts',

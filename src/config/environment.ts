@@ -156,6 +156,22 @@ export class Environment {
   @Variable(wholeNumber(1, 1_200))
   USAGE_RETENTION_MONTHS: number = 24;
 
+  /** Slices of archive jobs that this process runs at a time; 0: this process runs none. */
+  @Variable(wholeNumber(0, 100))
+  JOB_SLICES: number = 2;
+
+  /** Unfinished archive jobs of one organization. */
+  @Variable(wholeNumber(1, 10_000))
+  JOBS_PER_ORGANIZATION: number = 5;
+
+  /** How long the results of a finished archive job are stored. */
+  @Variable(wholeNumber(1, 3_650))
+  JOB_RESULTS_DAYS: number = 30;
+
+  /** How often this process looks for archive jobs that are due. */
+  @Variable(wholeNumber(1, 3_600))
+  JOB_SWEEP_SECONDS: number = 5;
+
   /** Unset: `/admin` is disabled. */
   @Variable(secretToken)
   ADMIN_TOKEN: string | undefined = undefined;

@@ -11,10 +11,15 @@ export type ErrorCode =
   | 'channel_not_found'
   | 'video_not_found'
   | 'playlist_not_found'
+  | 'job_not_found'
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'
+  | 'job_finished'
+  | 'idempotency_conflict'
+  | 'results_expired'
   | 'rate_limited'
+  | 'too_many_jobs'
   | 'internal_error'
   | 'upstream_failure'
   | 'upstream_blocked'
@@ -149,6 +154,66 @@ export class PlaylistNotFoundError extends DomainError {
         : 'Playlist not found. Use a playlist ID (PL…, UU…, OLAK5uy_…) or the URL of a playlist on youtube.com.',
       cause,
     );
+  }
+}
+
+export class JobNotFoundError extends DomainError {
+  readonly code = 'job_not_found';
+
+  constructor() {
+    super('Job not found. List the jobs of your organization with GET /jobs.');
+  }
+}
+
+/** The state of the job does not allow the operation. */
+export class JobFinishedError extends DomainError {
+  readonly code = 'job_finished';
+
+  constructor(operation: 'cancel' | 'resume', state: string) {
+    super(`The job is ${state} and can no longer be ${operation === 'cancel' ? 'canceled' : 'resumed'}.`);
+  }
+}
+
+/** The idempotency key was used for another request. */
+export class IdempotencyConflictError extends DomainError {
+  readonly code = 'idempotency_conflict';
+
+  constructor() {
+    super('This Idempotency-Key was used with a different request. Use a new key for a new job.');
+  }
+}
+
+export class ResultsExpiredError extends DomainError {
+  readonly code = 'results_expired';
+
+  /** @param expiredAt ISO 8601 */
+  constructor(expiredAt: string) {
+    super(`The results of this job expired at ${expiredAt}. Create a new job to fetch them again.`);
+  }
+}
+
+/** Seconds to wait before another job is worth a try: jobs take minutes. */
+const TOO_MANY_JOBS_RETRY_AFTER_SECONDS = 60;
+
+/** The organization has the maximum number of unfinished jobs. */
+export class TooManyJobsError extends DomainError {
+  readonly code = 'too_many_jobs';
+  override readonly retryable = true;
+  override readonly retryAfterSeconds = TOO_MANY_JOBS_RETRY_AFTER_SECONDS;
+
+  constructor(jobsMax: number) {
+    super(
+      `Your organization has ${jobsMax} unfinished ${jobsMax === 1 ? 'job' : 'jobs'}, the maximum. ` +
+        'Wait until one is finished, or cancel one.',
+    );
+  }
+}
+
+export class WebhookNotFoundError extends DomainError {
+  readonly code = 'not_found';
+
+  constructor() {
+    super('Webhook not found. List the webhooks of your organization with GET /webhooks.');
   }
 }
 

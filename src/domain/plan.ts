@@ -8,6 +8,7 @@ const REQUIRED_PLAN = {
   channel_uploads: 'free',
   channel_transcripts: 'pro',
   bulk_transcripts: 'pro',
+  channel_archives: 'pro',
 } as const satisfies Record<string, Plan>;
 
 export type Feature = keyof typeof REQUIRED_PLAN;

@@ -44,7 +44,8 @@ function checksum(body: string): string {
   return base62(BigInt(crc32(body)), CHECKSUM_LENGTH);
 }
 
-function base62(value: bigint, length: number): string {
+/** Writes a number in base 62 with a fixed number of digits. */
+export function base62(value: bigint, length: number): string {
   const digits: string[] = [];
   for (let rest = value; digits.length < length; rest /= 62n) digits.unshift(ALPHABET.charAt(Number(rest % 62n)));
   return digits.join('');

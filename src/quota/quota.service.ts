@@ -133,6 +133,17 @@ export class QuotaService implements OnApplicationShutdown {
     );
   }
 
+  /**
+   * Counts reservations that a statement of another feature settled, together with its own changes.
+   *
+   * @param charged the transcripts that were charged for all of them
+   */
+  settledElsewhere(reservationIds: readonly string[], charged: number): void {
+    for (const id of reservationIds) this.organizationOf.delete(id);
+    this.metrics.settlements.inc({ outcome: 'settled' }, reservationIds.length);
+    this.metrics.chargedTranscripts.inc(charged);
+  }
+
   /** The state of the quota, for a call that reserves nothing. @throws UnknownOrganizationError */
   async state(organizationId: string): Promise<QuotaState> {
     return quotaState(await this.usageRow(organizationId, false));

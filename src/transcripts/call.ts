@@ -17,16 +17,26 @@ export interface CallTimes {
   responseEnd: AbortSignal;
 }
 
+export interface CallOptions extends CallTimes {
+  /** Work of a job, which goes behind calls that somebody waits for. */
+  background?: boolean;
+}
+
 /** One caller's call: its deadline and its cancellation. */
 export class Call implements ReadingContext {
   readonly signal: AbortSignal;
   readonly deadlineAtMs: number;
   readonly fairnessKey = this;
+  readonly background: boolean;
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private finished = false;
 
-  constructor(deadlineSeconds: number, { startedAtMs = performance.now(), responseEnd }: Partial<CallTimes> = {}) {
+  constructor(
+    deadlineSeconds: number,
+    { startedAtMs = performance.now(), responseEnd, background = false }: Partial<CallOptions> = {},
+  ) {
+    this.background = background;
     this.signal = this.controller.signal;
     // Each fetch of the call adds a listener and removes it at its end, so that many listeners are no leak.
     setMaxListeners(0, this.signal);

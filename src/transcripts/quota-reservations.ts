@@ -18,6 +18,13 @@ export interface OpenReservation {
   leaseEndsAtMs: number;
 }
 
+/**
+ * Settles a reservation after its fetching has ended: charges `fetched` transcripts and releases the rest. Never rejects.
+ *
+ * @param reservation undefined when nothing was reserved
+ */
+export type Settle = (reservation: OpenReservation | undefined, fetched: number) => Promise<void>;
+
 export interface ReservationResult {
   /** Undefined when nothing was required or too little quota remains. */
   reservation: OpenReservation | undefined;
@@ -104,10 +111,10 @@ export class QuotaReservations {
     return { reservation: undefined, granted: 0 };
   }
 
-  /** Charges `fetched` transcripts and releases the rest. Never rejects. */
-  async settle(reservation: OpenReservation | undefined, fetched: number): Promise<void> {
+  /** Settles by itself, with retries while the lease lives. */
+  readonly settle: Settle = async (reservation, fetched) => {
     if (reservation) await this.quota.settleWithRetry(reservation.id, fetched, reservation.leaseEndsAtMs);
-  }
+  };
 
   /** Makes `idle` wait for work that ends with a settlement. */
   track<T>(work: Promise<T>): Promise<T> {

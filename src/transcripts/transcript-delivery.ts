@@ -6,7 +6,7 @@ import { TranscriptCache } from './cache/transcript-cache.js';
 import type { TextForm } from './cache/transcript-text.js';
 import { CallEnded } from './call.js';
 import { Fetching, Slot, TEXT_EVICTED, VideoFetcher, type WaitingEntry } from './fetching.js';
-import { QuotaReservations } from './quota-reservations.js';
+import { QuotaReservations, type Settle } from './quota-reservations.js';
 import { BufferedTexts, ResponseMemory } from './response/response-memory.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent } from './transcript-events.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
@@ -38,12 +38,13 @@ export class TranscriptDelivery {
    * ends, whether or not the events are read.
    *
    * @param form the form in which the texts are sent
+   * @param settle called for each reservation of the call when its fetching has ended
    */
-  start(plan: CallPlan, form: TextForm): Delivery {
+  start(plan: CallPlan, form: TextForm, settle: Settle = this.reservations.settle): Delivery {
     const buffered = new BufferedTexts(this.memory);
     const cached = new CachedEntries(plan, form, buffered, this.cache);
     const fetching = new Fetching(plan, form, buffered, this.fetcher);
-    return new Delivery(plan, buffered, cached, fetching, this.reservations, this.metrics);
+    return new Delivery(plan, buffered, cached, fetching, this.reservations, settle, this.metrics);
   }
 }
 
@@ -68,6 +69,7 @@ export class Delivery {
     private readonly cached: CachedEntries,
     private readonly fetching: Fetching,
     private readonly reservations: QuotaReservations,
+    private readonly settle: Settle,
     private readonly metrics: TranscriptMetrics,
   ) {
     const missing = plan.videos.filter(({ outcome }) => !outcome);
@@ -177,7 +179,7 @@ export class Delivery {
 
   private async fetchMissing(slots: readonly Slot[]): Promise<void> {
     const fetched = await this.fetching.fill(slots);
-    await this.reservations.settle(this.plan.reservation, fetched);
+    await this.settle(this.plan.reservation, fetched);
   }
 
   /** The plan's reservation does not cover these videos, and none is fetched for free: they get a reservation of their own. */
@@ -188,7 +190,7 @@ export class Delivery {
       const { reservation, granted } = await this.reservations.reserveUpTo(slots.length, payer, resource, call);
       for (const slot of slots.slice(granted)) slot.fail(TEXT_EVICTED);
       const fetched = await this.fetching.fill(slots.slice(0, granted));
-      await this.reservations.settle(reservation, fetched);
+      await this.settle(reservation, fetched);
     } catch (error) {
       for (const slot of slots)
         if (error instanceof CallEnded) slot.fail({ code: 'upstream_timeout' });

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import type { TextForm } from './cache/transcript-text.js';
-import { Call, type CallTimes } from './call.js';
-import { QuotaReservations, type Payer } from './quota-reservations.js';
+import { Call, type CallOptions } from './call.js';
+import { QuotaReservations, type Payer, type Settle } from './quota-reservations.js';
 import { TranscriptDelivery, type Delivery } from './transcript-delivery.js';
 import { TranscriptPlanner, type CallPlan, type TranscriptsRequest } from './transcript-planner.js';
 
@@ -24,8 +24,8 @@ export class TranscriptsService {
    * @throws PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError, and what the source of
    * the request throws
    */
-  prepare(request: TranscriptsRequest, payer: Payer, times: CallTimes): Promise<CallPlan> {
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, times);
+  prepare(request: TranscriptsRequest, payer: Payer, options: CallOptions): Promise<CallPlan> {
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     return inSpan('transcripts.prepare', {}, async (span) => {
       const plan = await this.planner.plan(request, payer, call).catch((error: unknown) => {
         call.finish();
@@ -41,9 +41,10 @@ export class TranscriptsService {
    * settled whether or not the events are read.
    *
    * @param form the form in which the texts are sent
+   * @param settle replaces the settlement, for a caller that settles together with changes of its own
    */
-  deliver(plan: CallPlan, form: TextForm): Delivery {
-    return this.delivery.start(plan, form);
+  deliver(plan: CallPlan, form: TextForm, settle?: Settle): Delivery {
+    return this.delivery.start(plan, form, settle);
   }
 
   /** Resolves when all fetches have ended and all reservations are settled. */

@@ -52,6 +52,17 @@ export function inServerSpan<T>(name: string, headers: unknown, attributes: Attr
   return context.with(trace.setSpan(parent, span), () => work(span));
 }
 
+/** Runs background work in a trace of its own. */
+export function inRootSpan<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T> {
+  return tracer.startActiveSpan(name, { root: true, kind: SpanKind.CONSUMER, attributes }, async (span) => {
+    try {
+      return await work(span);
+    } finally {
+      span.end();
+    }
+  });
+}
+
 /** Marks a span as failed. @param type a stable identifier such as an error code */
 export function failSpan(span: Span, type: string): void {
   span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });

@@ -18,6 +18,15 @@ export class GzipMember {
   private crc = 0;
   private textBytes = 0;
 
+  /** Joins literals and deflated texts to one deflated text. */
+  static join(parts: readonly (string | SentText)[]): SentText {
+    const member = new GzipMember();
+    const bytes = Buffer.concat(
+      parts.map((part) => (typeof part === 'string' ? member.literal(part) : member.text(part))),
+    );
+    return { bytes, jsonBytes: member.textBytes, crc32: member.crc };
+  }
+
   begin(): Buffer {
     return HEADER;
   }

@@ -239,7 +239,7 @@ export async function* serializeEntry(
   }
 }
 
-/** The JSON of one entry between two texts. */
+/** The JSON of one entry, between two texts. */
 export function entryJson(before: string, entry: Entry, after: string): Chunk {
   const head = `${before}{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${metadataJson(entry.metadata)},"transcript":`;
   return entry.ok

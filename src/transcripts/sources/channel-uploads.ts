@@ -21,7 +21,7 @@ import { Call, CallEnded, type CallTimes } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import type { VideoSource } from './video-list.js';
 
-const channelReader: Reader<Channel> = record<Channel>({ id: text, name: text, handle: nullable(text) });
+export const channelReader: Reader<Channel> = record<Channel>({ id: text, name: text, handle: nullable(text) });
 export const uploadReader: Reader<Upload> = record<Upload>({
   videoId: text,
   title: nullable(text),
@@ -112,6 +112,18 @@ export class ChannelUploads {
     );
     // Other requests fail in arbitrary ways for a deleted channel: the clear reason wins.
     throw reasons.find((reason) => reason instanceof ChannelNotFoundError) ?? reasons[0];
+  }
+
+  /**
+   * Finds a channel.
+   *
+   * @param text the channel as the caller names it
+   * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
+   */
+  async find(text: string, context: ReadingContext): Promise<Channel> {
+    const reference = parseChannelReference(text);
+    if (!reference) throw new ChannelNotFoundError();
+    return this.channel(await this.resolve(reference, context), context);
   }
 
   private resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {

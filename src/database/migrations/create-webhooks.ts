@@ -1,0 +1,195 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * Webhooks and their deliveries. A delivery that waits has a `next_attempt_at`; one that a process is sending has a
+ * `claim`, and its `next_attempt_at` is the end of the lease, so that a process that was killed delays it and never loses
+ * it. Every function locks the webhook before its deliveries.
+ */
+export class CreateWebhooks1763683206500 implements MigrationInterface {
+  readonly name = 'CreateWebhooks1763683206500';
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+      CREATE TABLE webhooks (
+        id text PRIMARY KEY,
+        organization_id text NOT NULL REFERENCES organizations (id),
+        url text NOT NULL CHECK (char_length(url) <= 2048),
+        events text[],
+        secret bytea NOT NULL,
+        previous_secret bytea,
+        previous_secret_until timestamptz,
+        created_at timestamptz NOT NULL,
+        failing_since timestamptz,
+        disabled_at timestamptz,
+        disabled_reason text CHECK (disabled_reason IN ('gone', 'failing')),
+        CHECK ((disabled_at IS NULL) = (disabled_reason IS NULL)),
+        CHECK ((previous_secret IS NULL) = (previous_secret_until IS NULL))
+      )`);
+    await queryRunner.query('CREATE INDEX webhooks_organization ON webhooks (organization_id, created_at, id)');
+    await queryRunner.query(`
+      CREATE TABLE webhook_deliveries (
+        id text PRIMARY KEY DEFAULT 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+        webhook_id text NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+        type text NOT NULL,
+        data jsonb NOT NULL,
+        state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'succeeded', 'failed')),
+        created_at timestamptz NOT NULL,
+        next_attempt_at timestamptz,
+        claim uuid,
+        attempts integer NOT NULL DEFAULT 0,
+        last_attempt_at timestamptz,
+        response_status integer,
+        error text,
+        duration_ms integer,
+        CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),
+        CHECK (state = 'pending' OR claim IS NULL)
+      )`);
+    await queryRunner.query(
+      'CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, created_at, id)',
+    );
+    await queryRunner.query('CREATE INDEX webhook_deliveries_age ON webhook_deliveries (created_at)');
+    // Only what waits is in it, so that a look for due deliveries costs nothing while there are none.
+    await queryRunner.query(`
+      CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (webhook_id, next_attempt_at)
+        WHERE next_attempt_at IS NOT NULL`);
+    for (const statement of [CREATE, ENQUEUE, CLAIM, RECORD]) await queryRunner.query(statement);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    for (const name of ['webhook_record', 'webhook_claim', 'webhook_enqueue', 'webhook_create']) {
+      await queryRunner.query(`DROP FUNCTION ${name}`);
+    }
+    await queryRunner.query('DROP TABLE webhook_deliveries');
+    await queryRunner.query('DROP TABLE webhooks');
+  }
+}
+
+// No row when the organization has p_webhooks_max already. The organization is locked before its webhooks are counted.
+const CREATE = `
+  CREATE FUNCTION webhook_create(
+    p_id text, p_organization_id text, p_url text, p_events text[], p_secret bytea, p_webhooks_max integer
+  ) RETURNS SETOF webhooks LANGUAGE plpgsql VOLATILE AS $$
+  DECLARE
+    v_organization organizations := quota_lock(p_organization_id);
+  BEGIN
+    IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL
+      OR (SELECT count(*) FROM webhooks WHERE organization_id = p_organization_id) >= p_webhooks_max THEN
+      RETURN;
+    END IF;
+    RETURN QUERY INSERT INTO webhooks (id, organization_id, url, events, secret, created_at)
+      VALUES (p_id, p_organization_id, p_url, p_events, p_secret, quota_now()) RETURNING *;
+  END $$`;
+
+const ENQUEUE = `
+  CREATE FUNCTION webhook_enqueue(p_organization_id text, p_type text, p_data jsonb) RETURNS void
+  LANGUAGE plpgsql VOLATILE AS $$
+  DECLARE
+    v_now timestamptz := quota_now();
+  BEGIN
+    INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
+      SELECT id, p_type, p_data, v_now, v_now FROM webhooks
+        WHERE organization_id = p_organization_id AND disabled_at IS NULL AND (events IS NULL OR p_type = ANY (events));
+  END $$`;
+
+// One delivery of a webhook at a time, the one that waits longest first, so that a receiver that does not respond occupies
+// one connection. The webhook is locked before its deliveries are looked at in later statements, which see what was
+// committed while another process held the lock. The first loop visits each webhook with waiting deliveries once, by the
+// index, however many deliveries it has.
+const CLAIM = `
+  CREATE FUNCTION webhook_claim(
+    p_claim uuid, p_deliveries_max integer, p_lease_seconds double precision, p_key_ids bytea[]
+  ) RETURNS TABLE (
+    delivery_id text, webhook_id text, organization_id text, url text, type text, data text, created_at timestamptz,
+    attempts integer, secret bytea, previous_secret bytea
+  ) LANGUAGE plpgsql VOLATILE AS $$
+  #variable_conflict use_column
+  DECLARE
+    v_now timestamptz := quota_now();
+    v_claimed integer := 0;
+    v_id text;
+    v_webhook webhooks;
+    v_delivery webhook_deliveries;
+  BEGIN
+    FOR v_id IN
+      WITH RECURSIVE waiting AS (
+        SELECT (SELECT min(first.webhook_id) FROM webhook_deliveries first WHERE first.next_attempt_at IS NOT NULL) AS id
+        UNION ALL
+        SELECT (SELECT min(further.webhook_id) FROM webhook_deliveries further
+                  WHERE further.next_attempt_at IS NOT NULL AND further.webhook_id > waiting.id)
+          FROM waiting WHERE waiting.id IS NOT NULL
+      )
+      SELECT waiting.id FROM waiting CROSS JOIN LATERAL (
+        SELECT min(delivery.next_attempt_at) AS due_at FROM webhook_deliveries delivery
+          WHERE delivery.webhook_id = waiting.id AND delivery.next_attempt_at IS NOT NULL
+      ) earliest
+      WHERE earliest.due_at <= v_now ORDER BY earliest.due_at
+    LOOP
+      SELECT webhook.* INTO v_webhook FROM webhooks webhook
+        WHERE webhook.id = v_id AND webhook.disabled_at IS NULL AND substr(webhook.secret, 1, 8) = ANY (p_key_ids)
+          AND EXISTS (SELECT FROM organizations WHERE id = webhook.organization_id AND deleted_at IS NULL)
+        FOR NO KEY UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+      CONTINUE WHEN EXISTS (
+        SELECT FROM webhook_deliveries sending
+          WHERE sending.webhook_id = v_id AND sending.next_attempt_at > v_now AND sending.claim IS NOT NULL);
+      UPDATE webhook_deliveries SET claim = p_claim, next_attempt_at = v_now + make_interval(secs => p_lease_seconds)
+        WHERE id = (
+          SELECT id FROM webhook_deliveries due
+            WHERE due.webhook_id = v_id AND due.next_attempt_at <= v_now ORDER BY due.next_attempt_at LIMIT 1)
+        RETURNING * INTO v_delivery;
+      CONTINUE WHEN NOT FOUND;
+      RETURN QUERY SELECT v_delivery.id, v_id, v_webhook.organization_id, v_webhook.url, v_delivery.type,
+        v_delivery.data::text, v_delivery.created_at, v_delivery.attempts, v_webhook.secret,
+        CASE WHEN v_webhook.previous_secret_until > v_now THEN v_webhook.previous_secret END;
+      v_claimed := v_claimed + 1;
+      EXIT WHEN v_claimed >= p_deliveries_max;
+    END LOOP;
+  END $$`;
+
+// p_outcome is succeeded, failed or gone (the receiver wants no more deliveries). Without p_pause_seconds a failure was the
+// last attempt. A webhook is turned off when it is gone, or when a delivery was given up and none has succeeded for
+// p_failing_seconds. Nothing is recorded when the delivery was claimed again or removed meanwhile.
+const RECORD = `
+  CREATE FUNCTION webhook_record(
+    p_delivery_id text, p_claim uuid, p_outcome text, p_status integer, p_error text, p_duration_ms integer,
+    p_pause_seconds double precision, p_failing_seconds double precision,
+    OUT recorded boolean, OUT disabled text
+  ) LANGUAGE plpgsql VOLATILE AS $$
+  DECLARE
+    v_now timestamptz;
+    v_webhook webhooks;
+    v_again boolean := p_outcome = 'failed' AND p_pause_seconds IS NOT NULL;
+  BEGIN
+    recorded := false;
+    SELECT * INTO v_webhook FROM webhooks
+      WHERE id = (SELECT webhook_id FROM webhook_deliveries WHERE id = p_delivery_id) FOR NO KEY UPDATE;
+    v_now := quota_now();
+    UPDATE webhook_deliveries
+      SET state = CASE WHEN v_again THEN 'pending' WHEN p_outcome = 'succeeded' THEN 'succeeded' ELSE 'failed' END,
+          next_attempt_at = CASE WHEN v_again THEN v_now + make_interval(secs => p_pause_seconds) END,
+          claim = NULL, attempts = attempts + 1, last_attempt_at = v_now, response_status = p_status, error = p_error,
+          duration_ms = p_duration_ms
+      WHERE id = p_delivery_id AND claim = p_claim;
+    IF NOT FOUND THEN
+      RETURN;
+    END IF;
+    recorded := true;
+    IF p_outcome = 'succeeded' THEN
+      UPDATE webhooks SET failing_since = NULL WHERE id = v_webhook.id AND failing_since IS NOT NULL;
+      RETURN;
+    END IF;
+    IF p_outcome = 'gone' THEN
+      disabled := 'gone';
+    ELSIF NOT v_again AND v_webhook.failing_since <= v_now - make_interval(secs => p_failing_seconds) THEN
+      disabled := 'failing';
+    END IF;
+    UPDATE webhooks
+      SET failing_since = coalesce(failing_since, v_now), disabled_reason = disabled,
+          disabled_at = CASE WHEN disabled IS NOT NULL THEN v_now END
+      WHERE id = v_webhook.id AND (failing_since IS NULL OR disabled IS NOT NULL);
+    IF disabled IS NOT NULL THEN
+      UPDATE webhook_deliveries
+        SET state = 'failed', next_attempt_at = NULL, claim = NULL, error = 'The webhook was turned off.'
+        WHERE webhook_id = v_webhook.id AND next_attempt_at IS NOT NULL;
+    END IF;
+  END $$`;

@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { JOB_STATES } from './job.js';
+import type { FiguresRow } from './job-queries.js';
+import { JobStore } from './job-store.js';
+
+/**
+ * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not
+ * charged; neither is one that ended with an `error`.
+ */
+export const SLICE_RESULTS = ['committed', 'lost', 'expired', 'error'] as const;
+export type SliceResult = (typeof SLICE_RESULTS)[number];
+
+/** Metrics of archive jobs. The gauges are of all processes and are read from the database on each scrape. */
+@Injectable()
+export class JobMetrics {
+  readonly slices: Counter<'result'>;
+  private sampling: Promise<FiguresRow[] | undefined> | undefined;
+
+  constructor(
+    registry: Registry,
+    private readonly store: JobStore,
+  ) {
+    const registers = [registry];
+    this.slices = new Counter({
+      name: 'ct_job_slices_total',
+      help: 'Slices of archive jobs that this process ran.',
+      labelNames: ['result'],
+      registers,
+    });
+    // A series that starts with its first increment hides that increment from rate().
+    for (const result of SLICE_RESULTS) this.slices.inc({ result }, 0);
+    const sample = (): Promise<FiguresRow[] | undefined> => this.sample();
+    new Gauge({
+      name: 'ct_jobs',
+      help: 'Archive jobs of all organizations.',
+      labelNames: ['state'],
+      registers,
+      async collect() {
+        const rows = await sample();
+        this.reset();
+        if (rows)
+          for (const state of JOB_STATES) this.set({ state }, rows.find((row) => row.state === state)?.jobs ?? 0);
+      },
+    });
+    const total = (name: string, help: string, read: (rows: FiguresRow[]) => number): void => {
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          const rows = await sample();
+          // No value is better than the last one while the database is unavailable.
+          this.set(rows ? read(rows) : Number.NaN);
+        },
+      });
+    };
+    total(
+      'ct_job_oldest_due_seconds',
+      'How long the archive job that waits the longest for a slice has been due.',
+      (rows) => Math.max(0, ...rows.map((row) => row.oldest_due_seconds)),
+    );
+    total('ct_job_results_bytes', 'Stored results of archive jobs.', (rows) =>
+      rows.reduce((sum, row) => sum + row.stored_bytes, 0),
+    );
+  }
+
+  /** One statement for the gauges of one scrape; undefined when the database is unavailable. */
+  private sample(): Promise<FiguresRow[] | undefined> {
+    this.sampling ??= this.store
+      .figures()
+      .catch(() => undefined)
+      .finally(() => (this.sampling = undefined));
+    return this.sampling;
+  }
+}

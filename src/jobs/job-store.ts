@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Environment } from '../config/environment.js';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
+import type { Payer } from '../transcripts/quota-reservations.js';
+import { isFinished, type Job, type JobRequest, type StoredEntry } from './job.js';
+import {
+  CANCEL,
+  CREATE,
+  DELETE,
+  ENTRIES,
+  EXISTS,
+  FIGURES,
+  FIND,
+  LIST,
+  RESUME,
+  type ChangedRow,
+  type EntryRow,
+  type FiguresRow,
+  type FoundRow,
+  type JobRow,
+} from './job-queries.js';
+import { toChangedJob, toJob, type ChangedJob } from './job-rows.js';
+
+export interface FoundJob {
+  job: Job;
+  /** Whether the results have expired. */
+  expired: boolean;
+  /** Whether a slice is running; that of a canceled job still stores what it has fetched. */
+  active: boolean;
+}
+
+export type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many';
+export type CancelOutcome = 'changed' | 'unchanged' | 'finished';
+export type ResumeOutcome = CancelOutcome | 'expired' | 'too_many';
+
+const SECONDS_PER_DAY = 86_400;
+
+/** The jobs as their organizations read and change them. Every operation is one statement. */
+@Injectable()
+export class JobStore {
+  constructor(
+    private readonly database: DataSource,
+    private readonly environment: Environment,
+  ) {}
+
+  /** How long the results of a finished job are stored. */
+  get resultsSeconds(): number {
+    return this.environment.JOB_RESULTS_DAYS * SECONDS_PER_DAY;
+  }
+
+  /** Creates a job, or finds the one that was created with the same idempotency key. */
+  async create(
+    id: string,
+    request: JobRequest,
+    { organizationId, keyId }: Payer,
+    idempotencyKey: string | undefined,
+  ): Promise<{ outcome: CreateOutcome; job: Job | undefined }> {
+    const { channel, languages, limit, since, onQuota } = request;
+    const hash = createHash('sha256')
+      .update(JSON.stringify([channel, languages, limit, since, onQuota]))
+      .digest();
+    const values = [
+      ...[id, organizationId, keyId, idempotencyKey ?? null, hash, channel, languages, limit, since, onQuota],
+      this.environment.JOBS_PER_ORGANIZATION,
+    ];
+    const [row] = await queryWithDeadline<(JobRow & { outcome: CreateOutcome })[]>(this.database, CREATE, values, {
+      organizationId,
+    });
+    if (!row) throw new Error('job_create returned no row.');
+    return { outcome: row.outcome, job: row.outcome === 'too_many' ? undefined : toJob(row) };
+  }
+
+  async find(organizationId: string, id: string): Promise<FoundJob | undefined> {
+    const [row] = await queryWithDeadline<FoundRow[]>(this.database, FIND, [organizationId, id]);
+    return row && { job: toJob(row), expired: row.expired, active: row.active };
+  }
+
+  /** Up to `count` jobs, newest first, from the one after `after` on; undefined when that does not exist. */
+  async list(organizationId: string, count: number, after: string | undefined): Promise<Job[] | undefined> {
+    if (after !== undefined) {
+      const known = await queryWithDeadline<object[]>(this.database, EXISTS, [organizationId, after]);
+      if (known.length === 0) return undefined;
+    }
+    const rows = await queryWithDeadline<JobRow[]>(this.database, LIST, [organizationId, after ?? null, count]);
+    return rows.map(toJob);
+  }
+
+  /** Resolves to undefined for an unknown job. */
+  cancel(organizationId: string, id: string): Promise<(ChangedJob & { outcome: CancelOutcome }) | undefined> {
+    return this.change<CancelOutcome>(CANCEL, [organizationId, id, this.resultsSeconds]);
+  }
+
+  /** Resolves to undefined for an unknown job. */
+  resume(organizationId: string, id: string): Promise<(ChangedJob & { outcome: ResumeOutcome }) | undefined> {
+    const { JOBS_PER_ORGANIZATION } = this.environment;
+    return this.change<ResumeOutcome>(RESUME, [organizationId, id, JOBS_PER_ORGANIZATION, this.resultsSeconds]);
+  }
+
+  /** @returns false for an unknown job */
+  async delete(organizationId: string, id: string): Promise<boolean> {
+    const [row] = await queryWithDeadline<{ deleted: boolean }[]>(this.database, DELETE, [organizationId, id]);
+    return row?.deleted === true;
+  }
+
+  /**
+   * The decided entries after a position, in the channel's order, of at most `count` videos and about `bytesMax` bytes.
+   * Those of an unfinished job end before the first pending video.
+   */
+  async entries(
+    job: Job,
+    after: number,
+    count: number,
+    bytesMax: number,
+  ): Promise<{ entries: StoredEntry[]; more: boolean }> {
+    const values = [job.id, after, !isFinished(job.state), count, bytesMax];
+    const rows = await queryWithDeadline<EntryRow[]>(this.database, ENTRIES, values);
+    const entries = rows.map(({ position, entry, entry_bytes: jsonBytes, entry_crc }) => ({
+      position,
+      text: { bytes: entry, jsonBytes, crc32: Number(entry_crc) },
+    }));
+    return { entries, more: (rows[0]?.available ?? 0) > rows.length };
+  }
+
+  /** The figures of all jobs, by state. */
+  figures(): Promise<FiguresRow[]> {
+    return queryWithDeadline<FiguresRow[]>(this.database, FIGURES, []);
+  }
+
+  private async change<Outcome>(
+    statement: string,
+    values: readonly unknown[],
+  ): Promise<(ChangedJob & { outcome: Outcome }) | undefined> {
+    const [row] = await queryWithDeadline<(ChangedRow & { outcome: Outcome })[]>(this.database, statement, values);
+    return row && { outcome: row.outcome, ...toChangedJob(row) };
+  }
+}

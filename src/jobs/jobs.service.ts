@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import { Injectable, Logger } from '@nestjs/common';
+import { Environment } from '../config/environment.js';
+import { parseChannelReference } from '../domain/channel-reference.js';
+import {
+  ChannelNotFoundError,
+  IdempotencyConflictError,
+  JobFinishedError,
+  JobNotFoundError,
+  ResultsExpiredError,
+  TooManyJobsError,
+} from '../domain/errors.js';
+import { base62 } from '../organizations/api-key.js';
+import { UnknownCursorError } from '../organizations/organization-errors.js';
+import type { Payer } from '../transcripts/quota-reservations.js';
+import { isFinished, type Job, type JobRequest, type JobResultsPage, type JobsPage } from './job.js';
+import { logStateChange } from './job-rows.js';
+import { JobStore, type FoundJob } from './job-store.js';
+import { SliceQueue } from './slice-queue.js';
+
+/** Bounds the memory of a page of results; a page ends after the entry that exceeds it. */
+const PAGE_BYTES_MAX = 8 * 1024 * 1024;
+const ID = /^job_[0-9A-Za-z]{22}$/;
+
+/** Creates archive jobs and reads, cancels, resumes and deletes them. */
+@Injectable()
+export class JobsService {
+  private readonly logger = new Logger(JobsService.name);
+
+  constructor(
+    private readonly store: JobStore,
+    private readonly queue: SliceQueue,
+    private readonly environment: Environment,
+  ) {}
+
+  /**
+   * Creates a job. The same idempotency key with the same request gives the same job again.
+   *
+   * @param payer the key that creates the job, and the organization that is charged
+   * @throws TooManyJobsError | IdempotencyConflictError | ChannelNotFoundError when the text is no reference to a channel
+   */
+  async create(request: JobRequest, payer: Payer, idempotencyKey?: string): Promise<Job> {
+    if (!parseChannelReference(request.channel)) throw new ChannelNotFoundError();
+    const id = `job_${base62(BigInt(`0x${randomBytes(16).toString('hex')}`), 22)}`;
+    const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
+    if (outcome === 'conflict') throw new IdempotencyConflictError();
+    if (!job) throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
+    if (outcome === 'created') {
+      this.logger.log({ event: 'job_created', jobId: id, ...payer, onQuota: request.onQuota });
+      void this.queue.wake();
+    }
+    return job;
+  }
+
+  /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
+  async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPage> {
+    const { limit, after } = page;
+    if (after !== undefined && !ID.test(after)) throw new UnknownCursorError(after);
+    const jobs = await this.store.list(organizationId, limit + 1, after);
+    if (!jobs) throw new UnknownCursorError(after ?? '');
+    const data = jobs.slice(0, limit);
+    return { data, next: jobs.length > limit ? (data.at(-1)?.id ?? null) : null };
+  }
+
+  /** @throws JobNotFoundError */
+  async get(organizationId: string, id: string): Promise<Job> {
+    return (await this.find(organizationId, id)).job;
+  }
+
+  /**
+   * Cancels a job; one that is canceled stays so. What its running slice has fetched is charged and stored.
+   *
+   * @throws JobNotFoundError | JobFinishedError
+   */
+  async cancel(organizationId: string, id: string): Promise<Job> {
+    const canceled = ID.test(id) ? await this.store.cancel(organizationId, id) : undefined;
+    if (!canceled) throw new JobNotFoundError();
+    const { outcome, job } = canceled;
+    if (outcome === 'finished') throw new JobFinishedError('cancel', job.state);
+    logStateChange(this.logger, canceled);
+    return job;
+  }
+
+  /**
+   * Lets a paused, canceled or failed job go on where it ended; an unfinished one does not change.
+   *
+   * @throws JobNotFoundError | JobFinishedError when it is completed | ResultsExpiredError | TooManyJobsError
+   */
+  async resume(organizationId: string, id: string): Promise<Job> {
+    const resumed = ID.test(id) ? await this.store.resume(organizationId, id) : undefined;
+    if (!resumed) throw new JobNotFoundError();
+    const { outcome, job } = resumed;
+    if (outcome === 'finished') throw new JobFinishedError('resume', job.state);
+    if (outcome === 'expired') throw new ResultsExpiredError(job.expiresAt ?? '');
+    if (outcome === 'too_many') throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
+    logStateChange(this.logger, resumed);
+    if (outcome === 'changed') void this.queue.wake();
+    return job;
+  }
+
+  /** Deletes a job and its results. What its running slice fetches is neither charged nor stored. @throws JobNotFoundError */
+  async delete(organizationId: string, id: string): Promise<void> {
+    if (!ID.test(id) || !(await this.store.delete(organizationId, id))) throw new JobNotFoundError();
+    this.logger.log({ event: 'job_deleted', jobId: id, organizationId });
+  }
+
+  /**
+   * The entries that are decided, in the channel's order. While the job is unfinished, a page ends before the first video
+   * that is pending, so that a reader who goes on from `next` misses none.
+   *
+   * @param page.after the `next` of the previous page
+   * @throws JobNotFoundError | ResultsExpiredError
+   */
+  async results(
+    organizationId: string,
+    id: string,
+    page: { limit: number; after?: number | undefined },
+  ): Promise<JobResultsPage> {
+    const { limit, after = 0 } = page;
+    const { job, expired, active } = await this.find(organizationId, id);
+    if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
+    const { entries, more } = await this.store.entries(job, after, limit, PAGE_BYTES_MAX);
+    const ended = !more && !active && isFinished(job.state);
+    return { job, entries, next: ended ? null : (entries.at(-1)?.position ?? after) };
+  }
+
+  /** @throws JobNotFoundError */
+  private async find(organizationId: string, id: string): Promise<FoundJob> {
+    const found = ID.test(id) ? await this.store.find(organizationId, id) : undefined;
+    if (!found) throw new JobNotFoundError();
+    return found;
+  }
+}

@@ -1,0 +1,184 @@
+import { Injectable } from '@nestjs/common';
+import { PlanLimitExceededError } from '../domain/errors.js';
+import { VIDEO_FAILURES, type Upload } from '../domain/transcript.js';
+import { QuotaService } from '../quota/quota.service.js';
+import type { OpenReservation, Settle } from '../transcripts/quota-reservations.js';
+import { GzipMember } from '../transcripts/response/gzip-member.js';
+import { entryJson } from '../transcripts/response/response-writer.js';
+import type { Entry, Summary } from '../transcripts/transcript-events.js';
+import type { CallPlan } from '../transcripts/transcript-planner.js';
+import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import { endOfSlice, fateOf, withoutQuota, type Fate } from './slice-outcome.js';
+import {
+  SliceStore,
+  type ClaimedSlice,
+  type PendingVideo,
+  type SliceEnd,
+  type SliceResults,
+  type VideoChange,
+} from './slice-store.js';
+
+/** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
+export const SLICE_VIDEOS = 25;
+
+/** The results of a slice, which are not stored yet. */
+export interface FetchedVideos {
+  end: SliceEnd;
+  results: SliceResults;
+  reservations: SliceReservations;
+  summary: Summary;
+  /** Videos of the slice that stay pending. */
+  pending: number;
+}
+
+/** Reads the next videos of a job as a call does: planned, reserved and delivered by the same services. */
+@Injectable()
+export class VideoSlice {
+  constructor(
+    private readonly store: SliceStore,
+    private readonly transcripts: TranscriptsService,
+    private readonly quota: QuotaService,
+  ) {}
+
+  /** Resolves to how the slice ends when it reads no video. */
+  async run(slice: ClaimedSlice, stop: AbortSignal): Promise<FetchedVideos | SliceEnd> {
+    const { job, setbacks, now } = slice;
+    // After a block, one video finds out whether the platform serves the service again.
+    const count = job.reason === 'upstream_blocked' ? 1 : SLICE_VIDEOS;
+    const videos = await this.store.pendingVideos(job.id, count);
+    if (videos.length === 0) return {};
+    const plan = await this.plan(slice, videos.map(requestedUpload), stop);
+    if (!('videos' in plan)) return plan;
+
+    const reservations = new SliceReservations(this.quota);
+    try {
+      const read = await this.read(plan, reservations);
+      const decisions = videos.flatMap((video) => {
+        const entry = read.entries.get(video.upload.videoId);
+        return entry ? [{ video, entry, fate: fateOf(entry.entry, video.retries, now, stop.aborted) }] : [];
+      });
+      const { summary } = read;
+      if (reservations.fetched !== summary.fetched) throw new Error('The settlement does not agree with the entries.');
+      return {
+        end: endOfSlice(
+          decisions.map(({ fate }) => fate),
+          summary.fetched,
+          setbacks,
+        ),
+        results: { settlements: reservations.settlements, ...resultsOf(decisions) },
+        reservations,
+        summary,
+        pending: decisions.filter(({ fate }) => fate.kind !== 'decided').length,
+      };
+    } catch (error) {
+      reservations.release();
+      throw error;
+    }
+  }
+
+  /** Plans as many of the videos as the quota allows. */
+  private async plan(slice: ClaimedSlice, uploads: readonly Upload[], stop: AbortSignal): Promise<CallPlan | SliceEnd> {
+    const { job, organizationId, keyId } = slice;
+    const { channel } = job;
+    if (!channel) throw new Error('A listed job has a channel.');
+    const payer = { organizationId, keyId, requestId: job.id };
+    const { languages, onQuota } = job.request;
+    for (let count = uploads.length; ;) {
+      const fitting = uploads.slice(0, count);
+      const source = () =>
+        Promise.resolve({ header: { type: 'channel' as const, channel }, resource: channel.id, uploads: fitting });
+      try {
+        const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
+        return await this.transcripts.prepare({ source, languages }, payer, options);
+      } catch (error) {
+        if (!(error instanceof PlanLimitExceededError)) throw error;
+        if (error.fitting === 0) return withoutQuota(error.quota, onQuota);
+        count = error.fitting;
+      }
+    }
+  }
+
+  private async read(
+    plan: CallPlan,
+    reservations: SliceReservations,
+  ): Promise<{ entries: Map<string, ReadEntry>; summary: Summary }> {
+    const entries = new Map<string, ReadEntry>();
+    const delivery = this.transcripts.deliver(plan, 'deflated', reservations.settle);
+    for await (const event of delivery.events('as-finished')) {
+      if (event.type !== 'result') continue;
+      // Joined at once: the text belongs to the delivery, which releases it with the next event.
+      const { entry } = event;
+      entries.set(entry.videoId, { entry, stored: GzipMember.join(entryJson('', entry, '')) });
+    }
+    return { entries, summary: delivery.summary };
+  }
+}
+
+interface ReadEntry {
+  entry: Entry;
+  stored: ReturnType<typeof GzipMember.join>;
+}
+
+interface Decision {
+  video: PendingVideo;
+  entry: ReadEntry;
+  fate: Fate;
+}
+
+/** The changes of the videos, and the stored forms of the decided ones. */
+function resultsOf(decisions: readonly Decision[]): Omit<SliceResults, 'settlements'> {
+  const stored: Buffer[] = [];
+  const videos = decisions.flatMap(({ video: { position }, entry: { entry, stored: text }, fate }): VideoChange[] => {
+    if (fate.kind === 'retry') return [{ position, state: 'pending', retryAfterSeconds: fate.afterSeconds }];
+    if (fate.kind !== 'decided') return [];
+    stored.push(text.bytes);
+    const form = { length: text.bytes.length, bytes: text.jsonBytes, crc: text.crc32 };
+    return [
+      entry.ok
+        ? { position, state: 'succeeded', cached: entry.cached, ...form }
+        : { position, state: 'failed', ...form },
+    ];
+  });
+  return { videos, entries: Buffer.concat(stored) };
+}
+
+/** What the list stated may have passed when a video is tried again: a stream has ended. */
+function requestedUpload({ upload, retries }: PendingVideo): Upload {
+  const passed = retries > 0 && upload.failure !== null && VIDEO_FAILURES[upload.failure].retryable;
+  return passed ? { ...upload, failure: null } : upload;
+}
+
+/** Collects the reservations of a slice, which are settled together with its results. */
+export class SliceReservations {
+  private readonly collected: { reservation: OpenReservation; fetched: number }[] = [];
+  private released = false;
+
+  constructor(private readonly quota: Pick<QuotaService, 'settleWithRetry'>) {}
+
+  readonly settle: Settle = (reservation, fetched) => {
+    if (!reservation) return Promise.resolve();
+    this.collected.push({ reservation, fetched });
+    if (this.released) this.release();
+    return Promise.resolve();
+  };
+
+  get settlements(): { id: string; fetched: number }[] {
+    return this.collected.map(({ reservation: { id }, fetched }) => ({ id, fetched }));
+  }
+
+  get fetched(): number {
+    return this.collected.reduce((sum, { fetched }) => sum + fetched, 0);
+  }
+
+  /** When the first of them ends, in milliseconds of `performance.now()`. */
+  get leaseEndsAtMs(): number {
+    return Math.min(...this.collected.map(({ reservation }) => reservation.leaseEndsAtMs));
+  }
+
+  /** Settles without a charge, also what is collected from now on. What was settled before stays. */
+  release(): void {
+    this.released = true;
+    for (const { reservation } of this.collected.splice(0))
+      void this.quota.settleWithRetry(reservation.id, 0, reservation.leaseEndsAtMs);
+  }
+}
