@@ -121,7 +121,7 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
 function allowOrigins(app: NestExpressApplication, origins: readonly string[]): void {
   const cors = {
     origin: origins.includes('*') ? '*' : [...origins],
-    methods: ['GET', 'POST'],
+    methods: ['GET', 'POST', 'DELETE'],
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_SECONDS,
   };

@@ -5,7 +5,7 @@ import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
 import { METRICS_TOKEN_SCHEME } from './observability/metrics/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
-const API_VERSION = '1.2.0';
+const API_VERSION = '1.3.0';
 
 /** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {
@@ -13,7 +13,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .setTitle('Channel Transcripts')
     .setDescription(
       "Returns the transcripts of a YouTube channel's newest uploads in one call, or those of a playlist, a list of videos or one " +
-        'video. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId } }`. ' +
+        'video; jobs fetch a whole channel. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId } }`. ' +
         'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
         'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
         'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header or ' +
@@ -25,6 +25,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('channels', 'Uploads of channels and their transcripts')
     .addTag('videos', 'Transcripts of single videos and lists of videos')
     .addTag('playlists', 'Transcripts of playlists')
+    .addTag('jobs', 'Archive jobs, which fetch all uploads of a channel')
     .addTag('mcp', 'Tools for AI assistants')
     .addTag('usage', 'Quota usage of the organization')
     .addTag('health', 'Liveness and readiness probes')

@@ -53,11 +53,15 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  // A slice is a call without HTTP: it waits for the database and is settled as calls are.
+  // A slice is a call without HTTP: it waits for the database and is settled as calls are. The entries, and the rules of languages
+  // and video IDs, are those of the channel operation.
   jobs: [
+    'channels/dto',
     'transcripts',
     PORT,
     'quota',
+    'auth',
+    'rate-limit',
     'organizations/(api-key|organization-errors)\\.ts$',
     'http',
     STATEMENTS,

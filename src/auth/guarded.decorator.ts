@@ -18,7 +18,12 @@ export function RequiresFeature(feature: Feature): MethodDecorator & ClassDecora
   );
 }
 
-/** Guards a route that is available on every plan. */
-export function RequiresApiKey(): MethodDecorator & ClassDecorator {
-  return applyDecorators(UseGuards(ApiKeyGuard, RateLimitGuard), ApiBearerAuth(API_KEY_SCHEME));
+/**
+ * Guards a route that is available on every plan.
+ *
+ * @param limitsConcurrency for a route whose response can take long
+ */
+export function RequiresApiKey({ limitsConcurrency = false } = {}): MethodDecorator & ClassDecorator {
+  const guards = limitsConcurrency ? [RateLimitGuard, CallsInFlightGuard] : [RateLimitGuard];
+  return applyDecorators(UseGuards(ApiKeyGuard, ...guards), ApiBearerAuth(API_KEY_SCHEME));
 }

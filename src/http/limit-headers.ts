@@ -20,6 +20,7 @@ export const QUOTA_HEADERS = {
 /** Response headers that pages of other origins may read. */
 export const EXPOSED_HEADERS = [
   'X-Request-Id',
+  'Location',
   'Retry-After',
   ...Object.keys(RATE_LIMIT_HEADERS),
   ...Object.keys(QUOTA_HEADERS),

@@ -4,8 +4,13 @@ import type { NextFunction, Request, Response } from 'express';
 import { PAGE_HOST } from '../domain/page-url.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
-/** HEAD would fetch transcripts and charge quota without returning them. */
-const WITHOUT_HEAD = new Set(['/channels/{id}/transcripts', '/playlists/{id}/transcripts', '/videos/{id}/transcript']);
+/** HEAD would fetch transcripts and charge quota, or read all results of a job, without returning them. */
+const WITHOUT_HEAD = new Set([
+  '/channels/{id}/transcripts',
+  '/playlists/{id}/transcripts',
+  '/videos/{id}/transcript',
+  '/jobs/{id}/results',
+]);
 
 /** Swagger UI, its files and the OpenAPI document, which are not operations of the document. */
 const DOCUMENT_ROUTES = {

@@ -1,4 +1,5 @@
 import { ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
+import { ValidateBy, ValidateIf } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-body.js';
 import { createRedactor, type Redactor } from './redaction.js';
@@ -9,6 +10,25 @@ const WHITELIST_RULE = 'whitelistValidation';
 
 /** The query or the body of an operation without parameters. */
 export class NoParameters {}
+
+/** Skips validation of an absent value. IsOptional would skip null as well. */
+export function Optional(): PropertyDecorator {
+  return ValidateIf((_body, value) => value !== undefined);
+}
+
+/** One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */
+export function IsIntegerBetween(min: number, max: number, { orNull = false } = {}): PropertyDecorator {
+  return ValidateBy({
+    name: 'isIntegerBetween',
+    validator: {
+      validate: (value: unknown) =>
+        (orNull && value === null) ||
+        (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max),
+      defaultMessage: (argument) =>
+        `${argument?.property} must be ${orNull ? 'null or ' : ''}an integer from ${min} to ${max}.`,
+    },
+  });
+}
 
 /** Validates query parameters and body fields against their class. Undeclared ones are errors, not ignored. */
 export class StrictValidationPipe extends ValidationPipe {

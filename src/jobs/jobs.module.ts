@@ -1,26 +1,31 @@
 import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { JobMetrics } from './job-metrics.js';
 import { JobStore } from './job-store.js';
 import { JobWorker } from './job-worker.js';
+import { JobsController } from './jobs.controller.js';
 import { JobsService } from './jobs.service.js';
 import { ListingSlice } from './listing-slice.js';
 import { LocalSliceQueue, SliceQueue } from './slice-queue.js';
+import { ResultsResponse } from './results-response.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceStore } from './slice-store.js';
 import { VideoSlice } from './video-slice.js';
 
 /** Archive jobs: whole channels, in slices that any process runs. */
 @Module({
-  imports: [MetricsRegistryModule, QuotaModule, TranscriptsModule],
+  imports: [AuthModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
+  controllers: [JobsController],
   providers: [
     JobMetrics,
     JobStore,
     JobsService,
     JobWorker,
     ListingSlice,
+    ResultsResponse,
     SliceRunner,
     SliceStore,
     VideoSlice,

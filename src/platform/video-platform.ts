@@ -9,7 +9,14 @@ export interface ReadingContext {
   readonly deadlineAtMs: number;
   /** Identity of the call. Requests of different keys alternate, so that a small call does not queue behind a large one. */
   readonly fairnessKey: object;
+  /**
+   * Work of an archive job, behind which no call waits. It ends when a call waits for the same result, so read it each time.
+   */
+  readonly background?: boolean;
 }
+
+/** Who asks for a turn: calls go before background work, and those of a kind alternate. */
+export type Requester = Pick<ReadingContext, 'fairnessKey' | 'background'>;
 
 /** A channel's uploads, newest first; `complete` when the list has no more than these. */
 export interface UploadsList {

@@ -132,6 +132,7 @@ export class Fetching implements ReadingContext {
   readonly signal: AbortSignal;
   readonly deadlineAtMs: number;
   readonly fairnessKey: object;
+  readonly background: boolean;
   /** The slot that the reader waits for: its text is passed on without being compressed. */
   awaited: Slot | 'any' | undefined;
   private readonly controller = new AbortController();
@@ -147,6 +148,7 @@ export class Fetching implements ReadingContext {
     this.signal = this.controller.signal;
     this.deadlineAtMs = call.deadlineAtMs;
     this.fairnessKey = call.fairnessKey;
+    this.background = call.background;
     setMaxListeners(0, this.signal);
     const end = (): void => this.controller.abort(call.signal.reason);
     if (call.signal.aborted) end();

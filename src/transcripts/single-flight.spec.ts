@@ -145,6 +145,34 @@ describe('SingleFlight', () => {
     late.finish();
   });
 
+  it('is background work while only jobs wait for it', async () => {
+    const shared = new SingleFlight<string>();
+    const jobs = [new Call(60, { background: true }), new Call(60, { background: true })] as const;
+    const call = newCall();
+    const work = deferred<string>();
+    const contexts: ReadingContext[] = [];
+    const start = (context: ReadingContext): Promise<string> => {
+      contexts.push(context);
+      return work.promise;
+    };
+    const background = () => contexts[0]?.background;
+    const results = jobs.map((job) => shared.join('key', job, start, nothing));
+    expect(background()).toBe(true);
+    const joined = shared.join('key', call, start, nothing);
+    expect(background()).toBe(false);
+    call.disconnect();
+    await expect(joined).rejects.toBeInstanceOf(CallEnded);
+    expect(background()).toBe(true);
+    work.resolve('done');
+    await Promise.all(results);
+    jobs.forEach((job) => job.finish());
+    expect(contexts).toHaveLength(1);
+    const alone = newCall();
+    await shared.join('other', alone, start, nothing);
+    alone.finish();
+    expect(contexts[1]?.background).toBe(false);
+  });
+
   it('has one owner for each result, in any order of joining and disconnecting', async () => {
     const step = fc.record({ call: fc.nat(5), key: fc.nat(2), action: fc.constantFrom('join', 'disconnect', 'land') });
     await fc.assert(

@@ -26,6 +26,12 @@ class Flight<T> implements ReadingContext {
   get deadlineAtMs(): number {
     return Math.max(...[...this.waiters].map((waiter) => waiter.context.deadlineAtMs));
   }
+
+  /** While no call waits, only jobs. */
+  get background(): boolean {
+    for (const { context } of this.waiters) if (context.background !== true) return false;
+    return this.waiters.size > 0;
+  }
 }
 
 /**

@@ -79,6 +79,7 @@ describe('the quota headers', () => {
     const answer = await service.get('/usage', key, { Origin: 'https://app.example.com' });
     expect(String(answer.headers['access-control-expose-headers']).split(',')).toEqual([
       'X-Request-Id',
+      'Location',
       'Retry-After',
       'X-RateLimit-Limit',
       'X-RateLimit-Remaining',

@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { until } from '../until.js';
 
 interface Schema {
   $ref?: string;
@@ -27,6 +28,7 @@ interface Document {
   components: { schemas: Record<string, Schema>; securitySchemes: Record<string, unknown> };
 }
 
+const JSON_TYPE = { 'Content-Type': 'application/json' };
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-0d3e';
 
 let service: TestService;
@@ -75,6 +77,7 @@ describe('the OpenAPI document', () => {
     ).toEqual([
       'DELETE /admin/keys/{id}',
       'DELETE /admin/organizations/{id}',
+      'DELETE /jobs/{id}',
       'GET /admin/organizations',
       'GET /admin/organizations/{id}',
       'GET /admin/organizations/{id}/keys',
@@ -83,6 +86,9 @@ describe('the OpenAPI document', () => {
       'GET /channels/{id}/uploads',
       'GET /health/live',
       'GET /health/ready',
+      'GET /jobs',
+      'GET /jobs/{id}',
+      'GET /jobs/{id}/results',
       'GET /metrics',
       'GET /playlists/{id}/transcripts',
       'GET /usage',
@@ -92,6 +98,9 @@ describe('the OpenAPI document', () => {
       'POST /admin/organizations',
       'POST /admin/organizations/{id}/keys',
       'POST /admin/usage/prune',
+      'POST /jobs',
+      'POST /jobs/{id}/cancel',
+      'POST /jobs/{id}/resume',
       'POST /mcp',
       'POST /transcripts',
     ]);
@@ -140,7 +149,7 @@ describe('the OpenAPI document', () => {
             ...Object.values(media.examples ?? {}),
             ...(media.example ? [{ value: media.example }] : []),
           ];
-          if (/transcripts|\/admin\//.test(name)) expect([name, status, examples.length]).not.toContain(0);
+          if (/transcripts|\/admin\/|\/jobs/.test(name)) expect([name, status, examples.length]).not.toContain(0);
           for (const example of examples)
             expect([name, status, mismatch(media.schema, example.value)]).toEqual([name, status, null]);
         }
@@ -230,6 +239,55 @@ describe('a response matches the document', () => {
     await expectMatch(400, '/transcripts', post({ videos: ['x'] }), 'post');
     await expectMatch(403, '/transcripts', post({ videos: ['hl-dinghy__'] }, free.key), 'post');
     await expectMatch(405, '/transcripts', get('/transcripts'), 'post');
+  });
+
+  it('for jobs', async () => {
+    const { key } = await service.organization();
+    const free = await service.organization({ plan: 'free' });
+    const match = (
+      status: number,
+      method: string,
+      template: string,
+      path: string,
+      { as = key, body, headers = {} }: { as?: string; body?: unknown; headers?: Record<string, string> } = {},
+    ): Promise<ServiceResponse> => {
+      const sent = { Authorization: `Bearer ${as}`, ...(body !== undefined && JSON_TYPE), ...headers };
+      return expectMatch(
+        status,
+        template,
+        () => service.request(method, path, sent, body === undefined ? undefined : JSON.stringify(body)),
+        method.toLowerCase(),
+      );
+    };
+    const [jobs, one] = ['/jobs', '/jobs/{id}'];
+    const body = { channel: '@harbourlight', limit: 10 };
+    const headers = { 'Idempotency-Key': 'a' };
+    const { id } = (await match(202, 'POST', jobs, jobs, { body, headers })).body as { id: string };
+    await match(202, 'POST', jobs, jobs, { body, headers });
+    await match(409, 'POST', jobs, jobs, { body: { channel: '@tidewater' }, headers });
+    await match(400, 'POST', jobs, jobs, { body: { limit: 0 } });
+    await match(403, 'POST', jobs, jobs, { body, as: free.key });
+    await match(404, 'POST', jobs, jobs, { body: { channel: 'UC' } });
+    await match(413, 'POST', jobs, jobs, { body: { channel: 'x'.repeat(17_000) } });
+    await match(415, 'POST', jobs, jobs, { body, headers: { 'Content-Type': 'text/plain' } });
+    await expectMatch(405, jobs, () => service.request('PUT', jobs));
+    const mine = `/jobs/${id}`;
+    await until(async () => (await service.get(mine, key)).body.state === 'completed', 20_000);
+    await match(200, 'GET', one, mine);
+    await match(404, 'GET', one, '/jobs/job_x');
+    await match(200, 'GET', jobs, `${jobs}?limit=1`);
+    await match(400, 'GET', jobs, `${jobs}?after=1`);
+    await match(200, 'GET', `${one}/results`, `${mine}/results`);
+    await match(200, 'GET', `${one}/results`, `${mine}/results?limit=2&after=1`);
+    await match(400, 'GET', `${one}/results`, `${mine}/results?limit=0`);
+    await match(404, 'GET', `${one}/results`, '/jobs/job_x/results');
+    await match(409, 'POST', `${one}/cancel`, `${mine}/cancel`);
+    await match(409, 'POST', `${one}/resume`, `${mine}/resume`);
+    await match(404, 'POST', `${one}/resume`, '/jobs/job_x/resume');
+    await service.query(`UPDATE jobs SET expires_at = quota_now() - interval '1 second' WHERE id = '${id}'`);
+    await match(410, 'GET', `${one}/results`, `${mine}/results`);
+    await match(404, 'DELETE', one, '/jobs/job_x');
+    expect((await service.request('DELETE', mine, { Authorization: `Bearer ${key}` })).status).toBe(204);
   });
 
   it('for every status of the operation', async () => {

@@ -216,6 +216,11 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     '/playlists',
     '/transcripts/',
     '/transcript',
+    '/jobs/',
+    '/jobs//results',
+    '/JOBS',
+    '/jobsx',
+    '/jobs/../metrics',
     '/videos/../metrics',
     '/playlists/..%2fmetrics',
   ])('%s does not reach the service', async (path) => {
@@ -259,6 +264,11 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['/channels/@tidewater/uploads?limit=1', 200],
     ['/videos/tw-tea_____/transcript?languages=en', 200],
     ['/transcripts', 405],
+    ['/jobs', 200],
+    ['/jobs?limit=1', 200],
+    ['/jobs/job_none', 404],
+    ['/jobs/job_none/results?after=1', 404],
+    ['/jobs/job_none/cancel', 405],
   ])('%s reaches the service, which responds with %i', async (path, status) => {
     const [id = ''] = newIds(1);
     expect((await get(path, { headers: { 'X-Request-Id': id } })).status).toBe(status);

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ContinuationRejectedError } from '../../src/platform/video-platform.js';
+import { channelByPath } from '../fake-youtube/catalogue/catalogue.js';
 import * as others from '../fake-youtube/catalogue/other-channels.js';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import * as playlists from '../fake-youtube/catalogue/playlists.js';
@@ -191,6 +192,13 @@ describe('all uploads of a channel, page by page', () => {
     expect(fakeYoutube.requests.count({ kind: 'browse-continuation' })).toBe(2);
     const [first] = pages;
     expect(first?.uploads.filter(({ publishedAt }) => publishedAt !== null)).toHaveLength(15);
+  });
+
+  it('are read to the end of an archive of 20,000', async () => {
+    const id = channelByPath('/@archive-20000x5')?.id ?? '';
+    const uploads = (await allPages(id, pageOf)).flatMap((page) => page.uploads);
+    expect([uploads.length, new Set(ids(uploads)).size]).toEqual([20_000, 20_000]);
+    expect(fakeYoutube.requests.count({ kind: 'browse' })).toBe(201);
   });
 
   it('go on where they ended, in another process', async () => {

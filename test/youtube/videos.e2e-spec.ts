@@ -307,6 +307,31 @@ describe('WEB with PO tokens', () => {
   });
 });
 
+describe('videos of a job', () => {
+  const readAll = (count: number, background: boolean) => {
+    const of = context({ background });
+    return HARBOUR_LIGHT.uploads()
+      .slice(0, count)
+      .map(({ id }) => adapter.platform.readVideo(id, [], of));
+  };
+
+  it('leave places among the requests to calls, which go before those that wait', async () => {
+    await adapter.close();
+    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_CONCURRENCY: 4 });
+    await read('hl-dinghy');
+    fakeYoutube.requests.clear();
+    const hold = fakeYoutube.hold({ kind: ['player', 'timedtext'] });
+    const job = readAll(12, true);
+    await fakeYoutube.requests.until((log) => log.inFlight === 3);
+    const call = read('hl-island');
+    await fakeYoutube.requests.until((log) => log.inFlight === 4);
+    expect(fakeYoutube.requests.list.at(-1)?.videoId).toBe('hl-island__');
+    hold.release();
+    expect(end(await call)).toBe('ok');
+    await Promise.all(job);
+  });
+});
+
 describe('requested languages', () => {
   it('every requested language that the video has is returned, in the requested order', async () => {
     const outcome = await read('hl-keeper', ['fr', 'xx', 'en']);

@@ -124,6 +124,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List archive jobs
+         * @description Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a rate limit of their own: as many requests per minute as the other operations together, counted separately.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        /**
+         * Create an archive job
+         * @description Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken once; then the videos are fetched in parts, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
+         */
+        post: operations["createJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve an archive job
+         * @description Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.
+         */
+        get: operations["getJob"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an archive job
+         * @description Deletes a job in any state with its results, on every plan. The part that is being fetched is not charged; what was charged before stays charged.
+         */
+        delete: operations["deleteJob"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an archive job
+         * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the part that is being fetched is still stored. A job that is already canceled is returned unchanged.
+         */
+        post: operations["cancelJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume an archive job
+         * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
+         */
+        post: operations["resumeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The results of an archive job
+         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs: up to the first video that is not decided yet. To read on, request `after` with the `next` of the last response; while `next` is not null there can be more, now or after `job.checkAgainSeconds`. Nothing is lost or repeated. Results are deleted at `expiresAt`.
+         */
+        get: operations["getJobResults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/mcp": {
         parameters: {
             query?: never;
@@ -366,7 +474,7 @@ export interface components {
              * @description A stable error code. docs/errors.md describes each.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "not_found" | "method_not_allowed" | "conflict" | "rate_limited" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
@@ -737,6 +845,176 @@ export interface components {
              */
             remaining: number;
         };
+        JobRequest: {
+            /**
+             * @description The channel as the request named it.
+             * @example @harbourlight
+             */
+            channel: string;
+            /**
+             * @description Language codes in order of preference. Empty: the original language of each video.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages: string[];
+            /**
+             * @description The maximum number of uploads. Null: every upload of the channel.
+             * @example null
+             */
+            limit: number | null;
+            /**
+             * @description The ID of the video below which no upload is taken. Null: down to the oldest one.
+             * @example null
+             */
+            since: string | null;
+            /**
+             * @description What the job does when the monthly quota is used up.
+             * @example pause
+             * @enum {string}
+             */
+            onQuota: "pause" | "fail";
+        };
+        JobSummary: {
+            /**
+             * @description The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.
+             * @example 1480
+             */
+            total: number;
+            /**
+             * @description Videos with a transcript: `cached` + `fetched`.
+             * @example 612
+             */
+            succeeded: number;
+            /**
+             * @description Videos that have failed for good, the retries of the job included.
+             * @example 38
+             */
+            failed: number;
+            /**
+             * @description Transcripts that were not fetched for this job. They are free.
+             * @example 100
+             */
+            cached: number;
+            /**
+             * @description Transcripts fetched for this job: the number charged to the monthly quota.
+             * @example 512
+             */
+            fetched: number;
+            /**
+             * @description Videos that are not decided yet, or that the job will try again.
+             * @example 830
+             */
+            pending: number;
+        };
+        Job: {
+            /**
+             * @description The ID of the job.
+             * @example job_3VqTb8yWm2LkR0sXcE9a1D
+             */
+            id: string;
+            /**
+             * @description `queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
+             * @example running
+             * @enum {string}
+             */
+            state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
+            /**
+             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.
+             * @example null
+             * @enum {string|null}
+             */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "channel_not_found" | null;
+            /** @description The channel. Null until it was looked up. */
+            channel: components["schemas"]["Channel"] | null;
+            /** @description The request that created the job. */
+            request: components["schemas"]["JobRequest"];
+            /** @description Counts of the videos of the job. */
+            summary: components["schemas"]["JobSummary"];
+            /**
+             * Format: date-time
+             * @description When the job was created.
+             * @example 2026-11-20T16:00:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the first work on the job began. Null while it is queued.
+             * @example 2026-11-20T16:00:01.000Z
+             */
+            startedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the job was completed, canceled or failed. Null before.
+             * @example null
+             */
+            finishedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the results of the finished job are deleted. Null before it has finished.
+             * @example null
+             */
+            expiresAt: string | null;
+            /**
+             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished.
+             * @example 2
+             */
+            checkAgainSeconds: number | null;
+        };
+        NewJobBody: {
+            /**
+             * @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel, as in `GET /channels/{id}/transcripts`.
+             * @example @harbourlight
+             */
+            channel: string;
+            /**
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages?: string[] | string;
+            /**
+             * @description The maximum number of uploads, newest first. By default every upload of the channel.
+             * @example 500
+             */
+            limit?: number;
+            /**
+             * @description The ID of a video: only the uploads that are newer than it. When the channel does not list it, every upload is taken.
+             * @example hl-dinghy__
+             */
+            since?: string;
+            /**
+             * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed keeps its results and can be resumed.
+             * @default pause
+             * @example pause
+             * @enum {string}
+             */
+            onQuota: "pause" | "fail";
+        };
+        Jobs: {
+            /** @description Jobs of the organization, newest first. */
+            jobs: components["schemas"]["Job"][];
+            /**
+             * @description The `after` of the next page. Null on the last page.
+             * @example job_3VqTb8yWm2LkR0sXcE9a1D
+             */
+            next: string | null;
+        };
+        NoParameters: Record<string, never>;
+        JobResults: {
+            /** @description Entries of the job in the order of the channel's uploads, newest first: as far as every earlier video is decided. */
+            results: components["schemas"]["VideoTranscript"][];
+            /**
+             * @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later.
+             * @example 2
+             */
+            next: number | null;
+            /** @description The job at the time of the last entry. */
+            job: components["schemas"]["Job"];
+        };
         Organization: {
             /** @description The ID of the organization. */
             id: string;
@@ -1063,7 +1341,6 @@ export interface components {
             /** @description The number of removed calls. */
             calls: number;
         };
-        NoParameters: Record<string, never>;
         Live: {
             /**
              * @description Always `ok`.
@@ -2492,6 +2769,1247 @@ export interface operations {
                 };
             };
             /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    listJobs: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of jobs to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of jobs, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Jobs"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    createJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: the same key and body return the job that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; kept as long as the job, for the organization. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewJobBody"];
+            };
+        };
+        responses: {
+            /** @description The new job, or the one that a request with the same key has created. */
+            202: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description The path of the job: `/jobs/{id}`. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "queued",
+                     *       "reason": null,
+                     *       "channel": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 0,
+                     *         "succeeded": 0,
+                     *         "failed": 0,
+                     *         "cached": 0,
+                     *         "fetched": 0,
+                     *         "pending": 0
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": null,
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include archive jobs. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    deleteJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job was deleted. */
+            204: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    cancelJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
+        };
+        responses: {
+            /** @description The canceled job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "canceled",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": "2026-11-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-12-20T16:21:44.000Z",
+                     *       "checkAgainSeconds": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed or has failed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    resumeJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
+        };
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `results_expired`: The results were deleted at `expiresAt`. */
+            410: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getJobResults: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the entries begin with the newest upload. */
+                after?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    Vary?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "next": 2,
+                     *       "job": {
+                     *         "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *         "state": "running",
+                     *         "reason": null,
+                     *         "channel": {
+                     *           "id": "UCharbourlight__________",
+                     *           "name": "Harbour Light Workshop",
+                     *           "handle": "@harbourlight"
+                     *         },
+                     *         "request": {
+                     *           "channel": "@harbourlight",
+                     *           "languages": [
+                     *             "en",
+                     *             "de"
+                     *           ],
+                     *           "limit": null,
+                     *           "since": null,
+                     *           "onQuota": "pause"
+                     *         },
+                     *         "summary": {
+                     *           "total": 1480,
+                     *           "succeeded": 612,
+                     *           "failed": 38,
+                     *           "cached": 100,
+                     *           "fetched": 512,
+                     *           "pending": 830
+                     *         },
+                     *         "createdAt": "2026-11-20T16:00:00.000Z",
+                     *         "startedAt": "2026-11-20T16:00:01.000Z",
+                     *         "finishedAt": null,
+                     *         "expiresAt": null,
+                     *         "checkAgainSeconds": 2
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobResults"];
+                    /**
+                     * @example {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
+                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
+                     *     {"type":"summary","summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"next":2,"job":{"id":"job_3VqTb8yWm2LkR0sXcE9a1D","state":"running","reason":null,"channel":{"id":"UCharbourlight__________","name":"Harbour Light Workshop","handle":"@harbourlight"},"request":{"channel":"@harbourlight","languages":["en","de"],"limit":null,"since":null,"onQuota":"pause"},"summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"createdAt":"2026-11-20T16:00:00.000Z","startedAt":"2026-11-20T16:00:01.000Z","finishedAt":null,"expiresAt":null,"checkAgainSeconds":2}}
+                     */
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `results_expired`: The results were deleted at `expiresAt`. */
+            410: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
             503: {
                 headers: {
                     /** @description The ID of the request. */

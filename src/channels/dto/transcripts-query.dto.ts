@@ -10,8 +10,9 @@ export const LANGUAGES_MAX = 20;
 const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
 export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`;
-const SINCE_INVALID = 'since must be the ID of a video (11 characters), given once.';
-const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
+export const LANGUAGE_LIST_INVALID = `languages must be a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas.`;
+export const SINCE_INVALID = 'since must be the ID of a video (11 characters), given once.';
+export const VIDEO_ID = /^[A-Za-z0-9_-]{11}$/;
 
 const Limit = (): PropertyDecorator =>
   applyDecorators(
@@ -102,4 +103,10 @@ export function parseLanguages(value: unknown): string[] | null {
   const languages = value.split(',');
   if (languages.length > LANGUAGES_MAX || !languages.every((language) => LANGUAGE.test(language))) return null;
   return [...new Set(languages.map((language) => language.toLowerCase()))];
+}
+
+/** Parses the languages of a body: a list of codes, or the comma-separated form of a query. @returns null when invalid */
+export function parseLanguageList(value: unknown): string[] | null {
+  const isList = Array.isArray(value) && value.every((code) => typeof code === 'string' && !code.includes(','));
+  return parseLanguages(isList ? value.join(',') : value);
 }

@@ -29,6 +29,18 @@ describe('withOptional', () => {
     await expect(withOptional(scope(), main, () => Promise.resolve('side'))).resolves.toEqual(['main', 'side']);
   });
 
+  it('optional work for a job is background work as long as the main work is', async () => {
+    const shared = { ...scope().context, background: true };
+    const seen: (boolean | undefined)[] = [];
+    await withOptional({ ...scope(), context: shared }, main, ({ context }) => {
+      seen.push(context.background);
+      shared.background = false;
+      seen.push(context.background);
+      return Promise.resolve();
+    });
+    expect(seen).toEqual([true, false]);
+  });
+
   it('a failure of the optional work does not affect the main result', async () => {
     await expect(withOptional(scope(), main, () => Promise.reject(new Error('side')))).resolves.toEqual(['main', null]);
   });

@@ -41,13 +41,16 @@ export async function withOptional<M, S>(
   }
 }
 
-/** The caller's context with another signal; the deadline is read through, because it can change. */
+/** The caller's context with another signal; what can change is read through. */
 function optionalContext({ context }: RequestScope, signal: AbortSignal): RequestScope['context'] {
   return {
     signal,
     fairnessKey: context.fairnessKey,
     get deadlineAtMs() {
       return context.deadlineAtMs;
+    },
+    get background() {
+      return context.background === true;
     },
   };
 }

@@ -131,7 +131,8 @@ async function* formatEntry(
   for await (const event of rest) if (event.type === 'summary') yield '';
 }
 
-function encodingFor(request: Request): 'gzip' | 'identity' {
+/** The encoding of a response that may be large. */
+export function encodingFor(request: Request): 'gzip' | 'identity' {
   return request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
 }
 

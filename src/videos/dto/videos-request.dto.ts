@@ -1,13 +1,17 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, ValidateIf } from 'class-validator';
-import { Languages, LANGUAGES_MAX, parseLanguages } from '../../channels/dto/transcripts-query.dto.js';
+import {
+  LANGUAGE_LIST_INVALID,
+  Languages,
+  LANGUAGES_MAX,
+  parseLanguageList,
+} from '../../channels/dto/transcripts-query.dto.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 
-const LANGUAGES_INVALID = `languages must be a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas.`;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${VIDEOS_PER_CALL_MAX} IDs or URLs of videos.`;
 
 /** The parameters of a message about one video, whose reply is always the entry. */
@@ -56,14 +60,8 @@ export class VideosBodyDto {
   })
   @ValidateIf((_body, value) => value !== undefined)
   @Transform(({ value }: { value: unknown }) => parseLanguageList(value))
-  @IsArray({ message: LANGUAGES_INVALID })
+  @IsArray({ message: LANGUAGE_LIST_INVALID })
   languages?: string[];
-}
-
-/** A list of codes; the comma-separated form of the query is accepted too. */
-function parseLanguageList(value: unknown): string[] | null {
-  const isList = Array.isArray(value) && value.every((code) => typeof code === 'string' && !code.includes(','));
-  return parseLanguages(isList ? value.join(',') : value);
 }
 
 /**

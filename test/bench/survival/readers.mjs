@@ -8,7 +8,7 @@ const load = (file) => import(join(PROJECT, 'dist/modules', file));
 /** What users of the open libraries do when they are refused: through a gateway ten tries at once, else three a second apart. */
 const LOOP = { gatewayTries: 10, tries: 3, pauseMs: 1_000, atOnce: 16, clientName: 'ANDROID' };
 
-/** The service's own adapter, with the egresses of a scenario. @returns read(videoId, context) and the events that it logged */
+/** The service's own adapter, with the egresses of a scenario. @returns it, read(videoId, context) and the events that it logged */
 export async function openService(proxyUrls, environment) {
   await import('reflect-metadata');
   const { NestFactory } = await import(require.resolve('@nestjs/core'));
@@ -29,7 +29,7 @@ export async function openService(proxyUrls, environment) {
   const app = await NestFactory.createApplicationContext(module, { logger: false });
   Logger.overrideLogger({ log: count, warn: count, error: count });
   const platform = app.get(YoutubePlatform);
-  return { read: (videoId, context) => platform.readVideo(videoId, [], context), events };
+  return { platform, read: (videoId, context) => platform.readVideo(videoId, [], context), events };
 }
 
 /** A plain loop over the same clients' requests. */

@@ -37,11 +37,14 @@ export const fuzz: Part = async (chaosRun) => {
     METRICS_TOKEN,
     TRUST_PROXY: 'loopback',
     CORS_ORIGINS: 'https://app.example.com',
+    // Jobs are created, read and deleted, and none of them runs: what a deleted job has fetched is in no response.
+    JOB_SLICES: '0',
+    JOBS_PER_ORGANIZATION: '20',
   });
   try {
     const credentials = await makeCredentials(service, database, url);
     const document = new ApiDocument((await service.get('/docs-json')).body as never);
-    const known: Known = { organizations: [], keys: [] };
+    const known: Known = { organizations: [], keys: [], jobs: [] };
     const port = Number(new URL(service.url).port);
     const random = new RandomSource(seed);
     const loadDriver = new LoadDriver(document, random, `127.0.0.1:${port}`, canary.address, credentials, known);
@@ -153,10 +156,12 @@ function note(field: Field, seen: Omit<Seen, 'ends' | 'warm'>, fuzzRequest: Fuzz
     seen.miscounted.push(`${came.responses.length} to ${about}`);
   for (const [index, response] of came.responses.entries()) {
     check.check(fuzzRequest, response, index);
-    if (response.status !== 201) continue;
+    // A notification to `/mcp` is 202 without a body.
+    if (![201, 202].includes(response.status) || response.body.length === 0) continue;
     const { id = '' } = JSON.parse(response.body.toString()) as { id?: string };
     if (id.startsWith('org_')) known.organizations.push(id);
     if (id.startsWith('key_')) known.keys.push(id);
+    if (id.startsWith('job_')) known.jobs.push(id);
   }
 }
 

@@ -3,14 +3,15 @@ import { seedOf } from './random.js';
 import { noise, talk } from './speech.js';
 import { generated } from './track.js';
 
-const HANDLE = /^@(bench|noise|mixed)-([1-9][0-9]{0,3})x([1-9][0-9]{0,4})$/i;
-const CHANNEL_ID = /^UC(bench|noise|mixed)-([0-9]{4})x([0-9]{5})------$/;
-const VIDEO_ID = /^(bn|nz|mx)([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
+const HANDLE =
+  /^@(?:(bench|noise|mixed)-([1-9][0-9]{0,3})|(archive)-([1-9][0-9]{0,3}|1[0-9]{4}|20000))x([1-9][0-9]{0,4})$/i;
+const CHANNEL_ID = /^(?=.{24}$)UC(?:(bench|noise|mixed)-([0-9]{4})|(archive)-([01][0-9]{4}|20000))x([0-9]{5})-+$/;
+const VIDEO_ID = /^(bn|nz|mx|ar)([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-const CONTENTS = ['bench', 'noise', 'mixed'] as const;
+const CONTENTS = ['bench', 'noise', 'mixed', 'archive'] as const;
 type Content = (typeof CONTENTS)[number];
-const PREFIXES: Readonly<Record<Content, string>> = { bench: 'bn', noise: 'nz', mixed: 'mx' };
+const PREFIXES: Readonly<Record<Content, string>> = { bench: 'bn', noise: 'nz', mixed: 'mx', archive: 'ar' };
 
 /** What six of every twenty videos of `@mixed-…` are instead, by their position modulo 20. */
 const MIXED: Readonly<Record<number, Partial<Video>>> = {
@@ -22,6 +23,25 @@ const MIXED: Readonly<Record<number, Partial<Video>>> = {
   18: { unplayableOn: ['VISIONOS', 'ANDROID_VR'] },
 };
 
+/** What fourteen of every fifty videos of `@archive-…` are besides, by their position modulo 50: ten are Shorts with a text. */
+const ARCHIVE: Readonly<Record<number, Partial<Video>>> = {
+  ...Object.fromEntries(
+    Array.from({ length: 10 }, (_, tenth) => [tenth * 5 + 2, { short: true, durationSeconds: 45 }]),
+  ),
+  6: { pastLive: true },
+  13: { state: 'private', tracks: [] },
+  24: { tracks: [] },
+  35: { state: 'deleted', tracks: [] },
+  46: { state: 'members-only' },
+};
+
+/** 20,000 uploads are those of 14 years. */
+const HOURS_BETWEEN_OF_ARCHIVE = 6;
+
+/** Channels whose uploads are held: each page of a long list needs them all. */
+const HELD_MAX = 4;
+const held = new Map<string, readonly Video[]>();
+
 /** What a generated channel contains, how many videos it has, and how many cues each of them. */
 interface Size {
   content: Content;
@@ -32,7 +52,7 @@ interface Size {
 /**
  * `@bench-100x1500` is a channel of 100 videos of 1,500 generated cues; every such handle exists. The cues of
  * `@noise-100x1500` are long and random, so that they hardly compress. Of `@mixed-100x40`, three in ten have no text
- * or are refused to single clients.
+ * or are refused to single clients. `@archive-20000x40` is a channel of years, with up to 20,000 uploads.
  */
 export function benchChannelByHandle(handle: string): Channel | undefined {
   return channelOf(HANDLE.exec(handle));
@@ -54,11 +74,12 @@ export function benchVideo(id: string): { channel: Channel; video: Video } | und
 
 function channelOf(match: RegExpExecArray | null): Channel | undefined {
   if (!match) return undefined;
-  const name = CONTENTS.find((each) => each === match[1]?.toLowerCase()) ?? 'bench';
-  const size = { content: name, videos: Number(match[2]), cues: Number(match[3]) };
+  const [, plain, plainVideos, archive, archiveVideos, cues] = match;
+  const name = CONTENTS.find((each) => each === (plain ?? archive)?.toLowerCase()) ?? 'bench';
+  const size = { content: name, videos: Number(plainVideos ?? archiveVideos), cues: Number(cues) };
   if (size.videos === 0 || size.cues === 0) return undefined;
   return {
-    id: `UC${name}-${String(size.videos).padStart(4, '0')}x${String(size.cues).padStart(5, '0')}------`,
+    id: idOf(size),
     name: `Bench ${size.videos} × ${size.cues}`,
     handle: `@${name}-${size.videos}x${size.cues}`,
     customNames: [],
@@ -66,8 +87,26 @@ function channelOf(match: RegExpExecArray | null): Channel | undefined {
     description: `${size.videos} generated videos of ${size.cues} cues.`,
     state: 'ok',
     uploadsPlaylist: 'present',
-    uploads: () => Array.from({ length: size.videos }, (_, index) => videoOf(size, index)),
+    uploads: () => uploadsOf(size),
   };
+}
+
+function idOf({ content, videos, cues }: Size): string {
+  const digitCount = content === 'archive' ? 5 : 4;
+  const name = `${content}-${String(videos).padStart(digitCount, '0')}x${String(cues).padStart(5, '0')}`;
+  return `UC${name.padEnd(22, '-')}`;
+}
+
+function uploadsOf(size: Size): readonly Video[] {
+  const id = idOf(size);
+  const uploads = held.get(id) ?? Array.from({ length: size.videos }, (_, index) => videoOf(size, index));
+  held.delete(id);
+  held.set(id, uploads);
+  for (const oldest of held.keys()) {
+    if (held.size <= HELD_MAX) break;
+    held.delete(oldest);
+  }
+  return uploads;
 }
 
 function videoOf({ content, videos, cues }: Size, index: number): Video {
@@ -78,9 +117,10 @@ function videoOf({ content, videos, cues }: Size, index: number): Video {
     state: 'ok',
     durationSeconds: cues * 3,
     viewCount: 1_000 + index,
-    publishedAt: hoursBefore(24 * (index + 1)),
+    publishedAt: hoursBefore((content === 'archive' ? HOURS_BETWEEN_OF_ARCHIVE : 24) * (index + 1)),
     tracks: [generated('en', () => (content === 'noise' ? noise : talk)(seedOf(id), cues))],
     ...(content === 'mixed' && MIXED[index % 20]),
+    ...(content === 'archive' && ARCHIVE[index % 50]),
   };
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { channelById, channelByPath, CHANNELS, videoById } from './catalogue.js';
 import { HARBOUR_LIGHT } from './harbour-light.js';
-import { CLIENTS, textOf } from './model.js';
+import { CLIENTS, textOf, type Video } from './model.js';
 
 const EVERY_UPLOAD = CHANNELS.flatMap((channel) => channel.uploads());
 
@@ -60,6 +60,8 @@ describe('the catalogue', () => {
     '/@bench-0x5',
     '/@bench-5x0',
     '/@bench-99999x1',
+    '/@archive-20001x1',
+    '/@archive-0x1',
   ])('%s resolves to no channel', (path) => {
     expect(channelByPath(path)).toBeUndefined();
   });
@@ -71,11 +73,12 @@ describe('a generated channel', () => {
   it('is found by its ID, and its videos by theirs', () => {
     fc.assert(
       fc.property(
-        fc.constantFrom('bench', 'noise', 'mixed'),
+        fc.constantFrom('bench', 'noise', 'mixed', 'archive'),
         fc.record(size),
         fc.nat(),
         (name, { videos, cues }, any) => {
           const channel = channelByPath(`/@${name}-${videos}x${cues}`);
+          expect(channel?.id).toMatch(/^UC[A-Za-z0-9_-]{22}$/);
           expect(channelById(channel?.id ?? '')?.handle).toBe(`@${name}-${videos}x${cues}`);
           const video = channel?.uploads()[any % videos];
           expect(videoById(video?.id ?? '')?.video).toMatchObject({ id: video?.id, title: video?.title });
@@ -83,6 +86,28 @@ describe('a generated channel', () => {
       ),
       { numRuns: 20 },
     );
+  });
+
+  it('is found by its whole ID only', () => {
+    expect(channelById('UCbench-0100x01500------')?.handle).toBe('@bench-100x1500');
+    for (const id of ['UCbench-0100x01500---', 'UCbench-0100x01500-------', 'UCarchive-20001x00001---'])
+      expect(channelById(id)).toBeUndefined();
+  });
+
+  it('can be an archive of 20,000 uploads over years, newest first, most of which have a text', () => {
+    const channel = channelByPath('/@Archive-20000x40');
+    const uploads = channel?.uploads() ?? [];
+    expect(channelById(channel?.id ?? '')?.uploads()).toHaveLength(20_000);
+    expect(new Set(uploads.map(({ id }) => id)).size).toBe(20_000);
+    const dates = uploads.map(({ publishedAt }) => publishedAt.getTime());
+    expect(dates.every((date, index) => index === 0 || date < (dates[index - 1] ?? 0))).toBe(true);
+    const count = (isCounted: (video: Video) => boolean | undefined) => uploads.filter(isCounted).length;
+    expect([
+      count(({ state, tracks }) => state === 'ok' && tracks.length === 1),
+      count(({ state, tracks }) => state === 'ok' && tracks.length === 0),
+      ...(['private', 'deleted', 'members-only'] as const).map((state) => count((video) => video.state === state)),
+      ...[count(({ short }) => short), count(({ pastLive }) => pastLive)],
+    ]).toEqual([18_400, 400, 400, 400, 400, 4_000, 400]);
   });
 
   it('has the same text in every run', () => {

@@ -1,8 +1,9 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsIn, IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
+import { IsIn, IsString, Min } from 'class-validator';
 import { PLANS } from '../../../domain/plan.js';
+import { IsIntegerBetween, Optional } from '../../../http/validation.js';
 import {
   GRACE_HOURS_DEFAULT,
   GRACE_HOURS_MAX,
@@ -16,25 +17,6 @@ const PAGE_SIZE_DEFAULT = 50;
 const PAGE_SIZE_MAX = 100;
 const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
 const NAME_MESSAGE = 'name must be a string.';
-
-/** Skips validation of an absent value. IsOptional would skip null as well. */
-function Optional(): PropertyDecorator {
-  return ValidateIf((_body, value) => value !== undefined);
-}
-
-/** One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */
-function IsIntegerBetween(min: number, max: number, { orNull = false } = {}): PropertyDecorator {
-  return ValidateBy({
-    name: 'isIntegerBetween',
-    validator: {
-      validate: (value: unknown) =>
-        (orNull && value === null) ||
-        (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max),
-      defaultMessage: (argument) =>
-        `${argument?.property} must be ${orNull ? 'null or ' : ''}an integer from ${min} to ${max}.`,
-    },
-  });
-}
 
 function MonthlyLimit(): PropertyDecorator {
   return applyDecorators(

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { Requester } from '../../video-platform.js';
 import {
   type Admission,
   BLOCKS_TO_OPEN,
@@ -97,13 +98,13 @@ export class EgressPool {
    *
    * @param tried the names of earlier attempts at the same subject: each proxy is tried once, a gateway repeatedly
    */
-  take(use: EgressUse, tried: readonly string[] = [], fairnessKey: object = {}): TakenEgress | null {
+  take(use: EgressUse, tried: readonly string[] = [], requester: Requester = { fairnessKey: {} }): TakenEgress | null {
     const nowMs = this.now();
     const inTurn = this.members.map((_, index) => this.members[(this.turn + index) % this.members.length]);
     const candidates = inTurn.flatMap((member) =>
       member && (isGateway(member) || !tried.includes(member.name)) ? [member] : [],
     );
-    const waitMs = (member: PoolMember) => (use === 'video' ? member.pacer.videoWaitMs(fairnessKey) : 0);
+    const waitMs = (member: PoolMember) => (use === 'video' ? member.pacer.videoWaitMs(requester) : 0);
     const ready = candidates
       .filter((member) => member.coolingDownUntilMs <= nowMs)
       .map((member) => ({ member, waitMs: waitMs(member) }))
@@ -135,12 +136,12 @@ export class EgressPool {
    * Another egress for a caption request that this one cannot send or was refused: of those whose captions are not paused,
    * the one whose pace can serve first.
    */
-  takeForCaptions(fairnessKey: object, tried: readonly string[]): Pick<TakenEgress, 'egress' | 'release'> | null {
+  takeForCaptions(requester: Requester, tried: readonly string[]): Pick<TakenEgress, 'egress' | 'release'> | null {
     const nowMs = this.now();
     const candidates = this.members
       .filter((member) => isGateway(member) || !tried.includes(member.name))
       .filter(({ pacer, coolingDownUntilMs }) => !pacer.isPaused('captions') && coolingDownUntilMs <= nowMs)
-      .map((member) => ({ member, waitMs: member.pacer.captionsWaitMs(fairnessKey) }))
+      .map((member) => ({ member, waitMs: member.pacer.captionsWaitMs(requester) }))
       .sort((one, other) => one.waitMs - other.waitMs);
     const [first] = candidates;
     return first ? this.open(first.member) : null;

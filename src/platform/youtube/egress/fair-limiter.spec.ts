@@ -23,9 +23,9 @@ describe('FairLimiter', () => {
     const order: string[] = [];
     const first = pending();
     const run = (fairnessKey: object, name: string) =>
-      limiter.run(fairnessKey, NEVER, () => Promise.resolve(void order.push(name)));
+      limiter.run({ fairnessKey, signal: NEVER }, () => Promise.resolve(void order.push(name)));
     const done = [
-      limiter.run(large, NEVER, first.task),
+      limiter.run({ fairnessKey: large, signal: NEVER }, first.task),
       run(large, 'large 1'),
       run(large, 'large 2'),
       run(large, 'large 3'),
@@ -41,9 +41,9 @@ describe('FairLimiter', () => {
     const order: string[] = [];
     const large = [{}, {}];
     const running = large.flatMap((fairnessKey) => [pending(), pending()].map((job) => ({ fairnessKey, job })));
-    const done = running.map(({ fairnessKey, job }) => limiter.run(fairnessKey, NEVER, job.task));
+    const done = running.map(({ fairnessKey, job }) => limiter.run({ fairnessKey, signal: NEVER }, job.task));
     const queue = (fairnessKey: object, name: string) =>
-      done.push(limiter.run(fairnessKey, NEVER, () => Promise.resolve(void order.push(name))));
+      done.push(limiter.run({ fairnessKey, signal: NEVER }, () => Promise.resolve(void order.push(name))));
     large.forEach((fairnessKey, index) => queue(fairnessKey, `large ${index}`));
     queue({}, 'small');
     running[0]?.job.resolve();
@@ -57,34 +57,89 @@ describe('FairLimiter', () => {
   it('an aborted waiting task rejects with the reason, does not run and frees its slot', async () => {
     const limiter = new FairLimiter(1);
     const first = pending();
-    const running = limiter.run({}, NEVER, first.task);
+    const running = limiter.run({ fairnessKey: {}, signal: NEVER }, first.task);
     const leaving = new AbortController();
     let ran = false;
-    const abandoned = limiter.run({}, leaving.signal, () => Promise.resolve(void (ran = true)));
+    const abandoned = limiter.run({ fairnessKey: {}, signal: leaving.signal }, () =>
+      Promise.resolve(void (ran = true)),
+    );
     leaving.abort(new Error('left'));
     await expect(abandoned).rejects.toThrow('left');
     expect(limiter.queued).toBe(0);
     first.resolve();
     await running;
-    await expect(limiter.run({}, NEVER, () => Promise.resolve('next'))).resolves.toBe('next');
+    await expect(limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve('next'))).resolves.toBe('next');
     expect(ran).toBe(false);
   });
 
   it('a task with an aborted signal gets no slot', async () => {
     const limiter = new FairLimiter(1);
-    await expect(limiter.run({}, AbortSignal.abort(new Error('gone')), () => Promise.resolve())).rejects.toThrow(
-      'gone',
-    );
+    await expect(
+      limiter.run({ fairnessKey: {}, signal: AbortSignal.abort(new Error('gone')) }, () => Promise.resolve()),
+    ).rejects.toThrow('gone');
     expect(limiter.running).toBe(0);
   });
 
   it('a task that fails, even synchronously, releases its slot', async () => {
     const limiter = new FairLimiter(1);
-    const failing = limiter.run({}, NEVER, () => {
+    const failing = limiter.run({ fairnessKey: {}, signal: NEVER }, () => {
       throw new Error('at once');
     });
     await expect(failing).rejects.toThrow('at once');
-    await expect(limiter.run({}, NEVER, () => Promise.resolve(1))).resolves.toBe(1);
+    await expect(limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve(1))).resolves.toBe(1);
+  });
+
+  it('leaves a quarter of the slots to calls, and at least one slot to background tasks', async () => {
+    for (const [concurrencyMax, forBackground] of [
+      [1, 1],
+      [2, 1],
+      [4, 3],
+      [16, 12],
+    ] as const) {
+      const limiter = new FairLimiter(concurrencyMax);
+      const job = { fairnessKey: {}, signal: NEVER, background: true };
+      const ends = Array.from({ length: concurrencyMax }, pending);
+      const done = ends.map((end) => limiter.run(job, end.task));
+      expect([limiter.running, limiter.queued]).toEqual([forBackground, concurrencyMax - forBackground]);
+      if (concurrencyMax > 1) await limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve());
+      ends.forEach((end) => end.resolve());
+      await Promise.all(done);
+    }
+  });
+
+  it('starts background tasks when no other task waits, whichever came first', async () => {
+    const limiter = new FairLimiter(1);
+    const order: string[] = [];
+    const first = pending();
+    const run = (name: string, context: object) =>
+      limiter.run({ fairnessKey: {}, signal: NEVER, ...context }, () => Promise.resolve(void order.push(name)));
+    const done = [limiter.run({ fairnessKey: {}, signal: NEVER, background: true }, first.task)];
+    done.push(run('job', { background: true }), run('other job', { background: true }), run('call', {}));
+    first.resolve();
+    await turns();
+    done.push(run('late call', {}));
+    await Promise.all(done);
+    expect(order).toEqual(['call', 'job', 'other job', 'late call']);
+  });
+
+  it('starts a waiting background task as that of a call once a call waits for it too', async () => {
+    const limiter = new FairLimiter(2);
+    const jobKey = {};
+    const flight = { fairnessKey: jobKey, signal: NEVER, background: true };
+    const order: string[] = [];
+    const [running, other] = [pending(), pending()];
+    const run = (name: string, context: { fairnessKey: object; signal: AbortSignal; background?: boolean }) =>
+      limiter.run(context, () => Promise.resolve(void order.push(name)));
+    const done = [limiter.run({ fairnessKey: jobKey, signal: NEVER, background: true }, running.task)];
+    done.push(run('job', { fairnessKey: jobKey, signal: NEVER, background: true }), run('flight', flight));
+    done.push(limiter.run({ fairnessKey: {}, signal: NEVER }, other.task));
+    flight.background = false;
+    other.resolve();
+    await turns();
+    // The job has its one slot; the flight went before the tasks of the job that came first.
+    expect(order).toEqual(['flight']);
+    running.resolve();
+    await Promise.all(done);
   });
 
   it('never exceeds the limit, starves no key and ends empty, for any sequence of events', async () => {
@@ -95,13 +150,20 @@ describe('FairLimiter', () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), async (max, steps) => {
         const limiter = new FairLimiter(max);
-        const waitingByKey = [{}, {}, {}, {}];
+        // Two calls and two jobs.
+        const keys = [{}, {}, {}, {}];
+        const backgroundMax = Math.max(1, Math.floor(max * 0.75));
         const jobs: {
           end: ReturnType<typeof pending>;
           abort: AbortController;
           started: boolean;
           settled: Promise<unknown>;
+          background: boolean;
         }[] = [];
+        const isWaiting = ({ started, abort }: { started: boolean; abort: AbortController }) =>
+          !started && !abort.signal.aborted;
+        const violations: string[] = [];
+        let backgroundRunning = 0;
         let running = 0;
         let mostRunning = 0;
         for (const step of steps) {
@@ -111,13 +173,25 @@ describe('FairLimiter', () => {
               abort: new AbortController(),
               started: false,
               settled: Promise.resolve<unknown>(null),
+              background: step.lane >= 2,
             };
             job.settled = limiter
-              .run(waitingByKey[step.lane] ?? {}, job.abort.signal, async () => {
-                job.started = true;
-                mostRunning = Math.max(mostRunning, ++running);
-                await job.end.task().finally(() => (running -= 1));
-              })
+              .run(
+                { fairnessKey: keys[step.lane] ?? {}, signal: job.abort.signal, background: job.background },
+                async () => {
+                  job.started = true;
+                  mostRunning = Math.max(mostRunning, ++running);
+                  if (job.background) {
+                    backgroundRunning += 1;
+                    if (backgroundRunning > backgroundMax) violations.push('too many background tasks');
+                    if (jobs.some((other) => !other.background && isWaiting(other))) violations.push('a call waits');
+                  }
+                  await job.end.task().finally(() => {
+                    running -= 1;
+                    if (job.background) backgroundRunning -= 1;
+                  });
+                },
+              )
               .catch(() => null);
             jobs.push(job);
           } else {
@@ -130,11 +204,14 @@ describe('FairLimiter', () => {
           await turns();
           expect(limiter.running).toBeLessThanOrEqual(max);
           // Nobody waits while there is room.
-          if (limiter.queued > 0) expect(limiter.running).toBe(max);
+          if (jobs.some((job) => !job.background && isWaiting(job))) expect(limiter.running).toBe(max);
+          else if (limiter.queued > 0)
+            expect(limiter.running === max || backgroundRunning === backgroundMax).toBe(true);
         }
         for (const job of jobs) job.end.resolve();
         await Promise.all(jobs.map((job) => job.settled));
         expect(mostRunning).toBeLessThanOrEqual(max);
+        expect(violations).toEqual([]);
         expect(jobs.every((job) => job.started || job.abort.signal.aborted)).toBe(true);
         expect([limiter.running, limiter.queued]).toEqual([0, 0]);
       }),

@@ -1,4 +1,15 @@
-interface Waiting {
+import type { ReadingContext } from '../../video-platform.js';
+
+/** The part of the slots that background tasks can have at most, so that a call finds one free. */
+const BACKGROUND_SHARE = 0.75;
+
+/** The call that a task belongs to. `background` can change while the task waits or runs, so it is read each time. */
+export type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background'>;
+
+/** A task that waits or runs, under the key that it came with. */
+interface Task {
+  readonly context: TaskContext;
+  readonly fairnessKey: object;
   start: () => void;
 }
 
@@ -6,14 +17,20 @@ interface Waiting {
  * Limits how many tasks run at a time. A free slot goes to the key with the fewest running tasks, equal keys alternate, and
  * the tasks of one key run in order: a call for two videos that arrives after calls for hundreds waits for one running
  * task, not for the hundreds.
+ *
+ * A background task gets a slot only when no other task waits, and background tasks have at most three quarters of the slots
+ * (at least one). Among each other they share these in the same way.
  */
 export class FairLimiter {
   private runningCount = 0;
+  private readonly backgroundMax: number;
   // In order of insertion: the first key is the next to run, and moves to the end afterwards.
-  private readonly waitingByKey = new Map<object, Waiting[]>();
-  private readonly runningByKey = new Map<object, number>();
+  private readonly waitingByKey = new Map<object, Task[]>();
+  private readonly runningByKey = new Map<object, Set<Task>>();
 
-  constructor(private readonly concurrencyMax: number) {}
+  constructor(private readonly concurrencyMax: number) {
+    this.backgroundMax = Math.max(1, Math.floor(concurrencyMax * BACKGROUND_SHARE));
+  }
 
   /** The number of running tasks. */
   get running(): number {
@@ -31,75 +48,116 @@ export class FairLimiter {
    * Runs a task when a slot is free, and releases the slot however the task ends. Rejects with the signal's reason when it
    * is aborted while waiting; a running task must observe the signal itself.
    */
-  async run<T>(fairnessKey: object, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
-    await this.acquire(fairnessKey, signal);
+  async run<T>(context: TaskContext, task: () => Promise<T>): Promise<T> {
+    const running: Task = { context, fairnessKey: context.fairnessKey, start: () => undefined };
+    await this.acquire(running);
     try {
       return await task();
     } finally {
-      this.count(fairnessKey, -1);
+      this.release(running);
       this.startNext();
     }
   }
 
-  private acquire(fairnessKey: object, signal: AbortSignal): Promise<void> {
+  private acquire(task: Task): Promise<void> {
+    const { signal } = task.context;
     signal.throwIfAborted();
     // Taken synchronously, so that no two tasks take the same slot.
-    if (this.runningCount < this.concurrencyMax) {
-      this.count(fairnessKey, 1);
+    if (this.waitingByKey.size === 0 && this.mayStart(isBackground(task))) {
+      this.take(task);
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
       const abort = () => {
-        this.remove(fairnessKey, waiting);
+        this.remove(task);
         reject(signal.reason as Error);
       };
-      const waiting: Waiting = {
-        start: () => {
-          signal.removeEventListener('abort', abort);
-          resolve();
-        },
+      task.start = () => {
+        signal.removeEventListener('abort', abort);
+        resolve();
       };
       signal.addEventListener('abort', abort, { once: true });
-      const others = this.waitingByKey.get(fairnessKey);
-      if (others) others.push(waiting);
-      else this.waitingByKey.set(fairnessKey, [waiting]);
+      const others = this.waitingByKey.get(task.fairnessKey);
+      if (others) others.push(task);
+      else this.waitingByKey.set(task.fairnessKey, [task]);
+      // Slots are free while background tasks wait for one of theirs.
+      this.startNext();
     });
   }
 
-  private count(fairnessKey: object, change: 1 | -1): void {
-    this.runningCount += change;
-    const running = (this.runningByKey.get(fairnessKey) ?? 0) + change;
-    if (running === 0) this.runningByKey.delete(fairnessKey);
-    else this.runningByKey.set(fairnessKey, running);
+  private take(task: Task): void {
+    this.runningCount += 1;
+    const running = this.runningByKey.get(task.fairnessKey);
+    if (running) running.add(task);
+    else this.runningByKey.set(task.fairnessKey, new Set([task]));
+  }
+
+  private release(task: Task): void {
+    this.runningCount -= 1;
+    const running = this.runningByKey.get(task.fairnessKey);
+    running?.delete(task);
+    if (running?.size === 0) this.runningByKey.delete(task.fairnessKey);
   }
 
   private startNext(): void {
-    const fairnessKey = this.nextKey();
-    const waiting = fairnessKey && this.waitingByKey.get(fairnessKey);
-    const first = waiting?.shift();
-    if (!fairnessKey || !waiting || !first) return;
-    this.waitingByKey.delete(fairnessKey);
-    if (waiting.length > 0) this.waitingByKey.set(fairnessKey, waiting);
-    this.count(fairnessKey, 1);
-    first.start();
+    for (let next = this.next(); next !== undefined; next = this.next()) {
+      const waiting = this.waitingByKey.get(next.fairnessKey);
+      this.remove(next);
+      if (waiting && waiting.length > 0) {
+        this.waitingByKey.delete(next.fairnessKey);
+        this.waitingByKey.set(next.fairnessKey, waiting);
+      }
+      this.take(next);
+      next.start();
+    }
   }
 
-  private nextKey(): object | undefined {
-    let next: object | undefined;
+  /** The waiting task that starts now. */
+  private next(): Task | undefined {
+    for (const background of [false, true]) {
+      const next = this.mayStart(background) ? this.firstOf(background) : undefined;
+      if (next) return next;
+    }
+    return undefined;
+  }
+
+  private mayStart(background: boolean): boolean {
+    if (this.runningCount >= this.concurrencyMax) return false;
+    if (!background) return true;
+    let running = 0;
+    for (const tasks of this.runningByKey.values()) running += countOf(tasks, true);
+    return running < this.backgroundMax;
+  }
+
+  /** Of the keys with waiting tasks of a kind, that with the fewest running ones of the kind. */
+  private firstOf(background: boolean): Task | undefined {
+    let next: Task | undefined;
     let fewest = Infinity;
-    for (const fairnessKey of this.waitingByKey.keys()) {
-      const running = this.runningByKey.get(fairnessKey) ?? 0;
-      if (running === 0) return fairnessKey;
-      if (running < fewest) [next, fewest] = [fairnessKey, running];
+    for (const [fairnessKey, waiting] of this.waitingByKey) {
+      const first = waiting.find((task) => isBackground(task) === background);
+      if (!first) continue;
+      const running = countOf(this.runningByKey.get(fairnessKey) ?? [], background);
+      if (running === 0) return first;
+      if (running < fewest) [next, fewest] = [first, running];
     }
     return next;
   }
 
-  private remove(fairnessKey: object, aborted: Waiting): void {
-    const waiting = this.waitingByKey.get(fairnessKey);
-    const position = waiting?.indexOf(aborted) ?? -1;
+  private remove(task: Task): void {
+    const waiting = this.waitingByKey.get(task.fairnessKey);
+    const position = waiting?.indexOf(task) ?? -1;
     if (!waiting || position < 0) return;
     waiting.splice(position, 1);
-    if (waiting.length === 0) this.waitingByKey.delete(fairnessKey);
+    if (waiting.length === 0) this.waitingByKey.delete(task.fairnessKey);
   }
+}
+
+function isBackground({ context }: Task): boolean {
+  return context.background === true;
+}
+
+function countOf(tasks: Iterable<Task>, background: boolean): number {
+  let count = 0;
+  for (const task of tasks) if (isBackground(task) === background) count += 1;
+  return count;
 }

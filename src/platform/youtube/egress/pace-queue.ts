@@ -1,12 +1,17 @@
-import type { ReadingContext } from '../../video-platform.js';
+import type { ReadingContext, Requester } from '../../video-platform.js';
 
 /** The time that a request needs before the deadline of its call. */
 export const DEADLINE_MARGIN_MS = 1_000;
+
+/** How often a queue of background requests looks whether a call waits for one of them meanwhile. */
+const LIFT_CHECK_MS = 250;
 
 /** The result of waiting: the request may be sent, cannot be sent before its deadline, or the egress was paused. */
 export type Turn = { kind: 'go' } | { kind: 'busy'; waitMs: number } | { kind: 'paused' };
 
 interface WaitingRequest {
+  /** A background request goes before others when a call waits for it too; the request of a call keeps its place. */
+  readonly background: boolean;
   end: (turn: Turn) => void;
 }
 
@@ -14,6 +19,8 @@ interface WaitingRequest {
 export interface Budget {
   /** Milliseconds until this many requests may be sent; 0 for now. */
   waitMs(count: number): number;
+  /** The part of the budget, in requests, that background requests leave to calls. */
+  reserve(): number;
   /** Counts one request as sent. */
   spend(): void;
 }
@@ -21,10 +28,14 @@ export interface Budget {
 /**
  * Requests that wait for the pace of one egress. Calls take turns, each with its requests in order. A request whose turn
  * would come after the deadline of its call is refused at once instead of waiting in vain.
+ *
+ * Background requests are served when no call waits and more than the reserve is left.
  */
 export class PaceQueue {
   // In order of insertion: the first key is the next to be served, and moves to the end afterwards.
   private readonly waitingByKey = new Map<object, WaitingRequest[]>();
+  /** The waiting requests that came as background ones; without any, nothing else is counted one by one. */
+  private readonly background = new Set<WaitingRequest>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly budget: Budget) {}
@@ -35,23 +46,33 @@ export class PaceQueue {
     return length;
   }
 
+  /** The waiting requests that can delay one of a requester: background requests delay no call. */
+  lengthFor(requester: Requester): number {
+    let length = this.length;
+    if (!isBackground(requester)) for (const { background } of this.background) if (background) length -= 1;
+    return length;
+  }
+
   /**
-   * Milliseconds until a further request of a call has its turn.
+   * Milliseconds until a further request of a call has its turn. Background requests delay no call.
    *
    * @param ahead requests that will enter the queue before it
    */
-  estimateMs(fairnessKey: object, ahead = 0): number {
-    const own = this.waitingByKey.get(fairnessKey)?.length ?? 0;
+  estimateMs(requester: Requester, ahead = 0): number {
+    const background = isBackground(requester);
+    const own = this.count(this.waitingByKey.get(requester.fairnessKey) ?? [], background);
     let before = own + ahead;
-    for (const [key, waiting] of this.waitingByKey)
-      if (key !== fairnessKey) before += Math.min(waiting.length, own + 1);
-    return this.budget.waitMs(before + 1);
+    for (const [key, waiting] of this.waitingByKey) {
+      if (key !== requester.fairnessKey) before += Math.min(this.count(waiting, background), own + 1);
+      if (background) before += this.count(waiting, false);
+    }
+    return this.budget.waitMs(before + 1 + (background ? this.budget.reserve() : 0));
   }
 
   /** Waits for the turn of a request. Rejects with the signal's reason when it is aborted first. */
   async wait(context: ReadingContext): Promise<Turn> {
     context.signal.throwIfAborted();
-    const waitMs = this.estimateMs(context.fairnessKey);
+    const waitMs = this.estimateMs(context);
     if (waitMs === 0) {
       this.budget.spend();
       return { kind: 'go' };
@@ -68,6 +89,7 @@ export class PaceQueue {
 
   private enter(context: ReadingContext): Promise<Turn> {
     const { fairnessKey, signal } = context;
+    const cameAsBackground = isBackground(context);
     return new Promise((resolve, reject) => {
       let deadline: NodeJS.Timeout | undefined;
       const leave = () => {
@@ -81,6 +103,9 @@ export class PaceQueue {
         reject(signal.reason as Error);
       };
       const waiting: WaitingRequest = {
+        get background() {
+          return cameAsBackground && isBackground(context);
+        },
         end: (turn) => {
           leave();
           resolve(turn);
@@ -89,13 +114,14 @@ export class PaceQueue {
       // The deadline can change while it waits, and other calls can delay its turn.
       const checkDeadline = () => {
         const leftMs = timeLeftMs(context);
-        if (leftMs <= 0) waiting.end({ kind: 'busy', waitMs: Math.max(1_000, this.estimateMs(fairnessKey)) });
+        if (leftMs <= 0) waiting.end({ kind: 'busy', waitMs: Math.max(1_000, this.estimateMs(context)) });
         else deadline = setTimeout(checkDeadline, Math.min(leftMs, 2 ** 31 - 1));
       };
       signal.addEventListener('abort', abort, { once: true });
       const others = this.waitingByKey.get(fairnessKey);
       if (others) others.push(waiting);
       else this.waitingByKey.set(fairnessKey, [waiting]);
+      if (cameAsBackground) this.background.add(waiting);
       checkDeadline();
       this.schedule();
     });
@@ -104,16 +130,18 @@ export class PaceQueue {
   private schedule(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (this.waitingByKey.size > 0) this.timer = setTimeout(() => this.serve(), Math.ceil(this.budget.waitMs(1)));
+    const next = this.next();
+    if (!next) return;
+    let waitMs = this.waitMsOf(next.request);
+    if (next.request.background) waitMs = Math.min(waitMs, Math.max(this.budget.waitMs(1), LIFT_CHECK_MS));
+    this.timer = setTimeout(() => this.serve(), Math.ceil(waitMs));
   }
 
   private serve(): void {
-    while (this.waitingByKey.size > 0 && this.budget.waitMs(1) === 0) {
-      const [next] = this.waitingByKey;
-      if (!next) return;
-      const [fairnessKey, [first]] = next;
+    for (let next = this.next(); next && this.waitMsOf(next.request) === 0; next = this.next()) {
+      const { fairnessKey, request } = next;
       this.budget.spend();
-      first?.end({ kind: 'go' });
+      request.end({ kind: 'go' });
       const remaining = this.waitingByKey.get(fairnessKey);
       if (!remaining) continue;
       this.waitingByKey.delete(fairnessKey);
@@ -122,7 +150,30 @@ export class PaceQueue {
     this.schedule();
   }
 
+  /** The request that is served next. */
+  private next(): { fairnessKey: object; request: WaitingRequest } | undefined {
+    for (const background of [false, true]) {
+      for (const [fairnessKey, waiting] of this.waitingByKey) {
+        const request = waiting.find((each) => each.background === background);
+        if (request) return { fairnessKey, request };
+      }
+    }
+    return undefined;
+  }
+
+  private waitMsOf({ background }: WaitingRequest): number {
+    return this.budget.waitMs(1 + (background ? this.budget.reserve() : 0));
+  }
+
+  private count(waiting: readonly WaitingRequest[], background: boolean): number {
+    if (this.background.size === 0) return background ? 0 : waiting.length;
+    let count = 0;
+    for (const request of waiting) if (request.background === background) count += 1;
+    return count;
+  }
+
   private remove(fairnessKey: object, waiting: WaitingRequest): void {
+    this.background.delete(waiting);
     const remaining = this.waitingByKey.get(fairnessKey)?.filter((other) => other !== waiting) ?? [];
     if (remaining.length === 0) this.waitingByKey.delete(fairnessKey);
     else this.waitingByKey.set(fairnessKey, remaining);
@@ -131,4 +182,8 @@ export class PaceQueue {
 
 function timeLeftMs({ deadlineAtMs }: ReadingContext): number {
   return deadlineAtMs - DEADLINE_MARGIN_MS - performance.now();
+}
+
+function isBackground({ background }: Requester): boolean {
+  return background === true;
 }

@@ -33,7 +33,7 @@ export async function withProxyFailover<T>(
   await egresses.refresh();
   while (tried.length < egresses.attemptsMax) {
     context.signal.throwIfAborted();
-    const taken = egresses.take(use, tried, context.fairnessKey);
+    const taken = egresses.take(use, tried, context);
     if (!taken) break;
     const { egress, admission } = taken;
     tried.push(egress.name);

@@ -46,7 +46,7 @@ async function limitedPacer() {
   made.pacer.learn('captions', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 96 });
   await jest.advanceTimersByTimeAsync(96_000);
   made.breaker.admit()?.succeeded();
-  while (made.pacer.captionsWaitMs({}) === 0) await made.pacer.waitForTurn('captions', call());
+  while (made.pacer.captionsWaitMs(call()) === 0) await made.pacer.waitForTurn('captions', call());
   return made;
 }
 
@@ -81,10 +81,10 @@ describe('RequestPacer', () => {
     await jest.advanceTimersByTimeAsync(96_000);
     made.breaker.admit()?.succeeded();
     await made.pacer.waitForTurn('player', call(), own);
-    while (made.pacer.videoWaitMs({}) === 0) await made.pacer.waitForTurn('player', call());
-    const waitMs = made.pacer.videoWaitMs({});
+    while (made.pacer.videoWaitMs(call()) === 0) await made.pacer.waitForTurn('player', call());
+    const waitMs = made.pacer.videoWaitMs(call());
     expect(kindOf(await made.pacer.waitForTurn('player', call(), own))).toBe('sent');
-    expect(made.pacer.videoWaitMs({})).toBeGreaterThan(waitMs);
+    expect(made.pacer.videoWaitMs(call())).toBeGreaterThan(waitMs);
     const third = made.pacer.waitForTurn('player', call({ deadlineAtMs: performance.now() + 1_500 }), own);
     expect(kindOf(await third)).toBe('busy');
   });
@@ -125,15 +125,62 @@ describe('RequestPacer', () => {
   it('expects the captions of a video once, however many clients are asked, and none for an exact date', async () => {
     const { pacer } = await limitedPacer();
     await jest.advanceTimersByTimeAsync(1_000);
-    const waitsMs = [pacer.captionsWaitMs({})];
+    const waitsMs = [pacer.captionsWaitMs(call())];
     const video = attempt();
     for (let client = 0; client < 3; client += 1) await pacer.waitForTurn('player', call(), video);
-    waitsMs.push(pacer.captionsWaitMs({}));
+    waitsMs.push(pacer.captionsWaitMs(call()));
     await pacer.waitForTurn('player', call());
-    waitsMs.push(pacer.captionsWaitMs({}));
+    waitsMs.push(pacer.captionsWaitMs(call()));
     expect(waitsMs.map((ms) => Math.round(ms / 1_000))).toEqual([0, 1, 1]);
     await pacer.waitForTurn('captions', call(), video);
-    expect(Math.round(pacer.captionsWaitMs({}) / 1_000)).toBe(1);
+    expect(Math.round(pacer.captionsWaitMs(call()) / 1_000)).toBe(1);
+  });
+
+  describe('with background work', () => {
+    const job = () => call({ background: true });
+
+    it('sends the requests of a call first, and does not count those of jobs in its estimate', async () => {
+      const { pacer } = await limitedPacer();
+      const served: string[] = [];
+      for (let request = 0; request < 40; request += 1) {
+        void pacer.waitForTurn('captions', job(), attempt()).then(({ send }) => send && served.push('job'));
+        void pacer.waitForTurn('player', job(), attempt());
+      }
+      expect(Math.round(pacer.videoWaitMs(call()) / 1_000)).toBe(1);
+      expect(pacer.videoWaitMs(job())).toBeGreaterThan(40_000);
+      const own = attempt();
+      const shortly = call({ deadlineAtMs: performance.now() + 5_000 });
+      expect(kindOf(await pacer.waitForTurn('player', shortly, own))).toBe('sent');
+      void pacer.waitForTurn('captions', shortly, own).then(({ send }) => send && served.push('call'));
+      await jest.advanceTimersByTimeAsync(1_100);
+      expect(served).toEqual(['call']);
+    });
+
+    it('leaves a quarter of the burst to calls, and uses the whole rate', async () => {
+      const { pacer } = pacerWith({ player: 120 });
+      let [forJobs, forCalls] = [0, 0];
+      for (let request = 0; request < 200; request += 1)
+        void pacer.waitForTurn('player', job()).then(({ send }) => (forJobs += Number(send)));
+      await jest.advanceTimersByTimeAsync(0);
+      // A ceiling of 120 a minute has a burst of 12.
+      expect(forJobs).toBe(9);
+      await jest.advanceTimersByTimeAsync(30_000);
+      expect(forJobs).toBe(69);
+      for (let request = 0; request < 3; request += 1)
+        void pacer.waitForTurn('player', call()).then(({ send }) => (forCalls += Number(send)));
+      await jest.advanceTimersByTimeAsync(0);
+      expect([forJobs, forCalls]).toEqual([69, 3]);
+    });
+
+    it.each([1, 7, 60])('serves jobs at a ceiling of %d a minute', async (ceiling) => {
+      const { pacer } = pacerWith({ player: ceiling });
+      let sent = 0;
+      const patient = { background: true, deadlineAtMs: Infinity };
+      for (let request = 0; request < 5; request += 1)
+        void pacer.waitForTurn('player', call(patient)).then(({ send }) => (sent += Number(send)));
+      await jest.advanceTimersByTimeAsync((5 * 60_000) / ceiling + 60_000);
+      expect(sent).toBe(5);
+    });
   });
 
   it('403 pauses nothing at once', () => {

@@ -1,4 +1,4 @@
-import type { ReadingContext } from '../../video-platform.js';
+import type { ReadingContext, Requester } from '../../video-platform.js';
 import type { Admission, CircuitBreaker } from './circuit-breaker.js';
 import { PACED_KINDS, type PacedKind } from './egress-state.js';
 import { DEADLINE_MARGIN_MS, PaceQueue, type Turn } from './pace-queue.js';
@@ -12,6 +12,9 @@ const CEILING_BURST_SECONDS = 6;
 const CAPTIONS_EXPECTED_MS = 5_000;
 /** Bot checks after fewer answers are about the address or the client: the reported budgets of players are far larger. */
 const ANSWERED_MANY = 50;
+
+/** The part of a burst that background requests leave to calls, whose first videos are read at once. */
+const RESERVED_SHARE = 1 / 4;
 
 /** The requests a minute that each kind may have: unset, the pace is learned without a ceiling; 0 turns pacing off. */
 export type PaceCeilings = Readonly<Record<PacedKind, number | undefined>>;
@@ -27,8 +30,8 @@ export type PacedAdmission = Pick<Admission, 'probe' | 'claimProbe' | 'succeeded
 export class RequestPacer {
   private readonly queues: Readonly<Record<PacedKind, PaceQueue>>;
   private readonly ceilings: Readonly<Record<PacedKind, Ceiling | null>>;
-  /** The attempts whose player was requested, and when their captions stop being expected. */
-  private readonly expectedCaptions = new Map<object, number>();
+  /** The attempts whose player was requested, and until when their captions are expected. */
+  private readonly expectedCaptions = new Map<object, { untilMs: number; requester: Requester }>();
 
   /** Attempts that have sent one player request. */
   private readonly started = new WeakSet<object>();
@@ -76,14 +79,19 @@ export class RequestPacer {
   }
 
   /** Milliseconds until a video of a call can be read: its player and then its captions. */
-  videoWaitMs(fairnessKey: object): number {
-    return Math.max(this.queues.player.estimateMs(fairnessKey), this.captionsWaitMs(fairnessKey));
+  videoWaitMs(requester: Requester): number {
+    return Math.max(this.queues.player.estimateMs(requester), this.captionsWaitMs(requester));
   }
 
-  captionsWaitMs(fairnessKey: object): number {
+  /** The captions of background requests delay no call. */
+  captionsWaitMs(requester: Requester): number {
     const nowMs = this.now();
-    for (const [attempt, untilMs] of this.expectedCaptions) if (untilMs <= nowMs) this.expectedCaptions.delete(attempt);
-    return this.queues.captions.estimateMs(fairnessKey, this.expectedCaptions.size + this.queues.player.length);
+    let expected = 0;
+    for (const [attempt, { untilMs, requester: other }] of this.expectedCaptions) {
+      if (untilMs <= nowMs) this.expectedCaptions.delete(attempt);
+      else if (requester.background === true || other.background !== true) expected += 1;
+    }
+    return this.queues.captions.estimateMs(requester, expected + this.queues.player.lengthFor(requester));
   }
 
   /**
@@ -107,11 +115,11 @@ export class RequestPacer {
     }
     if (attempt && kind === 'player') {
       this.expectedCaptions.delete(attempt);
-      const waitMs = this.captionsWaitMs(context.fairnessKey);
+      const waitMs = this.captionsWaitMs(context);
       // Without its captions the player response would be requested in vain.
       const leftMs = context.deadlineAtMs - 2 * DEADLINE_MARGIN_MS - performance.now();
       if (waitMs > 0 && waitMs > leftMs) return busy(waitMs);
-      this.expectedCaptions.set(attempt, this.now() + CAPTIONS_EXPECTED_MS);
+      this.expectedCaptions.set(attempt, { untilMs: this.now() + CAPTIONS_EXPECTED_MS, requester: context });
     } else if (attempt) this.expectedCaptions.delete(attempt);
     const turn: Turn = await this.queues[kind].wait(context);
     if (turn.kind !== 'go' && attempt) this.expectedCaptions.delete(attempt);
@@ -178,8 +186,17 @@ export class RequestPacer {
   private queue(kind: PacedKind): PaceQueue {
     return new PaceQueue({
       waitMs: (count) => this.waitMs(kind, count),
+      reserve: () => this.reserve(kind),
       spend: () => this.spend(kind),
     });
+  }
+
+  /** Less than what is left of the smaller burst after one request, because no more than the burst is ever available. */
+  private reserve(kind: PacedKind): number {
+    const { ratePerSecond, burst } = this.stored.current.paces[kind];
+    const ceiling = this.ceilings[kind];
+    const smallest = Math.min(ratePerSecond === null ? Infinity : burst, ceiling?.burst ?? Infinity);
+    return smallest === Infinity ? 0 : Math.min(RESERVED_SHARE * smallest, (smallest - 1) / 2);
   }
 
   private waitMs(kind: PacedKind, count: number): number {
@@ -203,7 +220,7 @@ function busy(waitMs: number): PacedTurn {
 /** A token bucket of a fixed rate. */
 class Ceiling {
   private readonly ratePerSecond: number;
-  private readonly burst: number;
+  readonly burst: number;
   private available: number;
   private atMs: number;
 

@@ -144,7 +144,7 @@ async function failOverCaptions(attempt: RequestInFlight, next: Next): Promise<R
   const { egress, context, budget } = attempt.scope;
   const tried = [egress.name];
   while (isEgressUnable(result) && tried.length < CAPTION_EGRESSES_MAX) {
-    const other = egresses.takeForCaptions(context.fairnessKey, tried);
+    const other = egresses.takeForCaptions(context, tried);
     if (!other) break;
     tried.push(other.egress.name);
     try {
@@ -242,8 +242,7 @@ async function followRedirects(attempt: RequestInFlight, next: Next): Promise<Re
 }
 
 function waitInQueue(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const { fairnessKey, signal } = attempt.scope.context;
-  return attempt.options.limiter.run(fairnessKey, signal, () => {
+  return attempt.options.limiter.run(attempt.scope.context, () => {
     attempt.timing.startedAtMs ??= performance.now();
     return next(attempt);
   });

@@ -63,7 +63,7 @@ export class HttpPoTokenProvider extends PoTokenProvider implements OnApplicatio
     const admission = this.breaker.admit();
     if (!admission) return null;
     try {
-      const token = await this.limiter.run(this, signal, async () =>
+      const token = await this.limiter.run({ fairnessKey: this, signal }, async () =>
         // Requests that wait are not sent to a provider that was found to be down.
         admission.isObsolete() ? undefined : this.request(videoId, signal),
       );

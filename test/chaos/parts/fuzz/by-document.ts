@@ -82,6 +82,9 @@ const NASTY_NAMES: readonly string[] = [
   'limit%00',
 ];
 
+/** Values of a header that a request line can carry. */
+const NASTY_HEADERS: readonly string[] = ['', '0', 'a b', 'x'.repeat(255), 'x'.repeat(256), '\xe9', '"quoted"', '{}'];
+
 const CONTENT_TYPES: readonly string[] = [
   'text/plain',
   'application/xml',
@@ -95,10 +98,11 @@ const CONTENT_TYPES: readonly string[] = [
   'application/merge-patch+json',
 ];
 
-/** Objects that the admin routes have created, to be requested and deleted. */
+/** Objects that requests have created, to be requested and deleted. */
 export interface Known {
   organizations: string[];
   keys: string[];
+  jobs: string[];
 }
 
 /** Requests generated from the OpenAPI document, valid and slightly invalid. */
@@ -117,6 +121,7 @@ export class ByDocument {
     const path = route.path.replace(/\{[^}]+\}/g, () => this.pathValue(route.path));
     const query = this.query(route.operation);
     const draft: Draft = { method: route.method, target: query === '' ? path : `${path}?${query}`, headers: [] };
+    draft.headers.push(...this.headers(route.operation));
     return route.operation.requestBody || random.often(0.03) ? this.withBody(draft, route.operation) : draft;
   }
 
@@ -129,7 +134,7 @@ export class ByDocument {
     ] as const;
     const read = valid.find(([prefix]) => path.startsWith(prefix));
     if (read) return random.often(0.9) ? read[1](random) : hostileId(random, this.canary);
-    const ids = path.includes('/keys/{id}') ? known.keys : known.organizations;
+    const ids = path.startsWith('/jobs/') ? known.jobs : path.includes('/keys/{id}') ? known.keys : known.organizations;
     if (random.often(0.8) && ids.length > 0) return random.pick(ids);
     return random.often(0.5) ? 'org_000000000000000000000000' : hostileId(random, this.canary).replaceAll('/', '%2F');
   }
@@ -148,13 +153,23 @@ export class ByDocument {
     return pairs.join('&').replaceAll(' ', '+');
   }
 
+  /** Headers with few values, so that requests share them. */
+  private headers({ parameters = [] }: Operation): Draft['headers'] {
+    const { random } = this;
+    return parameters.flatMap(({ name, in: place }): Draft['headers'] =>
+      place !== 'header' || random.often(0.5)
+        ? []
+        : [[name, random.often(0.8) ? `key-${random.below(40)}` : random.pick(NASTY_HEADERS)]],
+    );
+  }
+
   private withBody(draft: Draft, { requestBody }: Operation): Draft {
     const { random } = this;
     const schema = this.document.resolved(requestBody?.content['application/json']?.schema ?? {});
     const value = this.valid(schema);
     const body = this.body(value);
     const type = random.often(0.93) ? 'application/json' : random.pick(CONTENT_TYPES);
-    const headers: Draft['headers'] = [['Content-Type', type]];
+    const headers: Draft['headers'] = [...draft.headers, ['Content-Type', type]];
     if (random.often(0.04)) headers.push(['Content-Encoding', random.pick(['gzip', 'br', 'identity', 'x'])]);
     headers.push(['Content-Length', String(body.length)]);
     return { ...draft, headers, body };

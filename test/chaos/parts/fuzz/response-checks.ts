@@ -1,5 +1,5 @@
 import { PAGE_HOST } from '../../../../src/domain/page-url.js';
-import { TRANSCRIPTS, VIDEO, type ApiDocument, type Route, type Schema } from './api-document.js';
+import { RESULTS, TRANSCRIPTS, VIDEO, type ApiDocument, type Route, type Schema } from './api-document.js';
 import { textOf, type RawResponse } from './response-reader.js';
 import type { Area } from './credentials.js';
 import { SMUGGLED } from './malformed.js';
@@ -84,10 +84,10 @@ export class ResponseCheck {
     const requested = method === 'HEAD' ? 'GET' : method;
     const route = routes.find((one) => one.method === requested && String(status) in one.operation.responses);
     if (!route) return ['status', 'a status that the document does not name'];
-    const area = areaOf(route.path);
+    const area = areaOf(route);
     if (area && !fuzzRequest.credential?.opens.includes(area))
       return ['gate', `${fuzzRequest.credential?.name} was accepted`];
-    if (text === undefined) return undefined;
+    if (text === undefined || (status === 204 && text === '')) return undefined;
     const schema = route.operation.responses[status]?.content?.[type]?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];
     if (TEXT_TYPES.has(type)) {
@@ -95,7 +95,7 @@ export class ResponseCheck {
       if (route.path.includes('/transcript')) tally(this.possiblyFetched, fuzzRequest, Number(listed));
       return undefined;
     }
-    if (type === NDJSON) return this.linesFault(text, fuzzRequest);
+    if (type === NDJSON) return route.path === RESULTS ? this.resultsFault(text) : this.linesFault(text, fuzzRequest);
     const value = parsed(text);
     const wrong = this.document.mismatch(schema, value);
     if (wrong !== undefined) return ['schema', wrong];
@@ -148,6 +148,15 @@ export class ResponseCheck {
     return wrong === undefined ? this.transcriptsFault(response, fuzzRequest) : ['schema', wrong];
   }
 
+  private resultsFault(text: string): [Rule, string] | undefined {
+    const events = text.trimEnd().split('\n').map(parsed) as Record<string, unknown>[];
+    const { type, next, job } = events.at(-1) ?? {};
+    const results = events.slice(0, -1).map(({ result }) => result);
+    const wrong = this.document.mismatch({ $ref: '#/components/schemas/JobResults' }, { results, next, job });
+    if (wrong !== undefined) return ['schema', wrong];
+    return type === 'summary' ? undefined : ['schema', 'the last line is no summary'];
+  }
+
   private transcriptsFault(value: unknown, fuzzRequest: FuzzRequest): [Rule, string] | undefined {
     const { results, summary } = value as {
       results: { ok: boolean; cached: boolean; error?: object }[];
@@ -187,12 +196,12 @@ function pathOf(target: string): string | undefined {
   }
 }
 
-function areaOf(path: string): Area | undefined {
+function areaOf({ method, path }: Route): Area | undefined {
   const [, first] = path.split('/');
-  // On every plan, as the usage is.
-  if (first === 'videos' || path.endsWith('/uploads')) return 'usage';
   // On the plan of the channels.
-  if (path.endsWith('/transcripts')) return 'channels';
+  if (path.endsWith('/transcripts') || (path === '/jobs' && method === 'POST')) return 'channels';
+  // On every plan, as the usage is.
+  if (first === 'videos' || first === 'jobs' || path.endsWith('/uploads')) return 'usage';
   return (['usage', 'admin', 'metrics'] as const).find((area) => area === first);
 }
 

@@ -55,7 +55,7 @@ export class StatusCounts {
 
   /** Checks that the random requests covered the intended statuses and credentials. */
   checks(short: boolean): Check[] {
-    const wanted = [200, 201, 204, 400, 401, 402, 403, 404, 405, 409, 413, 415, 417, 429, 431];
+    const wanted = [200, 201, 202, 204, 400, 401, 402, 403, 404, 405, 409, 413, 415, 417, 429, 431];
     const seen = [...this.statuses.keys()].sort((one, other) => one - other);
     const missing = wanted.filter((status) => !this.statuses.has(status));
     return [

@@ -202,6 +202,10 @@ export function hostileTarget(random: RandomSource, canary: string, secrets: rea
       1,
       () =>
         random.pick([
+          '/jobs/',
+          '/jobs/..%2fusage',
+          '/jobs/%00',
+          '/jobs/job_x/results/',
           '/metrics/',
           '/METRICS',
           '/health',

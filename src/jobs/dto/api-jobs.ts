@@ -1,0 +1,97 @@
+import type { HttpStatus } from '@nestjs/common';
+import { applyDecorators, HttpCode } from '@nestjs/common';
+import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { READ_ERRORS } from '../../channels/dto/api-transcripts.js';
+import { RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
+import { NDJSON } from '../../transcripts/response/transcripts-response.js';
+import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE } from './job-results.dto.js';
+import { JobDto, RUNNING_JOB_EXAMPLE } from './job.dto.js';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
+
+/** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */
+export const JOBS_RATE_LIMIT = 'jobs';
+
+/** The errors of every operation on existing jobs. */
+export const JOBS_ERRORS = READ_ERRORS.filter((code) => code !== 'concurrency_limited' && code !== 'at_capacity');
+
+export const JOB_HEADERS = {
+  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
+  ...RATE_LIMIT_HEADERS,
+};
+
+/** The status of an operation that returns a job, and its response in the OpenAPI document. */
+export function ApiJob(
+  status: HttpStatus,
+  description: string,
+  example: JobDto,
+  headers: typeof LOCATION | object = {},
+): MethodDecorator {
+  return applyDecorators(
+    HttpCode(status),
+    ApiExtraModels(JobDto),
+    ApiResponse({
+      status,
+      description,
+      headers: { ...JOB_HEADERS, ...headers },
+      content: { 'application/json': { schema: { $ref: getSchemaPath(JobDto) }, example } },
+    }),
+  );
+}
+
+/** The header of a response that has created a job. */
+export const LOCATION = {
+  Location: { description: 'The path of the job: `/jobs/{id}`.', schema: { type: 'string' as const } },
+};
+
+export function ApiJobId(): MethodDecorator {
+  return ApiParam({
+    name: 'id',
+    description: 'The ID of the job (`job_…`).',
+    schema: { type: 'string', example: RUNNING_JOB_EXAMPLE.id },
+  });
+}
+
+/** Documents the header that makes the creation of a job repeatable. */
+export function ApiIdempotencyKey(): MethodDecorator {
+  return ApiHeader({
+    name: IDEMPOTENCY_KEY,
+    required: false,
+    description:
+      'Makes the request safe to repeat: the same key and body return the job that the first request has created, another body ' +
+      'is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; kept as long as the job, for the organization.',
+    schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_MAX },
+    example: '5b1f7a52-6c0e-4a1b-9d3c-2f60c1f0a7de',
+  });
+}
+
+/** Documents the two forms of the results of a job. */
+export function ApiJobResults(): MethodDecorator {
+  return applyDecorators(
+    ApiExtraModels(JobResultsDto),
+    ApiOkResponse({
+      description:
+        'Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
+      headers: {
+        ...JOB_HEADERS,
+        Vary: {
+          description:
+            '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it.',
+          schema: { type: 'string' },
+        },
+      },
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(JobResultsDto) }, example: RESULTS_EXAMPLE },
+        [NDJSON]: {
+          schema: {
+            type: 'string',
+            description:
+              'One JSON object per line, with a `type`: a `result` with the fields `position` and `result` for each entry, and last ' +
+              '`summary` with the fields `summary`, `next` and `job`. A body without the last line is incomplete: request `after` ' +
+              'with the `position` of the last complete line.',
+          },
+          example: RESULTS_NDJSON_EXAMPLE,
+        },
+      },
+    }),
+  );
+}

@@ -1,0 +1,189 @@
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import { IsArray, IsIn, IsString, Matches, Max, Min, ValidateBy } from 'class-validator';
+import type { Request } from 'express';
+import {
+  LANGUAGE_LIST_INVALID,
+  LANGUAGES_MAX,
+  parseLanguageList,
+  SINCE_INVALID,
+  VIDEO_ID,
+} from '../../channels/dto/transcripts-query.dto.js';
+import { ChannelNotFoundError, InvalidRequestError } from '../../domain/errors.js';
+import { REFERENCE_LENGTH_MAX } from '../../domain/channel-reference.js';
+import { createRedactor } from '../../http/redaction.js';
+import { IsIntegerBetween, Optional } from '../../http/validation.js';
+import { ON_QUOTA, type JobRequest, type OnQuota } from '../job.js';
+import { NEW_JOB_EXAMPLE } from './job.dto.js';
+
+/** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
+const UPLOADS_MAX = 2_147_483_647;
+const PAGE_SIZE_DEFAULT = 25;
+const PAGE_SIZE_MAX = 100;
+const LIMIT_INVALID = 'limit must be an integer of at least 1 in decimal digits, given once.';
+const AFTER_INVALID = 'after must be the "next" value of a page, given once.';
+
+export const IDEMPOTENCY_KEY = 'Idempotency-Key';
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
+/** Printable characters of ASCII. */
+const IDEMPOTENCY_KEY_VALID = /^[ -~]+$/;
+
+/** PostgreSQL stores no text with these, and no reference to a channel has them. */
+const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
+
+const redact = createRedactor();
+
+/** References are stored and displayed; API keys must never be. */
+function HasNoApiKey(): PropertyDecorator {
+  return ValidateBy({
+    name: 'hasNoApiKey',
+    validator: {
+      validate: (value: unknown) => typeof value !== 'string' || redact(value) === value,
+      defaultMessage: (argument) => `${argument?.property} must not contain an API key.`,
+    },
+  });
+}
+
+/** The body of a new job. */
+@ApiSchema({ name: 'NewJobBody' })
+export class CreateJobDto {
+  @ApiProperty({
+    description:
+      'A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel, as in ' +
+      '`GET /channels/{id}/transcripts`.',
+    maxLength: REFERENCE_LENGTH_MAX,
+    example: NEW_JOB_EXAMPLE.request.channel,
+  })
+  @IsString({ message: 'channel must be a handle, a channel ID or the URL of a channel.' })
+  @HasNoApiKey()
+  channel: string;
+
+  @ApiPropertyOptional({
+    description:
+      'Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. ' +
+      'By default each transcript is in the original language of the video.',
+    oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
+    example: NEW_JOB_EXAMPLE.request.languages,
+  })
+  @Optional()
+  @Transform(({ value }: { value: unknown }) => parseLanguageList(value))
+  @IsArray({ message: LANGUAGE_LIST_INVALID })
+  languages?: string[];
+
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 1,
+    maximum: UPLOADS_MAX,
+    description: 'The maximum number of uploads, newest first. By default every upload of the channel.',
+    example: 500,
+  })
+  @Optional()
+  @IsIntegerBetween(1, UPLOADS_MAX)
+  limit?: number;
+
+  @ApiPropertyOptional({
+    description:
+      'The ID of a video: only the uploads that are newer than it. When the channel does not list it, every upload is taken.',
+    pattern: VIDEO_ID.source,
+    example: 'hl-dinghy__',
+  })
+  @Optional()
+  @Matches(VIDEO_ID, { message: SINCE_INVALID })
+  since?: string;
+
+  @ApiPropertyOptional({
+    enum: ON_QUOTA,
+    description:
+      'What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that ' +
+      'has failed keeps its results and can be resumed.',
+    default: 'pause',
+    example: 'pause',
+  })
+  @Optional()
+  @IsIn(ON_QUOTA, { message: `onQuota must be ${ON_QUOTA.join(' or ')}.` })
+  onQuota: OnQuota = 'pause';
+}
+
+/** @throws ChannelNotFoundError for a text that cannot be stored and so refers to no channel */
+export function toJobRequest({ channel, languages, limit, since, onQuota }: CreateJobDto): JobRequest {
+  if (UNSTORABLE.test(channel) || channel.length > REFERENCE_LENGTH_MAX) throw new ChannelNotFoundError();
+  return { channel, languages: languages ?? [], limit: limit ?? null, since: since ?? null, onQuota };
+}
+
+/**
+ * The `Idempotency-Key` of a request; undefined when it has none. It is stored, so it must not contain an API key.
+ *
+ * @throws InvalidRequestError
+ */
+export function idempotencyKey(request: Request): string | undefined {
+  const values = request.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
+  if (values === undefined) return undefined;
+  const [key = ''] = values;
+  const isValid = values.length === 1 && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && IDEMPOTENCY_KEY_VALID.test(key);
+  if (isValid && redact(key) === key) return key;
+  const message = isValid
+    ? `${IDEMPOTENCY_KEY} must not contain an API key.`
+    : `${IDEMPOTENCY_KEY} must have 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters, given once.`;
+  throw new InvalidRequestError([{ field: IDEMPOTENCY_KEY, message }]);
+}
+
+/** The query parameters of the list of jobs. */
+export class JobsQueryDto {
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 1,
+    default: PAGE_SIZE_DEFAULT,
+    description: `The maximum number of jobs to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
+    example: 10,
+  })
+  @Transform(({ value }: { value: unknown }) => Math.min(parseDigits(value), PAGE_SIZE_MAX))
+  @Min(1, { message: LIMIT_INVALID })
+  limit: number = PAGE_SIZE_DEFAULT;
+
+  @ApiPropertyOptional({
+    type: 'string',
+    description: 'The `next` value of the previous page. By default the first page is returned.',
+    example: NEW_JOB_EXAMPLE.id,
+  })
+  @Optional()
+  @IsString({ message: AFTER_INVALID })
+  after?: string;
+}
+
+/** The query parameters of the results of a job. */
+export class ResultsQueryDto {
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 1,
+    description:
+      `The maximum number of entries to return. JSON: ${PAGE_SIZE_DEFAULT} by default, and values above ${PAGE_SIZE_MAX} are ` +
+      `treated as ${PAGE_SIZE_MAX}. NDJSON: all by default.`,
+    example: 10,
+  })
+  @Optional()
+  @Transform(({ value }: { value: unknown }) => parseDigits(value))
+  @Min(1, { message: LIMIT_INVALID })
+  limit?: number;
+
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 0,
+    description: 'The `next` value of the previous page. By default the entries begin with the newest upload.',
+    example: 2,
+  })
+  @Optional()
+  @Transform(({ value }: { value: unknown }) => parseDigits(value))
+  @Min(0, { message: AFTER_INVALID })
+  @Max(UPLOADS_MAX, { message: AFTER_INVALID })
+  after?: number;
+}
+
+/** The number of entries of a page in JSON. */
+export function pageSize(limit: number = PAGE_SIZE_DEFAULT): number {
+  return Math.min(limit, PAGE_SIZE_MAX);
+}
+
+/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
+function parseDigits(value: unknown): number {
+  return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
+}

@@ -1,0 +1,234 @@
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  HttpStatus,
+  Param,
+  Post,
+  Query,
+  Req,
+  Res,
+  UseInterceptors,
+} from '@nestjs/common';
+import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
+import { READ_ERRORS } from '../channels/dto/api-transcripts.js';
+import { FeatureNotInPlanError } from '../domain/errors.js';
+import { ApiErrors, invalidField, unknownParameter } from '../http/error-docs.js';
+import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
+import { requestContext } from '../http/request-context.js';
+import { NoParameters } from '../http/validation.js';
+import { UnknownCursorError } from '../organizations/organization-errors.js';
+import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
+import {
+  ApiIdempotencyKey,
+  ApiJob,
+  ApiJobId,
+  ApiJobResults,
+  JOB_HEADERS,
+  JOBS_ERRORS,
+  JOBS_RATE_LIMIT,
+  LOCATION,
+} from './dto/api-jobs.js';
+import { CANCELED_JOB_EXAMPLE, JobDto, JobsPageDto, NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
+import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
+import { JobsService } from './jobs.service.js';
+import { ResultsResponse } from './results-response.js';
+
+/** Any other text in the place of an ID is not logged. */
+const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
+
+const BODY_ERRORS = [
+  { title: 'The body is too large', error: bodyTooLarge() },
+  { title: 'The body is not JSON', error: unsupportedBody() },
+] as const;
+
+/** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
+@ApiTags('jobs')
+@Controller('jobs')
+export class JobsController {
+  constructor(
+    private readonly jobs: JobsService,
+    private readonly results: ResultsResponse,
+  ) {}
+
+  @Post()
+  @RequiresFeature('channel_archives')
+  @UseInterceptors(JsonBody)
+  @ApiOperation({
+    operationId: 'createJob',
+    summary: 'Create an archive job',
+    description:
+      'Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken ' +
+      'once; then the videos are fetched in parts, each of which reserves and charges quota like a call. Every video is charged ' +
+      'once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.',
+  })
+  @ApiIdempotencyKey()
+  @ApiJob(
+    HttpStatus.ACCEPTED,
+    'The new job, or the one that a request with the same key has created.',
+    NEW_JOB_EXAMPLE,
+    LOCATION,
+  )
+  @ApiErrors(
+    ...READ_ERRORS.filter((code) => code !== 'invalid_request'),
+    invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
+    'channel_not_found',
+    'idempotency_conflict',
+    'too_many_jobs',
+    {
+      title: 'The plan does not include archive jobs',
+      error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
+    },
+    ...BODY_ERRORS,
+  )
+  async create(
+    @Body() body: CreateJobDto,
+    @Query() _query: NoParameters,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<JobDto> {
+    const { caller, requestId, log } = requestContext(request);
+    const payer = { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
+    const job = await this.jobs.create(toJobRequest(body), payer, idempotencyKey(request));
+    log['jobId'] = job.id;
+    response.setHeader('Location', `/jobs/${job.id}`);
+    return job;
+  }
+
+  @Get()
+  @RequiresApiKey()
+  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @ApiOperation({
+    operationId: 'listJobs',
+    summary: 'List archive jobs',
+    description:
+      'Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a ' +
+      'rate limit of their own: as many requests per minute as the other operations together, counted separately.',
+  })
+  @ApiOkResponse({ type: JobsPageDto, description: 'A page of jobs, newest first.', headers: JOB_HEADERS })
+  @ApiErrors(...JOBS_ERRORS, new UnknownCursorError(NEW_JOB_EXAMPLE.id))
+  async list(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
+    const { data: jobs, next } = await this.jobs.list(organizationOf(request), page);
+    return { jobs, next };
+  }
+
+  @Get(':id')
+  @RequiresApiKey()
+  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @ApiOperation({
+    operationId: 'getJob',
+    summary: 'Retrieve an archive job',
+    description:
+      'Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.',
+  })
+  @ApiJobId()
+  @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
+  @ApiErrors(...JOBS_ERRORS, 'job_not_found')
+  get(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<JobDto> {
+    return this.jobs.get(organizationOf(request, id), id);
+  }
+
+  @Post(':id/cancel')
+  @RequiresApiKey()
+  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @UseInterceptors(JsonBody)
+  @ApiOperation({
+    operationId: 'cancelJob',
+    summary: 'Cancel an archive job',
+    description:
+      'Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the part ' +
+      'that is being fetched is still stored. A job that is already canceled is returned unchanged.',
+  })
+  @ApiJobId()
+  @ApiJob(HttpStatus.OK, 'The canceled job.', CANCELED_JOB_EXAMPLE)
+  @ApiErrors(...JOBS_ERRORS, 'job_not_found', 'job_finished', ...BODY_ERRORS)
+  cancel(
+    @Param('id') id: string,
+    @Body() _body: NoParameters,
+    @Query() _query: NoParameters,
+    @Req() request: Request,
+  ): Promise<JobDto> {
+    return this.jobs.cancel(organizationOf(request, id), id);
+  }
+
+  @Post(':id/resume')
+  @RequiresApiKey()
+  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @UseInterceptors(JsonBody)
+  @ApiOperation({
+    operationId: 'resumeJob',
+    summary: 'Resume an archive job',
+    description:
+      'Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or ' +
+      'running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.',
+  })
+  @ApiJobId()
+  @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
+  @ApiErrors(...JOBS_ERRORS, 'job_not_found', 'job_completed', 'results_expired', 'too_many_jobs', ...BODY_ERRORS)
+  resume(
+    @Param('id') id: string,
+    @Body() _body: NoParameters,
+    @Query() _query: NoParameters,
+    @Req() request: Request,
+  ): Promise<JobDto> {
+    return this.jobs.resume(organizationOf(request, id), id);
+  }
+
+  @Delete(':id')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @RequiresApiKey()
+  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @ApiOperation({
+    operationId: 'deleteJob',
+    summary: 'Delete an archive job',
+    description:
+      'Deletes a job in any state with its results, on every plan. The part that is being fetched is not charged; what was charged ' +
+      'before stays charged.',
+  })
+  @ApiJobId()
+  @ApiNoContentResponse({ description: 'The job was deleted.', headers: JOB_HEADERS })
+  @ApiErrors(...JOBS_ERRORS, 'job_not_found')
+  async delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
+    await this.jobs.delete(organizationOf(request, id), id);
+  }
+
+  @Get(':id/results')
+  @RequiresApiKey({ limitsConcurrency: true })
+  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @ApiOperation({
+    operationId: 'getJobResults',
+    summary: 'The results of an archive job',
+    description:
+      'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs: up to the ' +
+      'first video that is not decided yet. To read on, request `after` with the `next` of the last response; while `next` is ' +
+      'not null there can be more, now or after `job.checkAgainSeconds`. Nothing is lost or repeated. Results are deleted at `expiresAt`.',
+  })
+  @ApiJobId()
+  @ApiJobResults()
+  @ApiErrors(
+    ...READ_ERRORS.filter((code) => code !== 'invalid_request'),
+    unknownParameter('page'),
+    'job_not_found',
+    'results_expired',
+  )
+  sendResults(
+    @Param('id') jobId: string,
+    @Query() { limit, after }: ResultsQueryDto,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const organizationId = organizationOf(request, jobId);
+    return this.results.send({ organizationId, jobId, limit, after }, request, response);
+  }
+}
+
+/** The organization of the caller; adds the job to the log line of the request. */
+function organizationOf(request: Request, jobId?: string): string {
+  const { caller, log } = requestContext(request);
+  if (jobId !== undefined && JOB_ID.test(jobId)) log['jobId'] = jobId;
+  return caller.organization.id;
+}

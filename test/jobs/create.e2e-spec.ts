@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { generateKey } from '../../src/organizations/api-key.js';
+import { startService, type TestService } from '../service.js';
+import { createJob, onJob, postJob, waitForJob } from './job-requests.js';
+
+let service: TestService;
+/** Runs no jobs, so that they stay as they are created. */
+let idle: TestService;
+
+beforeAll(async () => {
+  [service, idle] = await Promise.all([
+    startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } }),
+    startService({
+      environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, JOB_SLICES: 0, JOBS_PER_ORGANIZATION: 2 },
+    }),
+  ]);
+});
+afterAll(() => Promise.all([service.close(), idle.close()]));
+beforeEach(() => service.fakeYoutube.reset());
+
+describe('a new job', () => {
+  it('is accepted with its location, before anything was read from the platform', async () => {
+    const { key } = await idle.organization();
+    const request = { channel: '@harbourlight', languages: ['EN', 'de'], limit: 20_000, since: 'hl-dinghy__' };
+    const response = await postJob(idle, key, { ...request, onQuota: 'fail' });
+    expect(response.status).toBe(202);
+    expect(response.headers.location).toBe(`/jobs/${response.body.id}`);
+    expect(response.body).toEqual({
+      id: expect.stringMatching(/^job_[0-9A-Za-z]{22}$/),
+      state: 'queued',
+      reason: null,
+      channel: null,
+      request: { ...request, languages: ['en', 'de'], onQuota: 'fail' },
+      summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      startedAt: null,
+      finishedAt: null,
+      expiresAt: null,
+      checkAgainSeconds: expect.any(Number),
+    });
+    expect(idle.fakeYoutube.requests.total).toBe(0);
+    expect((await idle.get(response.headers.location ?? '', key)).body).toEqual(response.body);
+    expect(idle.logs.join('')).toContain(`"status":202`);
+    expect(idle.logs.join('')).toContain(`"jobId":"${response.body.id}"`);
+  });
+
+  it('takes every upload in the original language and pauses at the quota, unless the request says otherwise', async () => {
+    const { key } = await idle.organization();
+    const { body } = await postJob(idle, key, { channel: 'https://www.youtube.com/@tidewater/videos?view=0' });
+    expect(body.request).toEqual({
+      ...{ channel: 'https://www.youtube.com/@tidewater/videos?view=0', languages: [] },
+      ...{ limit: null, since: null, onQuota: 'pause' },
+    });
+  });
+
+  it('requires the Pro plan', async () => {
+    const { key } = await idle.organization({ plan: 'free' });
+    const response = await postJob(idle, key, { channel: '@tidewater' });
+    expect([response.status, response.body.error]).toMatchObject([
+      403,
+      { code: 'feature_not_in_plan', feature: 'channel_archives', plan: 'free', requiredPlan: 'pro' },
+    ]);
+  });
+
+  it('is refused with Retry-After while the organization has too many unfinished ones', async () => {
+    const { key } = await idle.organization();
+    const first = await createJob(idle, key, { channel: '@tidewater' });
+    await createJob(idle, key, { channel: '@tidewater' });
+    const refused = await postJob(idle, key, { channel: '@tidewater' });
+    expect([refused.status, refused.body.error]).toMatchObject([429, { code: 'too_many_jobs', retryable: true }]);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await onJob(idle, key, 'POST', `${first}/cancel`)).status).toBe(200);
+    expect((await postJob(idle, key, { channel: '@tidewater' })).status).toBe(202);
+    const resumed = await onJob(idle, key, 'POST', `${first}/resume`);
+    expect([resumed.status, resumed.body.error.code]).toEqual([429, 'too_many_jobs']);
+  });
+
+  it('for a channel that does not exist fails with that reason, without a charge', async () => {
+    const { key } = await service.organization();
+    const id = await createJob(service, key, { channel: '@no-such-channel' });
+    const job = await waitForJob(service, key, id, ({ state }) => state === 'failed');
+    expect(job).toMatchObject({ reason: 'channel_not_found', channel: null, checkAgainSeconds: null });
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
+    const canceled = await onJob(service, key, 'POST', `${id}/cancel`);
+    expect([canceled.status, canceled.body.error.code]).toEqual([409, 'job_finished']);
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  it('makes one job of requests that arrive at once, and the same one later', async () => {
+    const { key } = await idle.organization();
+    const send = () =>
+      postJob(idle, key, { channel: '@tidewater', limit: 3 }, { 'Idempotency-Key': 'sync 2026-11-22 #1' });
+    const responses = await Promise.all(Array.from({ length: 20 }, send));
+    expect(responses.map(({ status }) => status)).toEqual(Array<number>(20).fill(202));
+    const ids = new Set([...responses, await send()].map(({ body }) => body.id as string));
+    expect(ids.size).toBe(1);
+    expect((await idle.get('/jobs', key)).body.jobs).toHaveLength(1);
+  });
+
+  it('with another body is a conflict that creates nothing', async () => {
+    const { key } = await idle.organization();
+    const headers = { 'Idempotency-Key': 'x'.repeat(255) };
+    expect((await postJob(idle, key, { channel: '@tidewater' }, headers)).status).toBe(202);
+    for (const body of [{ channel: '@Tidewater' }, { channel: '@tidewater', limit: 1 }]) {
+      const refused = await postJob(idle, key, body, headers);
+      expect([refused.status, refused.body.error]).toMatchObject([
+        409,
+        { code: 'idempotency_conflict', retryable: false },
+      ]);
+    }
+    expect((await idle.get('/jobs', key)).body.jobs).toHaveLength(1);
+  });
+
+  it('belongs to its organization', async () => {
+    const [one, other] = [await idle.organization(), await idle.organization()];
+    const headers = { 'Idempotency-Key': '1' };
+    const first = await postJob(idle, one.key, { channel: '@tidewater' }, headers);
+    const second = await postJob(idle, other.key, { channel: '@harbourlight' }, headers);
+    expect([first.status, second.status]).toEqual([202, 202]);
+    expect(second.body.id).not.toBe(first.body.id);
+  });
+
+  it.each<[what: string, value: string | string[]]>([
+    ['an empty value', ''],
+    ['256 characters', 'x'.repeat(256)],
+    ['characters beyond ASCII', 'caf\xe9'],
+    ['a tab', 'a\tb'],
+    ['several values', ['a', 'a']],
+    ['an API key', generateKey()],
+  ])('with %s is refused', async (_what, value) => {
+    const { key } = await idle.organization();
+    const response = await postJob(idle, key, { channel: '@tidewater' }, { 'Idempotency-Key': value });
+    expect([response.status, response.body.error]).toMatchObject([
+      400,
+      { code: 'invalid_request', details: [{ field: 'Idempotency-Key' }] },
+    ]);
+    expect((await idle.get('/jobs', key)).body.jobs).toEqual([]);
+  });
+});
+
+describe('a request for a job', () => {
+  const channel = '@tidewater';
+  it.each<[what: string, body: unknown, status: number, field: string]>([
+    ['no channel', {}, 400, 'channel'],
+    ['a number as the channel', { channel: 5 }, 400, 'channel'],
+    ['a null as the channel', { channel: null }, 400, 'channel'],
+    [
+      'an API key in the channel',
+      { channel: `https://www.youtube.com/@tidewater?key=${generateKey()}` },
+      400,
+      'channel',
+    ],
+    ['empty languages', { channel, languages: [] }, 400, 'languages'],
+    ['a malformed language', { channel, languages: ['en', 'd'] }, 400, 'languages'],
+    ['too many languages', { channel, languages: Array<string>(21).fill('en') }, 400, 'languages'],
+    ['the limit 0', { channel, limit: 0 }, 400, 'limit'],
+    ['a fraction as the limit', { channel, limit: 1.5 }, 400, 'limit'],
+    ['a text as the limit', { channel, limit: '5' }, 400, 'limit'],
+    ['a limit beyond an integer', { channel, limit: 2 ** 31 }, 400, 'limit'],
+    ['a null as the limit', { channel, limit: null }, 400, 'limit'],
+    ['a malformed video', { channel, since: 'short' }, 400, 'since'],
+    ['a list as the video', { channel, since: ['hl-dinghy__'] }, 400, 'since'],
+    ['an unknown onQuota', { channel, onQuota: 'wait' }, 400, 'onQuota'],
+    ['a null as onQuota', { channel, onQuota: null }, 400, 'onQuota'],
+    ['an unknown field', { channel, page: 2 }, 400, 'page'],
+    ['an inherited field', `{"channel":"@tidewater","__proto__":1}`, 400, '__proto__'],
+    ['a list as the body', [channel], 400, 'body'],
+    ['broken JSON', '{"channel":', 400, 'body'],
+    ['a large body', { channel: 'x'.repeat(17_000) }, 413, 'body'],
+  ])('with %s is refused with one message about the field', async (_what, body, status, field) => {
+    const { key } = await idle.organization();
+    const response = await postJob(idle, key, body);
+    expect([response.status, response.body.error.code]).toEqual([status, 'invalid_request']);
+    expect(response.body.error.details).toEqual([{ field, message: expect.stringMatching(/./) }]);
+    expect((await idle.get('/jobs', key)).body.jobs).toEqual([]);
+  });
+
+  it.each([
+    ...[
+      '',
+      'UC',
+      '@',
+      'https://example.com/@tidewater',
+      'https://www.youtube.com/watch?v=hl-dinghy__',
+      'x'.repeat(3_000),
+    ],
+    ...['https://www.youtube.com/@tidewater?\0', '@tide\ud800water', 'https://www.youtube.com/@tidewater#\udfff'],
+  ])('for %j, which refers to no channel, is 404 without a request to the platform', async (reference) => {
+    const { key } = await idle.organization();
+    const response = await postJob(idle, key, { channel: reference });
+    expect([response.status, response.body.error.code]).toEqual([404, 'channel_not_found']);
+    expect((await idle.get('/jobs', key)).body.jobs).toEqual([]);
+    expect(idle.fakeYoutube.requests.total).toBe(0);
+  });
+
+  it('takes no query parameters and no other content type, and its body is read only after the guards', async () => {
+    const { key } = await idle.organization();
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const query = await idle.request('POST', '/jobs?limit=5', headers, '{"channel":"@tidewater"}');
+    expect([query.status, query.body.error.details[0].field]).toEqual([400, 'limit']);
+    const form = await postJob(idle, key, 'channel=@tidewater', {
+      'Content-Type': 'application/x-www-form-urlencoded',
+    });
+    expect(form.status).toBe(415);
+    expect((await idle.request('POST', '/jobs', {}, '{"channel":')).status).toBe(401);
+  });
+});

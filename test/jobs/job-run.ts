@@ -1,0 +1,101 @@
+import { inflateRawSync, constants } from 'node:zlib';
+import { expect } from '@jest/globals';
+import type { Job, JobRequest } from '../../src/jobs/job.js';
+import { JobsService } from '../../src/jobs/jobs.service.js';
+import { QuotaService } from '../../src/quota/quota.service.js';
+import type { TestOrganization, TestService } from '../service.js';
+import { until } from '../until.js';
+
+const REQUEST: JobRequest = { channel: '', languages: [], limit: null, since: null, onQuota: 'pause' };
+
+/** A job of a test, and what the test does with it. */
+export class JobRun {
+  private constructor(
+    private readonly service: TestService,
+    readonly organization: TestOrganization,
+    readonly id: string,
+  ) {}
+
+  static async create(
+    service: TestService,
+    organization: TestOrganization,
+    channel: string,
+    request: Partial<JobRequest> = {},
+  ): Promise<JobRun> {
+    const payer = { organizationId: organization.id, keyId: organization.keyId, requestId: 'test' };
+    const { id } = await service.app.get(JobsService).create({ ...REQUEST, channel, ...request }, payer);
+    return new JobRun(service, organization, id);
+  }
+
+  get(): Promise<Job> {
+    return this.jobs.get(this.organization.id, this.id);
+  }
+
+  cancel(): Promise<Job> {
+    return this.jobs.cancel(this.organization.id, this.id);
+  }
+
+  resume(): Promise<Job> {
+    return this.jobs.resume(this.organization.id, this.id);
+  }
+
+  delete(): Promise<void> {
+    return this.jobs.delete(this.organization.id, this.id);
+  }
+
+  /** Waits until the job has a state, with a reason if one is given. */
+  async until(state: Job['state'], reason: Job['reason'] = null, waitMs = 20_000): Promise<Job> {
+    let job = await this.get();
+    await until(async () => {
+      job = await this.get();
+      return job.state === state && job.reason === reason;
+    }, waitMs).catch(() => {
+      throw new Error(`The job is not ${state} (${reason}): ${JSON.stringify(job)}\n${this.service.logs.join('')}`);
+    });
+    return job;
+  }
+
+  /** All entries that can be read, in their order. */
+  async entries(limit = 100): Promise<{ position: number; entry: any }[]> {
+    const entries: { position: number; entry: any }[] = [];
+    for (let after: number | undefined; ;) {
+      const page = await this.jobs.results(this.organization.id, this.id, { limit, after });
+      for (const { position, text } of page.entries) {
+        const json = inflateRawSync(text.bytes, { finishFlush: constants.Z_SYNC_FLUSH });
+        expect(json.length).toBe(text.jsonBytes);
+        entries.push({ position, entry: JSON.parse(json.toString('utf8')) });
+      }
+      if (page.next === null || page.entries.length === 0) return entries;
+      after = page.next;
+    }
+  }
+
+  /**
+   * Checks that the counts of the job agree with each other, with its entries and with the settled reservations, that every
+   * decided video has one entry, and that the usage of the organization is exact.
+   */
+  async verify(): Promise<Job> {
+    const job = await this.get();
+    const { total, succeeded, failed, cached, fetched, pending } = job.summary;
+    expect(total).toBe(succeeded + failed + pending);
+    expect(succeeded).toBe(cached + fetched);
+    const [row] = await this.service.query(`
+      SELECT count(*) FILTER (WHERE state = 'succeeded')::int AS succeeded,
+             count(*) FILTER (WHERE state = 'failed')::int AS failed,
+             count(*) FILTER (WHERE state = 'pending')::int AS pending,
+             count(*) FILTER (WHERE cached)::int AS cached, count(DISTINCT video_id)::int AS total,
+             coalesce(sum(octet_length(entry)), 0)::int AS bytes,
+             (SELECT stored_bytes::int FROM jobs WHERE id = '${this.id}') AS stored,
+             (SELECT coalesce(sum(charged), 0)::int FROM quota_reservations WHERE request_id = '${this.id}') AS charged,
+             (SELECT coalesce(sum(forfeited), 0)::int FROM quota_reservations WHERE request_id = '${this.id}') AS forfeited
+        FROM job_videos WHERE job_id = '${this.id}'`);
+    expect(row).toMatchObject({ succeeded, failed, pending, cached, total, charged: fetched, forfeited: 0 });
+    expect(row?.['stored']).toBe(row?.['bytes']);
+    expect(await this.service.app.get(QuotaService).verify(this.organization.id)).toMatchObject({ exact: true });
+    return job;
+  }
+
+  private get jobs(): JobsService {
+    return this.service.app.get(JobsService);
+  }
+}

@@ -1,0 +1,268 @@
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { request as httpRequest, type Server } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Job } from '../../src/jobs/job.js';
+import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { createJob, linesOf, onJob, waitForJob } from './job-requests.js';
+
+// Jobs of a hundred videos, and machines can be busy.
+jest.setTimeout(60_000);
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, JOB_SWEEP_SECONDS: 1 } });
+});
+afterAll(() => service.close());
+afterEach(() => service.fakeYoutube.reset());
+
+const NDJSON = { Accept: 'application/x-ndjson' };
+const idsOf = (entries: { videoId: string }[]): string[] => entries.map(({ videoId }) => videoId);
+const withoutCached = (entries: object[]): object[] => entries.map((entry) => ({ ...entry, cached: null }));
+
+/** The IDs of a channel's uploads, newest first. */
+async function uploadsOf(channel: string, key: string): Promise<string[]> {
+  return idsOf(
+    (await service.get(`/channels/${channel}/uploads?limit=100`, key)).body.uploads as { videoId: string }[],
+  );
+}
+
+/** The bytes of a body as they are sent. */
+function rawBody(path: string, key: string, headers: Record<string, string>): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      `${service.url}${path}`,
+      { headers: { ...headers, Authorization: `Bearer ${key}` }, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('end', () => resolve(Buffer.concat(chunks)));
+        response.once('error', reject);
+      },
+    );
+    request.once('error', reject);
+    request.end();
+  });
+}
+
+describe('the results of a completed job', () => {
+  const CHANNEL = '@harbourlight';
+  const LIMIT = 30;
+  let key: string;
+  let id: string;
+  let job: Job;
+
+  beforeAll(async () => {
+    ({ key } = await service.organization());
+    id = await createJob(service, key, { channel: CHANNEL, limit: LIMIT });
+    job = await waitForJob(service, key, id, ({ summary: { total, pending } }) => total > 0 && pending < 5);
+  });
+
+  it('are the entries of a call, in the same order, and were charged once each', async () => {
+    const { body: page } = await service.get(`/jobs/${id}/results?limit=100`, key);
+    expect(Object.keys(page as object)).toEqual(['results', 'next', 'job']);
+    const { used } = (await service.get('/usage', key)).body;
+    expect(used).toBe(job.summary.fetched);
+    const { body: call } = await service.get(`/channels/${CHANNEL}/transcripts?limit=${LIMIT}`, key);
+    const decided = page.results.length as number;
+    expect(decided).toBeGreaterThan(0);
+    const comparable = (entries: { ok: boolean; metadata: object }[]): object[] =>
+      withoutCached(entries.map((entry) => ({ ...entry, metadata: null, error: null })));
+    expect(comparable(page.results)).toEqual(comparable(call.results.slice(0, decided)));
+  });
+
+  it('are the same in every form and encoding', async () => {
+    const path = `/jobs/${id}/results?limit=100`;
+    const page = await service.get(path, key, { 'Accept-Encoding': 'identity' });
+    expect(page.headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      vary: expect.stringMatching(/accept-encoding.*accept\b/i),
+      'cache-control': 'private, no-store',
+    });
+    const zipped = gunzipSync(await rawBody(path, key, { 'Accept-Encoding': 'gzip' })).toString();
+    expect(JSON.parse(zipped).results).toEqual(page.body.results);
+    for (const encoding of ['gzip', 'identity']) {
+      const raw = await rawBody(path, key, { ...NDJSON, 'Accept-Encoding': encoding });
+      const lines = linesOf((encoding === 'gzip' ? gunzipSync(raw) : raw).toString());
+      expect(lines.slice(0, -1).map(({ type }) => type as string)).toEqual(page.body.results.map(() => 'result'));
+      expect(lines.slice(0, -1).map(({ result }) => result as object)).toEqual(page.body.results);
+      const last = lines.at(-1);
+      expect(Object.keys(last as object)).toEqual(['type', 'summary', 'next', 'job']);
+      expect(last).toMatchObject({ type: 'summary', summary: last.job.summary, job: { id } });
+    }
+  });
+});
+
+describe('the pages of a completed job', () => {
+  let key: string;
+  let id: string;
+  let uploads: string[];
+
+  beforeAll(async () => {
+    ({ key } = await service.organization());
+    id = await createJob(service, key, { channel: '@bench-45x2' });
+    await waitForJob(service, key, id);
+    uploads = await uploadsOf('@bench-45x2', key);
+  });
+
+  it.each([1, 7, 44, 45, 46])('of %d entries have every entry once, and no next at the end', async (limit) => {
+    const seen: string[] = [];
+    let after: number | null = 0;
+    let pages = 0;
+    while (after !== null) {
+      const { body }: { body: any } = await service.get(`/jobs/${id}/results?limit=${limit}&after=${after}`, key);
+      seen.push(...idsOf(body.results));
+      after = body.next;
+      pages += 1;
+    }
+    expect(seen).toEqual(uploads);
+    expect(pages).toBe(Math.ceil(45 / limit));
+  });
+
+  it('have 25 entries by default and at most 100; NDJSON has all of them, or as many as requested', async () => {
+    const page = (await service.get(`/jobs/${id}/results`, key)).body;
+    expect([page.results.length, page.next]).toEqual([25, 25]);
+    expect((await service.get(`/jobs/${id}/results?limit=5000`, key)).body.results).toHaveLength(45);
+    expect(linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text)).toHaveLength(46);
+    const lines = linesOf((await service.get(`/jobs/${id}/results?limit=3&after=20`, key, NDJSON)).text);
+    expect(lines.map(({ position }) => position as number)).toEqual([21, 22, 23, undefined]);
+    expect(lines.at(-1)).toMatchObject({ next: 23 });
+  });
+
+  it('after the end are empty', async () => {
+    const { body } = await service.get(`/jobs/${id}/results?after=45`, key);
+    expect([body.results, body.next]).toEqual([[], null]);
+  });
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=x', 'limit'],
+    ['limit=1&limit=1', 'limit'],
+    ['after=-1', 'after'],
+    ['after=1.5', 'after'],
+    ['after=99999999999', 'after'],
+    ['after=', 'after'],
+    ['after[]=1', 'after'],
+    ['offset=1', 'offset'],
+  ])('with %s are refused', async (query, field) => {
+    const response = await service.get(`/jobs/${id}/results?${query}`, key);
+    expect([response.status, response.body.error.code]).toEqual([400, 'invalid_request']);
+    expect(response.body.error.details.map((one: { field: string }) => one.field)).toContain(field);
+  });
+});
+
+describe('the results of a running job', () => {
+  it('end before the first pending video, and a reader who goes on from next receives every entry once', async () => {
+    const { key } = await service.organization();
+    const uploads = await uploadsOf('@bench-60x3', key);
+    const held = uploads[37] ?? '';
+    const hold = service.fakeYoutube.hold({ kind: 'player', videoId: held });
+    const id = await createJob(service, key, { channel: '@bench-60x3' });
+    await hold.arrived;
+    await waitForJob(service, key, id, ({ summary }) => summary.succeeded >= 25);
+    const lines = linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);
+    const first = lines.slice(0, -1).map(({ result }) => result.videoId as string);
+    expect(first).toEqual(uploads.slice(0, 25));
+    const { next, job } = lines.at(-1);
+    expect([next, job.state, job.summary.total]).toEqual([25, 'running', 60]);
+    const { body: empty } = await service.get(`/jobs/${id}/results?after=${next}`, key);
+    expect([empty.results, empty.next, empty.job.checkAgainSeconds > 0]).toEqual([[], 25, true]);
+    hold.release();
+    await waitForJob(service, key, id);
+    const rest = linesOf((await service.get(`/jobs/${id}/results?after=${next}`, key, NDJSON)).text);
+    expect([...first, ...rest.slice(0, -1).map(({ result }) => result.videoId as string)]).toEqual(uploads);
+    expect(rest.at(-1)).toMatchObject({ next: null, job: { state: 'completed' } });
+  });
+
+  it('paged from its start to its end have every entry once', async () => {
+    const { key } = await service.organization();
+    const uploads = await uploadsOf('@bench-80x2', key);
+    const id = await createJob(service, key, { channel: '@bench-80x2' });
+    const seen: string[] = [];
+    let after = 0;
+    await until(async () => {
+      const { body } = await service.get(`/jobs/${id}/results?limit=7&after=${after}`, key);
+      seen.push(...idsOf(body.results));
+      after = body.next ?? after;
+      return body.next === null;
+    }, 20_000);
+    expect(seen).toEqual(uploads);
+    const { body: page } = await service.get(`/jobs/${id}/results`, key);
+    expect(page.job.summary).toMatchObject({ total: 80, succeeded: 80, pending: 0 });
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: page.job.summary.fetched, reserved: 0 });
+  });
+});
+
+describe('the results of a job that has ended early', () => {
+  it('stay after a cancel, and are gone after a deletion', async () => {
+    const { key } = await service.organization();
+    const uploads = await uploadsOf('@bench-50x4', key);
+    const hold = service.fakeYoutube.hold({ kind: 'player', videoId: uploads[30] ?? '' });
+    const id = await createJob(service, key, { channel: '@bench-50x4' });
+    await hold.arrived;
+    await waitForJob(service, key, id, ({ summary }) => summary.succeeded >= 25);
+    const canceled = await onJob(service, key, 'POST', `${id}/cancel`);
+    expect([canceled.status, canceled.body.state, canceled.body.checkAgainSeconds]).toEqual([200, 'canceled', null]);
+    expect((await onJob(service, key, 'POST', `${id}/cancel`)).status).toBe(200);
+    expect((await service.get(`/jobs/${id}/results`, key)).body.results).toHaveLength(25);
+    const deleted = await onJob(service, key, 'DELETE', id);
+    expect([deleted.status, deleted.text, deleted.headers['content-type']]).toEqual([204, '', undefined]);
+    hold.release();
+    for (const path of [id, `${id}/results`])
+      expect((await onJob(service, key, 'GET', path)).body.error.code).toBe('job_not_found');
+    expect((await service.get('/usage', key)).body.used).toBe(25);
+  });
+
+  it('are 410 after their time, while the job can still be read', async () => {
+    const { key } = await service.organization();
+    const id = await createJob(service, key, { channel: '@tidewater', limit: 2 });
+    const { expiresAt } = await waitForJob(service, key, id);
+    await service.query(`UPDATE jobs SET expires_at = quota_now() - interval '1 second' WHERE id = '${id}'`);
+    for (const headers of [{}, NDJSON]) {
+      const expired = await service.get(`/jobs/${id}/results`, key, headers);
+      expect([expired.status, expired.body.error]).toMatchObject([410, { code: 'results_expired', retryable: false }]);
+    }
+    expect(expiresAt).not.toBeNull();
+    expect((await service.get(`/jobs/${id}`, key)).body).toMatchObject({ state: 'completed', summary: { total: 2 } });
+  });
+});
+
+describe('a reader of results that does not read', () => {
+  const sockets: Socket[] = [];
+  afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()));
+
+  it('holds a small part of them in memory, and receives all of them when it reads', async () => {
+    const { key } = await service.organization();
+    const channel = '@noise-60x3000';
+    const id = await createJob(service, key, { channel });
+    await waitForJob(service, key, id);
+    const whole = await rawBody(`/jobs/${id}/results`, key, { ...NDJSON, 'Accept-Encoding': 'identity' });
+    const memory = service.app.get(ResponseMemory);
+    const accepted = new Promise<Socket>((resolve) =>
+      (service.app.getHttpServer() as Server).once('connection', resolve),
+    );
+    const { port } = (service.app.getHttpServer() as Server).address() as AddressInfo;
+    const reader = connect(port, '127.0.0.1').pause();
+    sockets.push(reader);
+    reader.write(
+      `GET /jobs/${id}/results HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n` +
+        `Accept: application/x-ndjson\r\n\r\n`,
+    );
+    const socket = await accepted;
+    await until(() => socket.writableNeedDrain);
+    expect(socket.bytesWritten).toBeLessThan(whole.length * 0.7);
+    // The entries of one read, in their stored form.
+    expect(memory.heldBytes).toBeGreaterThan(0);
+    expect(memory.heldBytes).toBeLessThan(whole.length / 3);
+    let received = '';
+    reader.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+    reader.resume();
+    await new Promise((resolve) => reader.once('end', resolve));
+    expect(received.match(/"type":"result","position":/g)).toHaveLength(60);
+    expect(received).toContain('"type":"summary"');
+    await until(() => memory.heldBytes === 0);
+  });
+});
