@@ -30,6 +30,7 @@ const ALLOWED = {
   // Cursors are signed with a key derived from the secret of the cache entries.
   mcp: [
     'transcripts',
+    'jobs',
     'cache/cache-signatures\\.ts$',
     'quota',
     'auth',
@@ -62,7 +63,7 @@ const ALLOWED = {
     'quota',
     'auth',
     'rate-limit',
-    'organizations/(api-key|organization-errors)\\.ts$',
+    'organizations/(api-key|organization-errors|page)\\.ts$',
     'http',
     STATEMENTS,
     TRACING,
@@ -92,6 +93,7 @@ const ALLOWED = {
     'organizations',
     'quota',
     'usage/dto',
+    'jobs',
     'http',
     'domain',
     'config',

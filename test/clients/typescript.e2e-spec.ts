@@ -116,6 +116,55 @@ describe('the TypeScript client', () => {
     service.fakeYoutube.reset();
   });
 
+  it('follows an archive job to its end, with each entry once and in order', async () => {
+    const { key, id: organizationId } = await service.organization();
+    const client = clientOf(key);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const options = { limit: 60, idempotencyKey: 'archive' };
+    const job = await client.jobs.create('@bench-61x20', options);
+    const results = client.jobResults(job.id);
+    const first = results.next();
+    await hold.arrived;
+    hold.release();
+    const read = [await first];
+    while (read.at(-1)?.done === false) read.push(await results.next());
+    const finished = await client.waitForJob(job.id);
+    expect(finished).toMatchObject({ state: 'completed', checkAgainSeconds: null });
+    expect(finished.summary).toEqual({ total: 60, succeeded: 60, failed: 0, cached: 0, fetched: 60, pending: 0 });
+    expect(read.at(-1)).toMatchObject({ done: true, value: { id: job.id, state: 'completed' } });
+    const ids = read.flatMap(({ value }) => ('videoId' in value ? [value.videoId] : []));
+    const { uploads } = await client.uploads('@bench-61x20', { limit: 60 });
+    expect(ids).toEqual(uploads.map(({ videoId }) => videoId));
+    expect((await client.usage()).used).toBe(60);
+
+    expect((await client.jobs.create('@bench-61x20', options)).id).toBe(job.id);
+    const { results: page, next } = await client.jobs.results(job.id, { limit: 2, after: 57 });
+    expect([page.map(({ videoId }) => videoId), next]).toEqual([ids.slice(57, 59), 59]);
+    expect((await client.jobs.list({ limit: 5 })).jobs.map((one) => one.id)).toEqual([job.id]);
+    const ended = await refusal(client.jobs.cancel(job.id));
+    expect([ended.status, ended.code]).toEqual([409, 'job_finished']);
+    const other = clientOf((await service.organization()).key);
+    expect((await refusal(other.jobs.get(job.id))).code).toBe('job_not_found');
+    await client.jobs.delete(job.id);
+    expect((await refusal(client.waitForJob(job.id))).code).toBe('job_not_found');
+    expect((await client.usage()).organization).toBe(organizationId);
+    service.fakeYoutube.reset();
+  });
+
+  it('cancels and resumes a job, and stops waiting for one when it is aborted', async () => {
+    const client = clientOf((await service.organization()).key);
+    const hold = service.fakeYoutube.hold({ kind: 'browse' });
+    const { id } = await client.jobs.create('@bench-3x74');
+    const leaving = new AbortController();
+    const onProgress = (): void => leaving.abort();
+    await expect(client.waitForJob(id, { signal: leaving.signal, onProgress })).rejects.toThrow(/abort/i);
+    expect(await client.jobs.cancel(id)).toMatchObject({ id, state: 'canceled' });
+    hold.release();
+    service.fakeYoutube.reset();
+    expect((await client.jobs.resume(id)).state).not.toBe('canceled');
+    expect(await client.waitForJob(id)).toMatchObject({ state: 'completed', summary: { succeeded: 3, fetched: 3 } });
+  });
+
   it('reports how long to wait after a rate limit', async () => {
     const narrow = await startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE } });
     try {

@@ -3,6 +3,7 @@ import { EnvironmentError } from '../../config/environment.js';
 import { escapeInvisible } from '../../http/redaction.js';
 import { redactApiKeys } from '../../organizations/api-key.js';
 import { addArchiveCommand } from './archive/archive-command.js';
+import { addJobCommands } from './job-commands.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
 import { CommandStopped, type CommandResult, type RunWork } from './output.js';
@@ -33,7 +34,7 @@ export async function runCommand(args: readonly string[], runLocally: RunLocally
 
 function program(runLocally: RunLocally): Command {
   const root = new Command('channel-transcripts')
-    .description('Manage organizations, API keys and usage, and read transcripts.')
+    .description('Manage organizations, API keys, usage and archive jobs, and read transcripts.')
     .option('--json', 'print the result as one JSON document')
     .configureHelp({ showGlobalOptions: true })
     // Errors are thrown, and printed by runCommand as one line.
@@ -51,6 +52,7 @@ function program(runLocally: RunLocally): Command {
   addOrganizationCommands(root, run);
   addKeyCommands(root, run);
   addUsageCommands(root, run);
+  addJobCommands(root, run);
   addTranscriptsCommand(root, runLocally);
   addArchiveCommand(root, runLocally, print);
   return root;
