@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
-import { isFinished, type Job, type JobRequest, type StoredEntry } from './job.js';
+import { type Job, type JobRequest, type StoredEntry } from './job.js';
 import {
   CANCEL,
   CREATE,
@@ -105,16 +105,16 @@ export class JobStore {
   }
 
   /**
-   * The decided entries after a position, in the channel's order, of at most `count` videos and about `bytesMax` bytes.
-   * Those of an unfinished job end before the first pending video.
+   * Up to `count` decided entries after a position, in the channel's order, of about `bytesMax` bytes.
+   *
+   * @param pastPending false to end before the first pending video
    */
   async entries(
-    job: Job,
-    after: number,
+    jobId: string,
     count: number,
-    bytesMax: number,
+    { after, pastPending, bytesMax }: { after: number; pastPending: boolean; bytesMax: number },
   ): Promise<{ entries: StoredEntry[]; more: boolean }> {
-    const values = [job.id, after, !isFinished(job.state), count, bytesMax];
+    const values = [jobId, after, !pastPending, count, bytesMax];
     const rows = await queryWithDeadline<EntryRow[]>(this.database, ENTRIES, values);
     const entries = rows.map(({ position, entry, entry_bytes: jsonBytes, entry_crc }) => ({
       position,

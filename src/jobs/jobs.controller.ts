@@ -203,9 +203,10 @@ export class JobsController {
     operationId: 'getJobResults',
     summary: 'The results of an archive job',
     description:
-      'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs: up to the ' +
-      'first video that is not decided yet. To read on, request `after` with the `next` of the last response; while `next` is ' +
-      'not null there can be more, now or after `job.checkAgainSeconds`. Nothing is lost or repeated. Results are deleted at `expiresAt`.',
+      'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before ' +
+      'the first video that is not decided yet. To read on, request `after` with the `next` of the last response: no entry is lost or ' +
+      'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
+      'entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.',
   })
   @ApiJobId()
   @ApiJobResults()

@@ -105,22 +105,25 @@ export class JobsService {
   }
 
   /**
-   * The entries that are decided, in the channel's order. While the job is unfinished, a page ends before the first video
-   * that is pending, so that a reader who goes on from `next` misses none.
+   * The entries that are decided, in the channel's order. While the job can still decide others, a page ends before the
+   * first video that is pending, so that a reader who goes on from `next` misses none.
    *
    * @param page.after the `next` of the previous page
+   * @param page.pastPending whether the entries after a pending video are included
    * @throws JobNotFoundError | ResultsExpiredError
    */
   async results(
     organizationId: string,
     id: string,
-    page: { limit: number; after?: number | undefined },
+    page: { limit: number; after?: number | undefined; pastPending?: boolean },
   ): Promise<JobResultsPage> {
-    const { limit, after = 0 } = page;
+    const { limit, after = 0, pastPending = false } = page;
     const { job, expired, active } = await this.find(organizationId, id);
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
-    const { entries, more } = await this.store.entries(job, after, limit, PAGE_BYTES_MAX);
-    const ended = !more && !active && isFinished(job.state);
+    const isFinal = !active && isFinished(job.state);
+    const options = { after, pastPending: pastPending || isFinal, bytesMax: PAGE_BYTES_MAX };
+    const { entries, more } = await this.store.entries(id, limit, options);
+    const ended = !more && isFinal;
     return { job, entries, next: ended ? null : (entries.at(-1)?.position ?? after) };
   }
 

@@ -17,8 +17,7 @@ interface Format {
   separator: string;
   before: (position: number) => string;
   after: string;
-  /** @param last what was read last: its `next` and its job are those of the response */
-  tail: (last: JobResultsPage) => string;
+  tail: (end: Pick<JobResultsPage, 'next' | 'job'>) => string;
 }
 
 const FORMATS = {
@@ -64,50 +63,84 @@ export class ResultsResponse {
   async send(wanted: WantedResults, request: Request, response: Response): Promise<void> {
     this.memory.refuseWhenFull();
     const type = request.accepts(['application/json', NDJSON]) === NDJSON ? NDJSON : 'application/json';
-    const limit = type === NDJSON ? (wanted.limit ?? Infinity) : pageSize(wanted.limit);
+    const range = rangeOf(type, wanted);
     const encoding = encodingFor(request);
-    const first = await this.read({ ...wanted, limit });
+    const first = await this.read(wanted, range);
     response.vary('Accept-Encoding');
     response.vary('Accept');
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
     const texts = new BufferedTexts(this.memory);
     try {
-      const body = this.body(FORMATS[type], { ...wanted, limit }, first, encoding, texts);
-      await writeResponse(response, body, encoding);
+      const parts = this.parts(wanted, range, first, texts);
+      await writeResponse(response, serialize(FORMATS[type], parts, range, encoding), encoding);
     } finally {
       texts.close();
     }
   }
 
-  private async *body(
-    format: Format,
-    wanted: WantedResults & { limit: number },
+  /** Reads on from the first part. The texts of a part count as held until the next one is asked for. */
+  private async *parts(
+    job: WantedResults,
+    range: Range,
     first: JobResultsPage,
-    encoding: 'gzip' | 'identity',
     texts: BufferedTexts,
-  ): AsyncGenerator<Chunk> {
-    yield [format.head];
-    let page = first;
-    let separator = '';
-    for (let missing = wanted.limit; ;) {
-      for (const { text } of page.entries) texts.add(text.bytes, 'passing');
-      for (const { position, text } of page.entries) {
-        yield [separator + format.before(position), encoding === 'gzip' ? text : await inflated(text), format.after];
-        separator = format.separator;
-      }
-      for (const { text } of page.entries) texts.release(text.bytes);
-      missing -= page.entries.length;
-      // A part without entries ends at the end of the job, or before the first video that is not decided.
-      if (missing === 0 || page.next === null || page.entries.length === 0) break;
-      page = await this.read({ ...wanted, limit: missing, after: page.next });
+  ): AsyncGenerator<JobResultsPage> {
+    let part = first;
+    for (let missing = range.limit; ;) {
+      for (const { text } of part.entries) texts.add(text.bytes, 'passing');
+      yield part;
+      for (const { text } of part.entries) texts.release(text.bytes);
+      missing -= part.entries.length;
+      // A part without entries ends at the end of the job, or before a video that is not decided.
+      if (missing === 0 || part.next === null || part.entries.length === 0) return;
+      part = await this.read(job, { ...range, limit: missing, after: part.next });
     }
-    yield [format.tail(page)];
   }
 
-  private read({ organizationId, jobId, limit, after }: WantedResults & { limit: number }): Promise<JobResultsPage> {
+  private read(
+    { organizationId, jobId }: WantedResults,
+    { limit, after, pastPending }: Range,
+  ): Promise<JobResultsPage> {
     const count = Math.min(limit, this.memory.isFull ? 1 : ENTRIES_PER_READ);
-    return this.jobs.results(organizationId, jobId, { limit: count, ...(after !== undefined && { after }) });
+    return this.jobs.results(organizationId, jobId, { limit: count, after, pastPending });
   }
+}
+
+interface Range {
+  limit: number;
+  after: number;
+  /** Whether entries after a pending video are sent. */
+  pastPending: boolean;
+}
+
+/** Only a response without a limit has the entries after a pending video: pages of them could not be continued. */
+function rangeOf(type: keyof typeof FORMATS, { limit, after = 0 }: WantedResults): Range {
+  if (type !== NDJSON) return { limit: pageSize(limit), after, pastPending: false };
+  return { limit: limit ?? Infinity, after, pastPending: limit === undefined };
+}
+
+async function* serialize(
+  format: Format,
+  parts: AsyncIterable<JobResultsPage>,
+  range: Range,
+  encoding: 'gzip' | 'identity',
+): AsyncGenerator<Chunk> {
+  yield [format.head];
+  let separator = '';
+  /** The position up to which every entry was sent. */
+  let complete = range.after;
+  let last: JobResultsPage | undefined;
+  for await (const part of parts) {
+    last = part;
+    for (const { position, text } of part.entries) {
+      yield [separator + format.before(position), encoding === 'gzip' ? text : await inflated(text), format.after];
+      separator = format.separator;
+      if (position === complete + 1) complete = position;
+    }
+  }
+  if (!last) throw new Error('The results have no first part.');
+  const { job, next } = last;
+  yield [format.tail({ job, next: range.pastPending && next !== null ? complete : next })];
 }
 
 async function inflated({ bytes, jsonBytes, crc32 }: SentText): Promise<SentText> {

@@ -4,6 +4,8 @@ import { failedEntry, succeededEntry, type Entry } from '../transcripts/transcri
 import { blocked, endOfSlice, fateOf, setback, withoutQuota, type Fate } from './slice-outcome.js';
 
 const NOW = new Date('2026-11-01T12:00:00Z');
+const SERVED = { now: NOW, served: true, stopped: false };
+const NOT_SERVED = { ...SERVED, served: false };
 const TEXT = { bytes: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
 function failed(code: VideoFailureCode, publishedAt: string | null = null, retryAfterSeconds?: number): Entry {
@@ -13,15 +15,15 @@ function failed(code: VideoFailureCode, publishedAt: string | null = null, retry
 
 describe('a video after a slice', () => {
   it('is decided by a transcript, and by a failure that a retry cannot change', () => {
-    expect(fateOf(succeededEntry(unlistedVideo('abcdefghijk'), NO_DETAILS, TEXT, false), 0, NOW, false)).toEqual({
+    expect(fateOf(succeededEntry(unlistedVideo('abcdefghijk'), NO_DETAILS, TEXT, false), 0, SERVED)).toEqual({
       kind: 'decided',
     });
     for (const code of ['transcript_unavailable', 'language_unavailable', 'video_private'] as const)
-      expect(fateOf(failed(code), 0, NOW, false)).toEqual({ kind: 'decided' });
+      expect(fateOf(failed(code), 0, SERVED)).toEqual({ kind: 'decided' });
   });
 
   it('is tried again after 10 minutes, 1 hour and 6 hours, and decided after that', () => {
-    const fates = [0, 1, 2, 3].map((retries) => fateOf(failed('upstream_failure'), retries, NOW, false));
+    const fates = [0, 1, 2, 3].map((retries) => fateOf(failed('upstream_failure'), retries, SERVED));
     expect(fates).toEqual([
       { kind: 'retry', afterSeconds: 600 },
       { kind: 'retry', afterSeconds: 3_600 },
@@ -31,39 +33,46 @@ describe('a video after a slice', () => {
   });
 
   it('without captions is tried again only while it is younger than a day, and its date is known', () => {
-    const fate = (publishedAt: string | null): Fate =>
-      fateOf(failed('transcript_unavailable', publishedAt), 0, NOW, false);
+    const fate = (publishedAt: string | null): Fate => fateOf(failed('transcript_unavailable', publishedAt), 0, SERVED);
     expect(fate('2026-10-31T12:00:01Z')).toEqual({ kind: 'retry', afterSeconds: 600 });
     expect(fate('2026-10-31T12:00:00Z')).toEqual({ kind: 'decided' });
     expect(fate(null)).toEqual({ kind: 'decided' });
   });
 
   it('stays pending, however often, while the platform blocks the service or the service holds back', () => {
-    expect(fateOf(failed('upstream_blocked'), 3, NOW, false)).toEqual({ kind: 'blocked' });
-    expect(fateOf(failed('upstream_busy', null, 7), 3, NOW, false)).toEqual({ kind: 'busy', afterSeconds: 7 });
-    expect(fateOf(failed('upstream_busy'), 0, NOW, false)).toEqual({ kind: 'busy', afterSeconds: 30 });
+    expect(fateOf(failed('upstream_blocked'), 0, NOT_SERVED)).toEqual({ kind: 'blocked' });
+    expect(fateOf(failed('upstream_busy', null, 7), 3, NOT_SERVED)).toEqual({ kind: 'busy', afterSeconds: 7 });
+    expect(fateOf(failed('upstream_busy'), 0, SERVED)).toEqual({ kind: 'busy', afterSeconds: 30 });
+  });
+
+  it('that is refused while others are served is tried again as after any failure, also when nothing else is left', () => {
+    expect(fateOf(failed('upstream_blocked'), 0, SERVED)).toEqual({ kind: 'retry', afterSeconds: 600 });
+    expect(fateOf(failed('upstream_blocked'), 1, NOT_SERVED)).toEqual({ kind: 'retry', afterSeconds: 3_600 });
+    expect(fateOf(failed('upstream_blocked'), 3, NOT_SERVED)).toEqual({ kind: 'decided' });
   });
 
   it('that was not read because the process stops is not counted as tried', () => {
-    expect(fateOf(failed('upstream_timeout'), 0, NOW, true)).toEqual({ kind: 'unread' });
-    expect(fateOf(failed('upstream_timeout'), 0, NOW, false)).toEqual({ kind: 'retry', afterSeconds: 600 });
+    expect(fateOf(failed('upstream_timeout'), 0, { ...SERVED, stopped: true })).toEqual({ kind: 'unread' });
+    expect(fateOf(failed('upstream_timeout'), 0, SERVED)).toEqual({ kind: 'retry', afterSeconds: 600 });
   });
 });
 
 describe('a job after a slice', () => {
-  it('pauses when something was blocked and nothing fetched, twice as long each time, up to 15 minutes', () => {
-    const ends = [0, 1, 2, 4, 5, 2_000].map((setbacks) => endOfSlice([{ kind: 'blocked' }], 0, setbacks));
+  it('pauses while the platform blocks the service, twice as long each time, up to 15 minutes', () => {
+    const ends = [0, 1, 2, 4, 5, 2_000].map((setbacks) =>
+      endOfSlice([{ kind: 'decided' }, { kind: 'blocked' }], setbacks),
+    );
     expect(ends.map(({ delaySeconds }) => delaySeconds)).toEqual([30, 60, 120, 480, 900, 900]);
     expect(ends[0]).toEqual({ change: { state: 'paused', reason: 'upstream_blocked' }, delaySeconds: 30, setbacks: 1 });
   });
 
-  it('goes on at once when something was fetched beside what was blocked', () => {
-    expect(endOfSlice([{ kind: 'blocked' }, { kind: 'decided' }], 1, 3)).toEqual({});
+  it('goes on at once otherwise', () => {
+    expect(endOfSlice([{ kind: 'retry', afterSeconds: 600 }, { kind: 'decided' }], 3)).toEqual({});
   });
 
   it('waits for the first video that the service can read again when it holds back', () => {
     const fates: Fate[] = [{ kind: 'busy', afterSeconds: 40 }, { kind: 'busy', afterSeconds: 20 }, { kind: 'decided' }];
-    expect(endOfSlice(fates, 1, 0)).toEqual({ delaySeconds: 20 });
+    expect(endOfSlice(fates, 0)).toEqual({ delaySeconds: 20 });
   });
 
   it('without quota pauses or fails as requested, and waits for seconds while other calls hold the rest', () => {

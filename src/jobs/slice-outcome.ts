@@ -25,14 +25,26 @@ export type Fate =
   /** The slice was ended before the video was read. */
   | { kind: 'unread' };
 
+/** What the end of a slice says about all of its videos. */
+export interface SliceConditions {
+  /** The time of the database. */
+  now: Date;
+  /** Whether the platform served a transcript, and so does not block the service as a whole. */
+  served: boolean;
+  /** Whether the slice was ended early. */
+  stopped: boolean;
+}
+
 /**
+ * A block of the whole service is no reason for a video to fail. A video that is refused while others are served, e.g.
+ * because its captions need a PO token, is tried again as after any other failure, so that the job ends.
+ *
  * @param retries how often the video was tried again
- * @param stopped whether the slice was ended early
  */
-export function fateOf(entry: Entry, retries: number, now: Date, stopped: boolean): Fate {
+export function fateOf(entry: Entry, retries: number, { now, served, stopped }: SliceConditions): Fate {
   if (entry.ok) return { kind: 'decided' };
   const { code, retryable, retryAfterSeconds } = entry.error;
-  if (code === 'upstream_blocked') return { kind: 'blocked' };
+  if (code === 'upstream_blocked' && !served && retries === 0) return { kind: 'blocked' };
   if (code === 'upstream_busy') return { kind: 'busy', afterSeconds: retryAfterSeconds ?? BUSY_SECONDS };
   if (stopped && code === 'upstream_timeout') return { kind: 'unread' };
   const afterSeconds = RETRY_DELAYS_SECONDS[retries];
@@ -48,11 +60,10 @@ function isYoung(publishedAt: string | null, now: Date): boolean {
 /**
  * How a slice of videos ends.
  *
- * @param fetched the transcripts that it fetched
  * @param setbacks consecutive slices before that the platform did not serve
  */
-export function endOfSlice(fates: readonly Fate[], fetched: number, setbacks: number): SliceEnd {
-  if (fetched === 0 && fates.some(({ kind }) => kind === 'blocked')) return blocked(setbacks);
+export function endOfSlice(fates: readonly Fate[], setbacks: number): SliceEnd {
+  if (fates.some(({ kind }) => kind === 'blocked')) return blocked(setbacks);
   const waits = fates.flatMap((fate) => (fate.kind === 'busy' ? [fate.afterSeconds] : []));
   return waits.length > 0 ? { delaySeconds: Math.max(1, Math.min(...waits)) } : {};
 }

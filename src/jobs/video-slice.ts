@@ -52,17 +52,16 @@ export class VideoSlice {
 
     const reservations = new SliceReservations(this.quota);
     try {
-      const read = await this.read(plan, reservations);
-      const decisions = videos.flatMap((video) => {
-        const entry = read.entries.get(video.upload.videoId);
-        return entry ? [{ video, entry, fate: fateOf(entry.entry, video.retries, now, stop.aborted) }] : [];
-      });
-      const { summary } = read;
+      const { entries, summary } = await this.read(plan, reservations);
       if (reservations.fetched !== summary.fetched) throw new Error('The settlement does not agree with the entries.');
+      const conditions = { now, served: summary.fetched > 0, stopped: stop.aborted };
+      const decisions = videos.flatMap((video) => {
+        const entry = entries.get(video.upload.videoId);
+        return entry ? [{ video, entry, fate: fateOf(entry.entry, video.retries, conditions) }] : [];
+      });
       return {
         end: endOfSlice(
           decisions.map(({ fate }) => fate),
-          summary.fetched,
           setbacks,
         ),
         results: { settlements: reservations.settlements, ...resultsOf(decisions) },

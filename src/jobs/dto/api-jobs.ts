@@ -70,7 +70,7 @@ export function ApiJobResults(): MethodDecorator {
     ApiExtraModels(JobResultsDto),
     ApiOkResponse({
       description:
-        'Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
+        'Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video.',
       headers: {
         ...JOB_HEADERS,
         Vary: {
@@ -87,7 +87,7 @@ export function ApiJobResults(): MethodDecorator {
             description:
               'One JSON object per line, with a `type`: a `result` with the fields `position` and `result` for each entry, and last ' +
               '`summary` with the fields `summary`, `next` and `job`. A body without the last line is incomplete: request `after` ' +
-              'with the `position` of the last complete line.',
+              'with the `position` up to which every entry was received.',
           },
           example: RESULTS_NDJSON_EXAMPLE,
         },

@@ -23,7 +23,7 @@ export class JobResultsDto {
   @ApiProperty({
     type: [EntryDto],
     description:
-      "Entries of the job in the order of the channel's uploads, newest first: as far as every earlier video is decided.",
+      "Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video.",
   })
   results: EntryDto[];
 
