@@ -136,7 +136,7 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
     const args = { channel: newChannel(), limit: 3, idempotencyKey: 'one' };
     const started = await call(client, 'start_archive_job', args);
     const { id } = started.structured;
-    expect(started).toMatchObject({ isError: false, text: expect.stringContaining(`Job ${id} for @bench-4x`) });
+    expect(started).toMatchObject({ isError: false, text: expect.stringContaining(`Job ${id} for \\@bench-4x`) });
     expect((await call(client, 'start_archive_job', args)).structured.id).toBe(id);
     const other = await call(client, 'start_archive_job', { ...args, limit: 2 });
     expect([other.isError, other.text]).toEqual([true, expect.stringMatching(/^idempotency_conflict: /)]);
