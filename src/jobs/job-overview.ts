@@ -63,7 +63,7 @@ export class JobOverview {
 
   /** Lists jobs, newest first. @throws UnknownCursorError */
   async list({ organizationId, state }: JobFilter, { count, after = null }: PageRequest): Promise<Page<OperatedJob>> {
-    if (after !== null) await this.get(after).catch(() => Promise.reject(new UnknownCursorError(after)));
+    if (after !== null && !(await this.find(after))) throw new UnknownCursorError(after);
     const values = [organizationId ?? null, state ?? null, after, count + 1];
     const rows = await queryWithDeadline<OperatedRow[]>(this.database, LIST, values);
     return toPage(rows.map(toOperatedJob), count);
@@ -71,9 +71,9 @@ export class JobOverview {
 
   /** @throws JobNotFoundError */
   async get(id: string): Promise<OperatedJob> {
-    const [row] = ID.test(id) ? await queryWithDeadline<OperatedRow[]>(this.database, FIND, [id]) : [];
-    if (!row) throw new JobNotFoundError();
-    return toOperatedJob(row);
+    const job = await this.find(id);
+    if (!job) throw new JobNotFoundError();
+    return job;
   }
 
   async stats(): Promise<JobStats> {
@@ -92,6 +92,11 @@ export class JobOverview {
       storedBytes: sum((row) => row.stored_bytes),
       stuck: stuck.map(toOperatedJob),
     };
+  }
+
+  private async find(id: string): Promise<OperatedJob | undefined> {
+    const [row] = ID.test(id) ? await queryWithDeadline<OperatedRow[]>(this.database, FIND, [id]) : [];
+    return row && toOperatedJob(row);
   }
 }
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { JOB_STATES, PAUSE_REASONS } from '../../src/jobs/job.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
+import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { type CliResult, CliSession } from './run-cli.js';
 
@@ -106,6 +108,16 @@ describe('the jobs of all organizations', () => {
     const { output } = await cli('stats');
     expect(output).toMatch(/^slices due +2$/m);
     expect(output).toMatch(/Jobs that do not move although they are due:\nID .* OVERDUE SECONDS\njob_/);
+  });
+
+  it('are counted by the metrics of the alerts, with the reasons of paused ones', async () => {
+    await service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 5000
+      WHERE id = '${ids[1]}'`);
+    const samples = await scrape(service);
+    expect(JOB_STATES.map((state) => sumOf(samples, 'ct_jobs', { state }))).toEqual([2, 0, 0, 1, 0, 0, 0]);
+    expect(PAUSE_REASONS.map((reason) => sumOf(samples, 'ct_jobs_paused', { reason }))).toEqual([0, 1, 0]);
+    expect(sumOf(samples, 'ct_job_oldest_due_seconds')).toBeGreaterThanOrEqual(900);
+    expect(sumOf(samples, 'ct_job_results_bytes')).toBe(5000);
   });
 
   it('are canceled by ID; over HTTP that is logged', async () => {

@@ -10,7 +10,6 @@ import {
   text,
   type Reader,
 } from '../../../transcripts/cache/keyed-codec.js';
-import type { EntryError } from '../../../transcripts/transcript-events.js';
 import { ARCHIVE_FORMATS, type ArchiveFormat } from './file-name.js';
 
 /** Captions often come hours after the upload: a video younger than this is looked at again. */
@@ -76,8 +75,4 @@ export function isWorthRetrying({ error, publishedAt }: IndexedVideo, now: Date)
   if (error === null || error.retryable) return true;
   const lacksCaptions = error.code === 'transcript_unavailable' || error.code === 'language_unavailable';
   return lacksCaptions && publishedAt !== null && now.getTime() - Date.parse(publishedAt) < RECENT_MS;
-}
-
-export function indexedError({ code, message, retryable }: EntryError): IndexedVideo['error'] {
-  return { code, message, retryable };
 }
