@@ -1,5 +1,4 @@
-import type { Channel } from '../../../domain/transcript.js';
-import { VIDEO_FAILURE_CODES, type Upload, type VideoFailureCode } from '../../../domain/transcript.js';
+import { VIDEO_FAILURE_CODES, type Channel, type Upload, type VideoFailureCode } from '../../../domain/transcript.js';
 import {
   flag,
   fromJson,
