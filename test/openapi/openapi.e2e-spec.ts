@@ -78,6 +78,7 @@ describe('the OpenAPI document', () => {
       'DELETE /admin/keys/{id}',
       'DELETE /admin/organizations/{id}',
       'DELETE /jobs/{id}',
+      'DELETE /webhooks/{id}',
       'GET /admin/organizations',
       'GET /admin/organizations/{id}',
       'GET /admin/organizations/{id}/keys',
@@ -93,6 +94,8 @@ describe('the OpenAPI document', () => {
       'GET /playlists/{id}/transcripts',
       'GET /usage',
       'GET /videos/{id}/transcript',
+      'GET /webhooks',
+      'GET /webhooks/{id}/deliveries',
       'PATCH /admin/organizations/{id}',
       'POST /admin/keys/{id}/rotate',
       'POST /admin/organizations',
@@ -103,6 +106,9 @@ describe('the OpenAPI document', () => {
       'POST /jobs/{id}/resume',
       'POST /mcp',
       'POST /transcripts',
+      'POST /webhooks',
+      'POST /webhooks/{id}/rotate',
+      'POST /webhooks/{id}/test',
     ]);
   });
 
