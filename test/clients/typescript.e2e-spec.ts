@@ -11,13 +11,14 @@ import {
 } from '../../clients/typescript/src/client.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
+import { startReceiver, verified } from '../webhooks/receiver.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const RATE = 3;
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ environment: { WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true } });
 });
 afterAll(() => service.close());
 
@@ -163,6 +164,31 @@ describe('the TypeScript client', () => {
     service.fakeYoutube.reset();
     expect((await client.jobs.resume(id)).state).not.toBe('canceled');
     expect(await client.waitForJob(id)).toMatchObject({ state: 'completed', summary: { succeeded: 3, fetched: 3 } });
+  });
+
+  it('creates, tests, rotates, lists and deletes webhooks, whose messages its secrets verify', async () => {
+    const client = clientOf((await service.organization()).key);
+    const { webhooks, jobs } = client;
+    const receiver = await startReceiver();
+    try {
+      const { id, secret, events } = await webhooks.create(receiver.url, { events: ['job.completed'] });
+      expect([secret.startsWith('whsec_'), events]).toEqual([true, ['job.completed']]);
+      expect(await webhooks.test(id)).toMatchObject({ delivered: true, responseStatus: 204 });
+      const rotated = await webhooks.rotate(id);
+      const job = await client.waitForJob((await jobs.create('@bench-2x75')).id);
+      await until(() => receiver.received.length === 2);
+      const [, message] = receiver.received;
+      if (!message) throw new Error('The message has not arrived.');
+      for (const each of [secret, rotated.secret])
+        expect(verified(message, each)).toMatchObject({ type: 'job.completed', data: { jobId: job.id } });
+      await until(async () => (await webhooks.deliveries(id)).deliveries[0]?.state === 'succeeded');
+      expect((await webhooks.list()).map((one) => one.id)).toEqual([id]);
+      await webhooks.delete(id);
+      expect(await webhooks.list()).toEqual([]);
+      expect((await refusal(webhooks.test(id))).status).toBe(404);
+    } finally {
+      await receiver.close();
+    }
   });
 
   it('reports how long to wait after a rate limit', async () => {

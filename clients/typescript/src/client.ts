@@ -11,6 +11,7 @@ import {
   type WaitOptions,
 } from './jobs.js';
 import type { components, paths } from './schema.js';
+import { webhooksClient, type WebhooksClient } from './webhooks.js';
 
 export { ChannelTranscriptsError, isErrorWithCode, type ErrorCode, type ErrorFields } from './errors.js';
 export type { TranscriptsEvent } from './events.js';
@@ -24,6 +25,15 @@ export type {
   PageOptions,
   WaitOptions,
 } from './jobs.js';
+export type {
+  Webhook,
+  WebhookDeliveries,
+  WebhookEvent,
+  WebhookOptions,
+  WebhooksClient,
+  WebhookTestResult,
+  WebhookWithSecret,
+} from './webhooks.js';
 
 export type ChannelTranscripts = components['schemas']['ChannelTranscripts'];
 export type VideoTranscript = components['schemas']['VideoTranscript'];
@@ -89,6 +99,8 @@ export interface ChannelTranscriptsClient {
    * the finished job. Throws ChannelTranscriptsError.
    */
   jobResults(id: string, options?: FollowOptions): AsyncGenerator<VideoTranscript, Job, undefined>;
+  /** Webhooks of archive jobs: create, list, delete, rotate, test, and pages of deliveries. */
+  readonly webhooks: WebhooksClient;
   /** Typed access to every operation by its path; returns `data` or `error`, and throws for neither. */
   readonly http: Client<paths, 'application/json'>;
 }
@@ -103,6 +115,7 @@ export function createChannelTranscriptsClient({ baseUrl, apiKey, fetch }: Clien
     jobs,
     waitForJob: (id, options) => waitForJob(jobs, id, options),
     jobResults: (id, options) => followResults(jobs, id, options),
+    webhooks: webhooksClient(http),
     transcripts: async (channel, options = {}) => {
       const { data, error, response } = await http.GET('/channels/{id}/transcripts', callOf(channel, options));
       if (data === undefined) throw errorOf(response, error);
