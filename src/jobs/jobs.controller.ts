@@ -12,7 +12,7 @@ import {
   Res,
   UseInterceptors,
 } from '@nestjs/common';
-import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { READ_ERRORS } from '../channels/dto/api-transcripts.js';
@@ -28,6 +28,7 @@ import {
   ApiJob,
   ApiJobId,
   ApiJobResults,
+  ApiJobs,
   JOB_HEADERS,
   JOBS_ERRORS,
   JOBS_RATE_LIMIT,
@@ -109,7 +110,7 @@ export class JobsController {
       'Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a ' +
       'rate limit of their own: as many requests per minute as the other operations together, counted separately.',
   })
-  @ApiOkResponse({ type: JobsPageDto, description: 'A page of jobs, newest first.', headers: JOB_HEADERS })
+  @ApiJobs()
   @ApiErrors(...JOBS_ERRORS, new UnknownCursorError(NEW_JOB_EXAMPLE.id))
   async list(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
     const { data: jobs, next } = await this.jobs.list(organizationOf(request), page);

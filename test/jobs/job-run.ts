@@ -1,5 +1,5 @@
+import { deepEqual, equal } from 'node:assert/strict';
 import { inflateRawSync, constants } from 'node:zlib';
-import { expect } from '@jest/globals';
 import type { Job, JobRequest } from '../../src/jobs/job.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
@@ -7,6 +7,16 @@ import type { TestOrganization, TestService } from '../service.js';
 import { until } from '../until.js';
 
 const REQUEST: JobRequest = { channel: '', languages: [], limit: null, since: null, onQuota: 'pause' };
+
+/** An entry as the results have it. */
+export interface EntryJson {
+  videoId: string;
+  ok: boolean;
+  metadata: { title: string };
+  transcript: Record<string, unknown>;
+  cached: boolean;
+  error?: { code: string; retryable: boolean };
+}
 
 /** A job of a test, and what the test does with it. */
 export class JobRun {
@@ -56,14 +66,14 @@ export class JobRun {
   }
 
   /** All entries that can be read, in their order. */
-  async entries(limit = 100): Promise<{ position: number; entry: any }[]> {
-    const entries: { position: number; entry: any }[] = [];
+  async entries(limit = 100): Promise<{ position: number; entry: EntryJson }[]> {
+    const entries: { position: number; entry: EntryJson }[] = [];
     for (let after: number | undefined; ;) {
       const page = await this.jobs.results(this.organization.id, this.id, { limit, after });
       for (const { position, text } of page.entries) {
         const json = inflateRawSync(text.bytes, { finishFlush: constants.Z_SYNC_FLUSH });
-        expect(json.length).toBe(text.jsonBytes);
-        entries.push({ position, entry: JSON.parse(json.toString('utf8')) });
+        equal(json.length, text.jsonBytes);
+        entries.push({ position, entry: JSON.parse(json.toString('utf8')) as EntryJson });
       }
       if (page.next === null || page.entries.length === 0) return entries;
       after = page.next;
@@ -77,8 +87,8 @@ export class JobRun {
   async verify(): Promise<Job> {
     const job = await this.get();
     const { total, succeeded, failed, cached, fetched, pending } = job.summary;
-    expect(total).toBe(succeeded + failed + pending);
-    expect(succeeded).toBe(cached + fetched);
+    equal(total, succeeded + failed + pending);
+    equal(succeeded, cached + fetched);
     const [row] = await this.service.query(`
       SELECT count(*) FILTER (WHERE state = 'succeeded')::int AS succeeded,
              count(*) FILTER (WHERE state = 'failed')::int AS failed,
@@ -89,9 +99,11 @@ export class JobRun {
              (SELECT coalesce(sum(charged), 0)::int FROM quota_reservations WHERE request_id = '${this.id}') AS charged,
              (SELECT coalesce(sum(forfeited), 0)::int FROM quota_reservations WHERE request_id = '${this.id}') AS forfeited
         FROM job_videos WHERE job_id = '${this.id}'`);
-    expect(row).toMatchObject({ succeeded, failed, pending, cached, total, charged: fetched, forfeited: 0 });
-    expect(row?.['stored']).toBe(row?.['bytes']);
-    expect(await this.service.app.get(QuotaService).verify(this.organization.id)).toMatchObject({ exact: true });
+    const bytes = row?.['bytes'];
+    const counts = { succeeded, failed, pending, cached, total, charged: fetched };
+    deepEqual(row, { ...counts, bytes, stored: bytes, forfeited: 0 });
+    const { exact } = await this.service.app.get(QuotaService).verify(this.organization.id);
+    equal(exact, true);
     return job;
   }
 

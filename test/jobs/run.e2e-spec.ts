@@ -1,32 +1,164 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startService, type TestService } from '../service.js';
-import { JobRun } from './job-run.js';
+import { JobsService } from '../../src/jobs/jobs.service.js';
+import { JobRun, type EntryJson } from './job-run.js';
+import { SliceSteps } from './slice-steps.js';
 
-let service: TestService;
+let steps: SliceSteps;
 
 beforeAll(async () => {
-  service = await startService();
+  steps = await SliceSteps.start({ environment: { JOBS_PER_ORGANIZATION: 2 } });
 });
-afterAll(() => service.close());
-beforeEach(() => service.fakeYoutube.reset());
+afterAll(() => steps.service.close());
+beforeEach(() => steps.reset());
+
+async function finished(channel: string, request: Parameters<typeof JobRun.create>[3] = {}): Promise<JobRun> {
+  const { service } = steps;
+  const run = await JobRun.create(service, await service.organization(), channel, request);
+  await steps.finish();
+  await run.verify();
+  return run;
+}
 
 describe('an archive job', () => {
   it('stores the entries of the whole channel in its order, as a call returns them, and charges each transcript once', async () => {
-    const organization = await service.organization();
-    const run = await JobRun.create(service, organization, '@fogsignalradio');
-    const job = await run.until('completed');
+    const { service } = steps;
+    const run = await finished('@fogsignalradio');
+    const job = await run.get();
     expect(job).toMatchObject({
+      state: 'completed',
       channel: { handle: '@fogsignalradio' },
-      reason: null,
-      checkAgainSeconds: null,
       summary: { total: 230, pending: 0 },
+      checkAgainSeconds: null,
     });
-    await run.verify();
+    expect(Date.parse(job.expiresAt ?? '') - Date.parse(job.finishedAt ?? '')).toBe(30 * 86_400_000);
     const entries = await run.entries();
     expect(entries.map(({ position }) => position)).toEqual(entries.map((_, index) => index + 1));
-    const call = await service.get('/channels/@fogsignalradio/transcripts?limit=100', organization.key);
-    expect(entries.slice(0, 100).map(({ entry }) => ({ ...entry, cached: true }))).toEqual(
-      call.body.results.map((entry: object) => ({ ...entry, cached: true })),
+    const call = await service.get('/channels/@fogsignalradio/transcripts?limit=100', run.organization.key);
+    const cached = (entry: EntryJson): EntryJson => ({ ...entry, cached: entry.ok });
+    expect(entries.slice(0, 100).map(({ entry }) => cached(entry))).toEqual(
+      (call.body as { results: EntryJson[] }).results.map(cached),
     );
+  });
+
+  it('ends at its limit, and before the video of since', async () => {
+    const limited = await finished('@bench-130x2', { limit: 101 });
+    const positions = await limited.entries();
+    expect(positions).toHaveLength(101);
+    const since = positions[99]?.entry.videoId ?? '';
+    const newer = await finished('@bench-130x2', { since });
+    expect((await newer.entries()).map(({ entry }) => entry.videoId)).toEqual(
+      positions.slice(0, 99).map(({ entry }) => entry.videoId),
+    );
+    expect((await newer.get()).summary).toMatchObject({ total: 99, cached: 99, fetched: 0 });
+    const none = await finished('@bench-130x2', { since: positions[0]?.entry.videoId ?? '' });
+    expect(await none.get()).toMatchObject({ state: 'completed', summary: { total: 0 } });
+  });
+
+  it('of a channel without uploads is completed', async () => {
+    for (const channel of ['@emptyslip', '@drydock'])
+      expect(await (await finished(channel)).get()).toMatchObject({ state: 'completed', summary: { total: 0 } });
+  });
+
+  it('reads the languages that it was created with', async () => {
+    const run = await finished('@harbourlight', { languages: ['de', 'en'], limit: 10 });
+    const languages = (await run.entries()).flatMap(({ entry }) => Object.keys(entry.transcript));
+    expect(new Set(languages)).toEqual(new Set(['de', 'en']));
+  });
+
+  it('of an unknown channel fails with that reason, and goes on when it is resumed', async () => {
+    const unknown = await finished('@nobodyhere');
+    expect(await unknown.get()).toMatchObject({ state: 'failed', reason: 'channel_not_found', channel: null });
+    expect((await unknown.resume()).state).toBe('listing');
+    await steps.finish();
+    expect((await unknown.get()).state).toBe('failed');
+  });
+
+  it('fails when the channel vanishes while it is listed; what was listed stays', async () => {
+    const { service } = steps;
+    const run = await JobRun.create(service, await service.organization(), '@bench-250x2');
+    await steps.steps(1);
+    await service.query(`UPDATE jobs SET channel_id = 'UCnobody_______________', continuation = NULL,
+      channel = '{"id":"UCnobody_______________","name":"Gone","handle":null}' WHERE id = '${run.id}'`);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'failed', reason: 'channel_not_found', summary: { total: 100 } });
+  });
+
+  it('reads the list again when the platform no longer accepts its place in it, without what was uploaded meanwhile', async () => {
+    const { service } = steps;
+    const run = await JobRun.create(service, await service.organization(), '@bench-230x2');
+    await steps.steps(1);
+    // The two newest are as if they had been uploaded after the first page was read.
+    await service.query(`DELETE FROM job_videos WHERE job_id = '${run.id}' AND position <= 2`);
+    await service.query(`UPDATE job_videos SET position = position - 2 WHERE job_id = '${run.id}'`);
+    await service.query(`UPDATE jobs SET continuation = 'refused', total = total - 2 WHERE id = '${run.id}'`);
+    await steps.steps(1);
+    expect(await run.get()).toMatchObject({ state: 'listing', summary: { total: 98 } });
+    expect(await steps.step()).toBe(false);
+    await steps.pass(30);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total: 228, fetched: 228 } });
+    const videos = (await run.entries()).map(({ entry }) => entry.metadata.title);
+    expect([videos[0], videos.at(-1)]).toEqual(['Generated talk 228 of 230', 'Generated talk 1 of 230']);
+  });
+});
+
+describe('the operations on a job', () => {
+  it('end and resume it where it was', async () => {
+    const { service } = steps;
+    const run = await JobRun.create(service, await service.organization(), '@bench-60x3');
+    expect((await run.cancel()).state).toBe('canceled');
+    expect((await run.resume()).state).toBe('queued');
+    await steps.steps(2);
+    expect((await run.cancel()).state).toBe('canceled');
+    expect((await run.cancel()).state).toBe('canceled');
+    expect(await steps.step()).toBe(false);
+    expect(await run.verify()).toMatchObject({ summary: { total: 60, fetched: 25, pending: 35 } });
+    expect(await run.entries()).toHaveLength(25);
+    expect(await run.resume()).toMatchObject({ state: 'running', finishedAt: null, expiresAt: null });
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 60 } });
+    await expect(run.cancel()).rejects.toMatchObject({ code: 'job_finished' });
+    await expect(run.resume()).rejects.toMatchObject({ code: 'job_finished' });
+  });
+
+  it('count an unfinished job, also a resumed one', async () => {
+    const { service } = steps;
+    const organization = await service.organization();
+    const first = await JobRun.create(service, organization, '@bench-2x2');
+    await first.cancel();
+    const others = [
+      await JobRun.create(service, organization, '@bench-2x2'),
+      await JobRun.create(service, organization, '@bench-2x2'),
+    ];
+    await expect(JobRun.create(service, organization, '@bench-2x2')).rejects.toMatchObject({ code: 'too_many_jobs' });
+    await expect(first.resume()).rejects.toMatchObject({ code: 'too_many_jobs' });
+    await others[0]?.delete();
+    expect((await first.resume()).state).toBe('queued');
+    await steps.finish();
+  });
+
+  it('page the results by size, and give all of them once', async () => {
+    const run = await finished('@bench-60x3');
+    const pages = [await run.entries(7), await run.entries(100)];
+    expect(pages[0]).toEqual(pages[1]);
+    expect(pages[0]).toHaveLength(60);
+  });
+
+  it('remove expired results, and a week later the job', async () => {
+    const { app } = steps.service;
+    const run = await finished('@bench-3x3');
+    await steps.pass(30 * 86_400 + 60);
+    await expect(run.entries()).rejects.toMatchObject({ code: 'results_expired' });
+    await steps.remove();
+    expect(await run.get()).toMatchObject({ state: 'completed', summary: { total: 3 } });
+    expect(await steps.service.query(`SELECT FROM job_videos WHERE job_id = '${run.id}'`)).toEqual([]);
+    await steps.pass(7 * 86_400);
+    await steps.remove();
+    await expect(app.get(JobsService).get(run.organization.id, run.id)).rejects.toMatchObject({
+      code: 'job_not_found',
+    });
+    expect(await steps.service.query('SELECT sum(stored_bytes) FROM jobs WHERE expires_at < quota_now()')).toEqual([
+      { sum: null },
+    ]);
   });
 });

@@ -266,11 +266,11 @@ describe('a response matches the document', () => {
       );
     };
     const [jobs, one] = ['/jobs', '/jobs/{id}'];
-    const body = { channel: '@harbourlight', limit: 10 };
+    const body = { channel: '@tidewater', limit: 3 };
     const headers = { 'Idempotency-Key': 'a' };
     const { id } = (await match(202, 'POST', jobs, jobs, { body, headers })).body as { id: string };
     await match(202, 'POST', jobs, jobs, { body, headers });
-    await match(409, 'POST', jobs, jobs, { body: { channel: '@tidewater' }, headers });
+    await match(409, 'POST', jobs, jobs, { body: { channel: '@harbourlight' }, headers });
     await match(400, 'POST', jobs, jobs, { body: { limit: 0 } });
     await match(403, 'POST', jobs, jobs, { body, as: free.key });
     await match(404, 'POST', jobs, jobs, { body: { channel: 'UC' } });

@@ -221,7 +221,7 @@ export interface paths {
         };
         /**
          * The results of an archive job
-         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs: up to the first video that is not decided yet. To read on, request `after` with the `next` of the last response; while `next` is not null there can be more, now or after `job.checkAgainSeconds`. Nothing is lost or repeated. Results are deleted at `expiresAt`.
+         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first video that is not decided yet. To read on, request `after` with the `next` of the last response: no entry is lost or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
          */
         get: operations["getJobResults"];
         put?: never;
@@ -1197,7 +1197,7 @@ export interface components {
         };
         NoParameters: Record<string, never>;
         JobResults: {
-            /** @description Entries of the job in the order of the channel's uploads, newest first: as far as every earlier video is decided. */
+            /** @description Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video. */
             results: components["schemas"]["VideoTranscript"][];
             /**
              * @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later.
@@ -4244,7 +4244,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            /** @description Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video. */
             200: {
                 headers: {
                     /** @description The ID of the request. */

@@ -5,7 +5,7 @@ import { READ_ERRORS } from '../../channels/dto/api-transcripts.js';
 import { RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE } from './job-results.dto.js';
-import { JobDto, RUNNING_JOB_EXAMPLE } from './job.dto.js';
+import { JobDto, JobsPageDto, RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
 
 /** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */
@@ -24,7 +24,7 @@ export function ApiJob(
   status: HttpStatus,
   description: string,
   example: JobDto,
-  headers: typeof LOCATION | object = {},
+  headers: Partial<typeof LOCATION> = {},
 ): MethodDecorator {
   return applyDecorators(
     HttpCode(status),
@@ -42,6 +42,19 @@ export function ApiJob(
 export const LOCATION = {
   Location: { description: 'The path of the job: `/jobs/{id}`.', schema: { type: 'string' as const } },
 };
+
+/** Documents a page of the list of jobs. */
+export function ApiJobs(): MethodDecorator {
+  const example: JobsPageDto = { jobs: [RUNNING_JOB_EXAMPLE], next: null };
+  return applyDecorators(
+    ApiExtraModels(JobsPageDto),
+    ApiOkResponse({
+      description: 'A page of jobs, newest first.',
+      headers: JOB_HEADERS,
+      content: { 'application/json': { schema: { $ref: getSchemaPath(JobsPageDto) }, example } },
+    }),
+  );
+}
 
 export function ApiJobId(): MethodDecorator {
   return ApiParam({

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { hoursBefore } from '../fake-youtube/catalogue/model.js';
+import { JobRun } from './job-run.js';
+import { SliceSteps } from './slice-steps.js';
+
+let steps: SliceSteps;
+
+beforeAll(async () => {
+  steps = await SliceSteps.start({ environment: { UPSTREAM_RETRIES: 0 } });
+});
+afterAll(() => steps.service.close());
+beforeEach(() => steps.reset());
+
+async function listed(channel: string): Promise<JobRun> {
+  const run = await JobRun.create(steps.service, await steps.service.organization(), channel);
+  await steps.steps(1);
+  return run;
+}
+
+describe('a job while the platform blocks the service', () => {
+  it('pauses without a failed video, tries one video after growing pauses, and goes on when it is served', async () => {
+    const run = await listed('@bench-30x22');
+    steps.service.fakeYoutube.setFaults({ kind: 'bot-check' });
+    await steps.steps(1);
+    expect(await run.verify()).toMatchObject({
+      state: 'paused',
+      reason: 'upstream_blocked',
+      checkAgainSeconds: 30,
+      summary: { failed: 0, pending: 30 },
+    });
+    for (const seconds of [30, 60]) {
+      await steps.pass(seconds - 1);
+      expect(await steps.step()).toBe(false);
+      await steps.pass(1);
+      await steps.steps(1);
+      expect(await run.get()).toMatchObject({ state: 'paused', checkAgainSeconds: seconds * 2 });
+    }
+    steps.service.fakeYoutube.reset();
+    await untilServed(run);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { succeeded: 30, fetched: 30 } });
+    expect(
+      await steps.service.query(`SELECT sum(retries) AS retries FROM job_videos WHERE job_id = '${run.id}'`),
+    ).toEqual([{ retries: '0' }]);
+  });
+
+  it('pauses while the list is blocked, too', async () => {
+    const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-5x23');
+    steps.service.fakeYoutube.setFaults({ kind: 'captcha' });
+    await steps.steps(1);
+    expect(await run.get()).toMatchObject({ state: 'paused', reason: 'upstream_blocked', summary: { total: 0 } });
+    steps.service.fakeYoutube.reset();
+    await untilServed(run);
+    await steps.finish();
+    expect((await run.verify()).state).toBe('completed');
+  });
+});
+
+describe('a video that cannot be read', () => {
+  it('is tried again after 10 minutes, 1 hour and 6 hours before it has failed', async () => {
+    const run = await listed('@bench-3x24');
+    const [video] = await steps.service.query(
+      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 2`,
+    );
+    steps.service.fakeYoutube.setFaults({ kind: '500', match: { videoId: String(video?.['video_id']) } });
+    await steps.steps(1);
+    expect(await run.verify()).toMatchObject({
+      state: 'running',
+      checkAgainSeconds: 600,
+      summary: { fetched: 2, pending: 1 },
+    });
+    for (const [seconds, next] of [
+      [600, 3_600],
+      [3_600, 3_600],
+    ] as const) {
+      expect(await steps.step()).toBe(false);
+      await steps.pass(seconds);
+      await steps.steps(1);
+      expect(await run.get()).toMatchObject({ state: 'running', checkAgainSeconds: next });
+    }
+    await steps.pass(21_600);
+    await steps.steps(1);
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 2, failed: 1 } });
+    const entries = await run.entries();
+    expect(entries[1]?.entry).toMatchObject({ ok: false, error: { retryable: true } });
+  });
+
+  it('is fetched at a later try, and then readable; until then readers stop before it', async () => {
+    const run = await listed('@bench-4x25');
+    const [video] = await steps.service.query(
+      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 2`,
+    );
+    steps.service.fakeYoutube.setFaults({ kind: '500', match: { videoId: String(video?.['video_id']) } });
+    await steps.steps(1);
+    expect((await run.entries()).map(({ position }) => position)).toEqual([1]);
+    steps.service.fakeYoutube.reset();
+    await steps.pass(600);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 4 } });
+    expect((await run.entries()).map(({ position }) => position)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('without captions is tried again while it is younger than a day', async () => {
+    const run = await listed('@mixed-14x26');
+    const hoursOld = (hours: number): Date => new Date(hoursBefore(24 * 14).getTime() + hours * 3_600_000);
+    await steps.pass((hoursOld(1).getTime() - Date.now()) / 1000);
+    await steps.service.query('UPDATE jobs SET next_run_at = quota_now()');
+    await steps.steps(1);
+    expect(await run.verify()).toMatchObject({
+      state: 'running',
+      checkAgainSeconds: 600,
+      summary: { failed: 3, pending: 1 },
+    });
+    await steps.pass(24 * 3_600);
+    await steps.steps(1);
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 10, failed: 4 } });
+    expect((await run.entries()).at(-1)?.entry).toMatchObject({ error: { code: 'transcript_unavailable' } });
+  });
+});
+
+/** The circuit of the egress opens again by the clock of the process, some seconds after the platform serves it again. */
+async function untilServed(run: JobRun): Promise<void> {
+  for (let tries = 0; tries < 40 && (await run.get()).state === 'paused'; tries++) {
+    await steps.pass(900);
+    await steps.step();
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+}

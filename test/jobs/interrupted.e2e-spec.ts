@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { QuotaService } from '../../src/quota/quota.service.js';
+import { JobRun } from './job-run.js';
+import { LEASES_SECONDS, SliceSteps } from './slice-steps.js';
+
+let steps: SliceSteps;
+
+beforeAll(async () => {
+  steps = await SliceSteps.start();
+});
+afterAll(() => steps.service.close());
+beforeEach(() => steps.reset());
+
+/** A job whose list is read, so that its next slice is one of videos. */
+async function listed(channel: string): Promise<JobRun> {
+  const run = await JobRun.create(steps.service, await steps.service.organization(), channel);
+  await steps.steps(1);
+  return run;
+}
+
+async function reserved(run: JobRun): Promise<number> {
+  const { reserved: count } = (await steps.service.get('/usage', run.organization.key)).body as { reserved: number };
+  return count;
+}
+
+describe('a slice whose process is killed', () => {
+  it('before it is stored charges nothing, and is repeated for free from the cache when its claim has ended', async () => {
+    const run = await listed('@bench-30x11');
+    await steps.read(await steps.claimed());
+    expect((await run.verify()).summary).toMatchObject({ total: 30, succeeded: 0, pending: 30 });
+    expect(await reserved(run)).toBe(25);
+    expect(await steps.step()).toBe(false);
+    await steps.pass(LEASES_SECONDS);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { cached: 25, fetched: 5 } });
+    expect(await reserved(run)).toBe(0);
+    expect(await run.entries()).toHaveLength(30);
+  });
+
+  it('is not stored by its process either when another one has repeated it', async () => {
+    const run = await listed('@bench-25x12');
+    const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
+    const lost = await steps.claimed();
+    const losing = steps.run(lost);
+    await hold.arrived;
+    await steps.pass(LEASES_SECONDS);
+    const repeated = await steps.claimed();
+    expect(repeated.job.id).toBe(run.id);
+    hold.release();
+    const before = await steps.slices('lost');
+    await losing;
+    expect(await steps.slices('lost')).toBe(before + 1);
+    expect((await run.verify()).summary).toMatchObject({ succeeded: 0 });
+    await steps.run(repeated);
+    expect((await run.verify()).summary).toMatchObject({ succeeded: 25, pending: 0 });
+    expect(await reserved(run)).toBe(0);
+  });
+
+  it('is repeated when its reservation ended and its quota was given away before it was stored', async () => {
+    const { service } = steps;
+    const organization = await service.organization({ monthlyLimit: 4 });
+    const run = await JobRun.create(service, organization, '@bench-4x13');
+    await steps.steps(1);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const slice = await steps.claimed();
+    const running = steps.run(slice);
+    await hold.arrived;
+    await steps.pass(LEASES_SECONDS);
+    const quota = service.app.get(QuotaService);
+    const other = await quota.reserve({
+      ...{ organizationId: organization.id, keyId: organization.keyId, requestId: 'call', resource: 'call' },
+      ...{ required: 4, leaseSeconds: 60 },
+    });
+    if (other.granted) await quota.settle(other.id, 4);
+    hold.release();
+    const before = await steps.slices('expired');
+    await running;
+    expect(await steps.slices('expired')).toBe(before + 1);
+    expect((await run.verify()).summary).toMatchObject({ succeeded: 0, pending: 4 });
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { cached: 4, fetched: 0 } });
+  });
+});
+
+describe('a running slice', () => {
+  it('of a job that is canceled is stored and charged; the job stays canceled', async () => {
+    const run = await listed('@bench-40x15');
+    const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
+    const running = steps.run(await steps.claimed());
+    await hold.arrived;
+    await run.cancel();
+    hold.release();
+    await running;
+    expect(await run.verify()).toMatchObject({ state: 'canceled', summary: { fetched: 25, pending: 15 } });
+    expect(await steps.step()).toBe(false);
+  });
+
+  it('of a job that is deleted charges nothing, and everything of the job is removed', async () => {
+    const run = await listed('@bench-10x16');
+    const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
+    const running = steps.run(await steps.claimed());
+    await hold.arrived;
+    await run.delete();
+    hold.release();
+    await running;
+    await expect(run.get()).rejects.toMatchObject({ code: 'job_not_found' });
+    expect((await steps.service.get('/usage', run.organization.key)).body).toMatchObject({ used: 0, reserved: 0 });
+    await steps.remove();
+    expect(await steps.service.query(`SELECT FROM jobs WHERE id = '${run.id}'`)).toEqual([]);
+    expect(await steps.service.query(`SELECT FROM job_videos WHERE job_id = '${run.id}'`)).toEqual([]);
+  });
+
+  it('that is stopped stores what it has fetched, releases its claim, and counts no video as tried', async () => {
+    const run = await listed('@bench-5x17');
+    const [held] = await steps.service.query(`SELECT video_id FROM job_videos WHERE job_id = '${run.id}' LIMIT 1`);
+    const hold = steps.service.fakeYoutube.hold({ kind: 'player', videoId: String(held?.['video_id']) });
+    const stop = new AbortController();
+    const running = steps.run(await steps.claimed(), stop.signal);
+    await hold.arrived;
+    await steps.service.fakeYoutube.requests.until((log) => log.count({ kind: 'timedtext' }) === 4);
+    // Until the texts are read; the last of them may still be on its way.
+    stop.abort();
+    await running;
+    const { summary } = await run.verify();
+    expect(summary.fetched + summary.pending).toBe(5);
+    expect(summary.fetched).toBeGreaterThan(0);
+    expect(
+      await steps.service.query(`SELECT max(retries) AS retries FROM job_videos WHERE job_id = '${run.id}'`),
+    ).toEqual([{ retries: 0 }]);
+    expect(await reserved(run)).toBe(0);
+    hold.release();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 5 } });
+  });
+
+  it('whose listing is stopped is repeated at once', async () => {
+    const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-7x18');
+    const stop = new AbortController();
+    stop.abort();
+    await steps.run(await steps.claimed(), stop.signal);
+    expect((await run.get()).state).toBe('listing');
+    await steps.finish();
+    expect((await run.verify()).state).toBe('completed');
+  });
+
+  it('is stored after the database was unavailable for a moment', async () => {
+    const run = await listed('@bench-6x19');
+    const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
+    const running = steps.run(await steps.claimed());
+    await hold.arrived;
+    steps.service.link.cut();
+    hold.release();
+    await steps.service.fakeYoutube.requests.until((log) => log.count({ kind: 'timedtext' }) === 6);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    steps.service.link.join();
+    await running;
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 6 } });
+  });
+});
+
+describe('the slices of several jobs', () => {
+  it('are each claimed by one worker, however many look at once', async () => {
+    const organizations = [await steps.service.organization(), await steps.service.organization()];
+    const runs = [];
+    for (const organization of [...organizations, ...organizations])
+      runs.push(await JobRun.create(steps.service, organization, '@bench-2x20'));
+    const claims = await Promise.all(Array.from({ length: 12 }, () => steps.claim()));
+    const claimed = claims.flatMap((slice) => (slice ? [slice.job.id] : []));
+    expect(claimed.sort()).toEqual(runs.map(({ id }) => id).sort());
+    await steps.pass(LEASES_SECONDS);
+    await steps.finish();
+    for (const run of runs) expect((await run.verify()).state).toBe('completed');
+  });
+
+  it('alternate between organizations, however many jobs each has', async () => {
+    const [large, small] = [await steps.service.organization(), await steps.service.organization()];
+    for (let job = 0; job < 3; job++) await JobRun.create(steps.service, large, '@bench-60x21');
+    await JobRun.create(steps.service, small, '@bench-60x21');
+    const turns: string[] = [];
+    for (let turn = 0; turn < 8; turn++) {
+      const slice = await steps.claimed();
+      turns.push(slice.organizationId === large.id ? 'large' : 'small');
+      await steps.run(slice);
+    }
+    expect(turns.join(' ')).toMatch(/^(large small large small large small|small large small large small large)/);
+    await steps.finish();
+  });
+});

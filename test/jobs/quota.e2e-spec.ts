@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { QuotaService } from '../../src/quota/quota.service.js';
+import { JobRun } from './job-run.js';
+import { SliceSteps } from './slice-steps.js';
+
+let steps: SliceSteps;
+let organizations: OrganizationsService;
+
+beforeAll(async () => {
+  steps = await SliceSteps.start();
+  organizations = steps.service.app.get(OrganizationsService);
+});
+afterAll(() => steps.service.close());
+beforeEach(() => steps.reset());
+
+describe('a job at the end of the quota', () => {
+  it('fetches what fits, pauses, and goes on when the limit grows and when the month turns', async () => {
+    const organization = await steps.service.organization({ monthlyLimit: 30 });
+    const run = await JobRun.create(steps.service, organization, '@bench-100x4');
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({
+      state: 'paused',
+      reason: 'plan_limit_exceeded',
+      checkAgainSeconds: 3_600,
+      summary: { fetched: 30, pending: 70 },
+    });
+    expect(await steps.sweep()).toEqual([]);
+
+    await organizations.setLimit(organization.id, 40);
+    expect(await steps.sweep()).toMatchObject([{ job: { id: run.id, state: 'running' } }]);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', summary: { fetched: 40 } });
+
+    await steps.pass(32 * 86_400);
+    await steps.sweep();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', summary: { fetched: 80 } });
+    await organizations.setLimit(organization.id, null);
+    await run.resume();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 100 } });
+  });
+
+  it('fails when it was created so, keeps what was fetched, and can be resumed', async () => {
+    const organization = await steps.service.organization({ monthlyLimit: 3 });
+    const run = await JobRun.create(steps.service, organization, '@bench-9x4', { onQuota: 'fail' });
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({
+      state: 'failed',
+      reason: 'plan_limit_exceeded',
+      summary: { fetched: 3, pending: 6 },
+    });
+    expect(await run.entries()).toHaveLength(3);
+    await organizations.setLimit(organization.id, 9);
+    await run.resume();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 9 } });
+  });
+
+  it('waits for seconds while a call holds the rest of the quota', async () => {
+    const organization = await steps.service.organization({ monthlyLimit: 5 });
+    const quota = steps.service.app.get(QuotaService);
+    const run = await JobRun.create(steps.service, organization, '@bench-5x5');
+    await steps.steps(1);
+    const held = await quota.reserve({
+      ...{ organizationId: organization.id, keyId: organization.keyId, requestId: 'call', resource: 'call' },
+      ...{ required: 5, leaseSeconds: 600 },
+    });
+    await steps.steps(1);
+    expect(await run.get()).toMatchObject({ state: 'running', checkAgainSeconds: 5, summary: { fetched: 0 } });
+    expect(await steps.step()).toBe(false);
+    if (held.granted) await quota.settle(held.id, 2);
+    await steps.pass(5);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', summary: { fetched: 3, pending: 2 } });
+  });
+
+  it('finds what others paid for in the cache, without quota', async () => {
+    const payer = await JobRun.create(steps.service, await steps.service.organization(), '@bench-30x6');
+    await steps.finish();
+    const free = await JobRun.create(
+      steps.service,
+      await steps.service.organization({ monthlyLimit: 0 }),
+      '@bench-30x6',
+    );
+    await steps.finish();
+    expect((await payer.verify()).summary).toMatchObject({ fetched: 30, cached: 0 });
+    expect(await free.verify()).toMatchObject({ state: 'completed', summary: { fetched: 0, cached: 30 } });
+  });
+});
+
+describe('a job of an organization that changes', () => {
+  it('pauses on a plan without jobs and goes on when the plan is back', async () => {
+    const organization = await steps.service.organization();
+    const run = await JobRun.create(steps.service, organization, '@bench-30x7');
+    await steps.steps(2);
+    await organizations.setPlan(organization.id, 'free');
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', reason: 'plan_changed', summary: { fetched: 25 } });
+    expect(await steps.sweep()).toEqual([]);
+    await organizations.setPlan(organization.id, 'pro');
+    await steps.sweep();
+    await steps.finish();
+    expect((await run.verify()).state).toBe('completed');
+  });
+
+  it('is canceled with its organization, whether or not a slice is due', async () => {
+    const [first, second] = [await steps.service.organization(), await steps.service.organization({ monthlyLimit: 0 })];
+    const due = await JobRun.create(steps.service, first, '@bench-5x8');
+    const paused = await JobRun.create(steps.service, second, '@bench-5x9');
+    await steps.finish();
+    await due.delete();
+    const running = await JobRun.create(steps.service, first, '@bench-40x8');
+    await steps.steps(2);
+    for (const { id } of [first, second]) await organizations.delete(id);
+    await steps.steps(1);
+    expect((await running.verify()).state).toBe('canceled');
+    expect(await steps.sweep()).toMatchObject([{ job: { id: paused.id, state: 'canceled' } }]);
+  });
+
+  it('goes on with a revoked key', async () => {
+    const organization = await steps.service.organization();
+    const run = await JobRun.create(steps.service, organization, '@bench-5x10');
+    await steps.service.query(`UPDATE api_keys SET revoked_at = now() WHERE id = '${organization.keyId}'`);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 5 } });
+  });
+});

@@ -1,0 +1,87 @@
+import { JobMetrics } from '../../src/jobs/job-metrics.js';
+import type { ChangedJob } from '../../src/jobs/job-rows.js';
+import { SliceRunner } from '../../src/jobs/slice-runner.js';
+import { SliceStore, type ClaimedSlice } from '../../src/jobs/slice-store.js';
+import { VideoSlice } from '../../src/jobs/video-slice.js';
+import { startService, type TestService, type TestServiceOptions } from '../service.js';
+
+/** Longer than the claim and the reservation of a slice live. */
+export const LEASES_SECONDS = 120;
+
+/** A service that runs no slices by itself: the test runs one after another, and sets the clock of the database. */
+export class SliceSteps {
+  private constructor(readonly service: TestService) {}
+
+  static async start(options: TestServiceOptions = {}): Promise<SliceSteps> {
+    const service = await startService({ ...options, environment: { JOB_SLICES: 0, ...options.environment } });
+    await service.query('CREATE TABLE test_clock (seconds double precision NOT NULL)');
+    await service.query('INSERT INTO test_clock VALUES (0)');
+    await service.query(`
+      CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+        'SELECT clock_timestamp() + make_interval(secs => seconds) FROM test_clock'`);
+    return new SliceSteps(service);
+  }
+
+  /** Moves the clock of the database. */
+  async pass(seconds: number): Promise<void> {
+    await this.service.query(`UPDATE test_clock SET seconds = seconds + ${seconds}`);
+  }
+
+  async claim(): Promise<ClaimedSlice | undefined> {
+    return this.service.app.get(SliceStore).claim();
+  }
+
+  /** Claims a slice that is due. */
+  async claimed(): Promise<ClaimedSlice> {
+    const slice = await this.claim();
+    if (!slice) throw new Error('No slice is due.');
+    return slice;
+  }
+
+  run(slice: ClaimedSlice, stop = new AbortController().signal): Promise<number | null> {
+    return this.service.app.get(SliceRunner).run(slice, stop);
+  }
+
+  /** Runs the slice that is next. @returns false when none is due */
+  async step(): Promise<boolean> {
+    const slice = await this.claim();
+    if (slice) await this.run(slice);
+    return slice !== undefined;
+  }
+
+  async steps(count: number): Promise<void> {
+    for (let step = 0; step < count; step++) await this.run(await this.claimed());
+  }
+
+  /** Runs slices until none is due. */
+  async finish(): Promise<void> {
+    while (await this.step());
+  }
+
+  /** Runs a slice up to the moment before it is stored, as a process does that is killed then. */
+  async read(slice: ClaimedSlice): Promise<void> {
+    await this.service.app.get(VideoSlice).run(slice, new AbortController().signal);
+  }
+
+  /** Removes the jobs of other tests and sets the clock to the current time. */
+  async reset(): Promise<void> {
+    await this.service.query('DELETE FROM jobs');
+    await this.service.query('UPDATE test_clock SET seconds = 0');
+    this.service.fakeYoutube.reset();
+  }
+
+  sweep(): Promise<ChangedJob[]> {
+    return this.service.app.get(SliceStore).sweep();
+  }
+
+  /** Removes everything that has expired or was deleted. */
+  async remove(): Promise<void> {
+    while ((await this.service.app.get(SliceStore).removeBatch()) > 0);
+  }
+
+  /** The number of slices of this process with a result. */
+  async slices(result: string): Promise<number> {
+    const { values } = await this.service.app.get(JobMetrics).slices.get();
+    return values.find(({ labels }) => labels.result === result)?.value ?? 0;
+  }
+}
