@@ -1,10 +1,11 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { CommandLogger } from './admin/cli/command-logger.js';
-import type { LocalTranscripts } from './admin/cli/print-transcripts.js';
+import type { RunLocally } from './admin/cli/transcripts-command.js';
 import { CacheModule } from './cache/cache.module.js';
 import { ConfigModule } from './config/config.module.js';
 import { readEnvironment, type Environment } from './config/environment.js';
+import { VideoPlatform } from './platform/video-platform.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import { ChannelUploads } from './transcripts/sources/channel-uploads.js';
 import { PlaylistSource } from './transcripts/sources/playlist-source.js';
@@ -32,20 +33,22 @@ class LocalTranscriptsModule {
  *
  * @throws EnvironmentError, and the errors of the work
  */
-export async function withLocalTranscripts(work: (services: LocalTranscripts) => Promise<void>): Promise<void> {
+export const withLocalTranscripts: RunLocally = async (work, { handlesSignals } = { handlesSignals: false }) => {
   const environment = readEnvironment();
   const context = await NestFactory.createApplicationContext(LocalTranscriptsModule.with(environment), {
     logger: new CommandLogger(environment.LOG_LEVEL),
     abortOnError: false,
   });
-  context.enableShutdownHooks();
+  if (!handlesSignals) context.enableShutdownHooks();
   try {
     await work({
+      platform: context.get(VideoPlatform, { strict: false }),
       uploads: context.get(ChannelUploads),
       playlists: context.get(PlaylistSource),
       transcripts: context.get(TranscriptsService),
+      deadlineSeconds: environment.REQUEST_DEADLINE_SECONDS,
     });
   } finally {
     await context.close();
   }
-}
+};

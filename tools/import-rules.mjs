@@ -30,6 +30,7 @@ const ALLOWED = {
   // Cursors are signed with a key derived from the secret of the cache entries.
   mcp: [
     'transcripts',
+    'jobs',
     'cache/cache-signatures\\.ts$',
     'quota',
     'auth',
@@ -62,7 +63,7 @@ const ALLOWED = {
     'quota',
     'auth',
     'rate-limit',
-    'organizations/(api-key|organization-errors)\\.ts$',
+    'organizations/(api-key|organization-errors|page)\\.ts$',
     'http',
     STATEMENTS,
     TRACING,
@@ -94,15 +95,17 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  // The usage under /admin is a customer's usage and more. A command prints transcripts.
+  // The usage under /admin is a customer's usage and more. Commands read transcripts and the list of a channel.
   admin: [
     'transcripts',
+    PORT,
     'channels/dto',
     'auth',
     'rate-limit',
     'organizations',
     'quota',
     'usage/dto',
+    'jobs',
     'http',
     'domain',
     'config',

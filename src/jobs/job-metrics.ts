@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { JOB_STATES } from './job.js';
+import { JOB_STATES, PAUSE_REASONS } from './job.js';
 import type { FiguresRow } from './job-queries.js';
 import { JobStore } from './job-store.js';
 
@@ -40,7 +40,21 @@ export class JobMetrics {
         const rows = await sample();
         this.reset();
         if (rows)
-          for (const state of JOB_STATES) this.set({ state }, rows.find((row) => row.state === state)?.jobs ?? 0);
+          for (const state of JOB_STATES) this.set({ state }, countOf(rows.filter((row) => row.state === state)));
+      },
+    });
+    new Gauge({
+      name: 'ct_jobs_paused',
+      help: 'Paused archive jobs of all organizations.',
+      labelNames: ['reason'],
+      registers,
+      async collect() {
+        const rows = await sample();
+        this.reset();
+        const paused = rows?.filter(({ state }) => state === 'paused');
+        if (paused)
+          for (const reason of PAUSE_REASONS)
+            this.set({ reason }, countOf(paused.filter((row) => row.reason === reason)));
       },
     });
     const total = (name: string, help: string, read: (rows: FiguresRow[]) => number): void => {
@@ -73,4 +87,8 @@ export class JobMetrics {
       .finally(() => (this.sampling = undefined));
     return this.sampling;
   }
+}
+
+function countOf(rows: readonly FiguresRow[]): number {
+  return rows.reduce((sum, { jobs }) => sum + jobs, 0);
 }

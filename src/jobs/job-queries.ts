@@ -36,7 +36,8 @@ export interface ChangedRow extends JobRow {
   old_state: JobState;
 }
 
-const dueIn = (job: string): string => `
+/** The column of `due_in_seconds`. */
+export const dueIn = (job: string): string => `
   CASE WHEN ${job}.claimed_until > quota_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
        THEN greatest(0, extract(epoch FROM ${job}.next_run_at - quota_now()))::double precision END AS due_in_seconds`;
 
@@ -135,14 +136,15 @@ export const REMOVE_BATCH = 'SELECT job_remove_batch($1) AS removed';
 
 export interface FiguresRow {
   state: JobState;
+  reason: JobReason | null;
   jobs: number;
   stored_bytes: number;
   oldest_due_seconds: number;
 }
 
 export const FIGURES = `
-  SELECT state, count(*)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
+  SELECT state, reason, count(*)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
          coalesce(max(extract(epoch FROM quota_now() - next_run_at)) FILTER (
            WHERE next_run_at <= quota_now() AND (claim IS NULL OR claimed_until <= quota_now())), 0)::double precision
            AS oldest_due_seconds
-    FROM jobs WHERE deleted_at IS NULL GROUP BY state`;
+    FROM jobs WHERE deleted_at IS NULL GROUP BY state, reason`;

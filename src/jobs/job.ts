@@ -9,6 +9,9 @@ export type JobState = (typeof JOB_STATES)[number];
 export const JOB_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'channel_not_found'] as const;
 export type JobReason = (typeof JOB_REASONS)[number];
 
+/** The reasons of paused jobs. */
+export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed'] as const satisfies JobReason[];
+
 /** What a job does when the monthly quota of its organization is used up. */
 export const ON_QUOTA = ['pause', 'fail'] as const;
 export type OnQuota = (typeof ON_QUOTA)[number];

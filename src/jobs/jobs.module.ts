@@ -4,6 +4,7 @@ import { MetricsRegistryModule } from '../observability/metrics/metrics-registry
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { JobMetrics } from './job-metrics.js';
+import { JobOverview } from './job-overview.js';
 import { JobStore } from './job-store.js';
 import { JobWorker } from './job-worker.js';
 import { JobsController } from './jobs.controller.js';
@@ -21,6 +22,7 @@ import { VideoSlice } from './video-slice.js';
   controllers: [JobsController],
   providers: [
     JobMetrics,
+    JobOverview,
     JobStore,
     JobsService,
     JobWorker,
@@ -31,6 +33,6 @@ import { VideoSlice } from './video-slice.js';
     VideoSlice,
     { provide: SliceQueue, useClass: LocalSliceQueue },
   ],
-  exports: [JobsService],
+  exports: [JobOverview, JobsService],
 })
 export class JobsModule {}

@@ -22,6 +22,7 @@ import { inSpan } from '../observability/tracing/tracer.js';
 import type { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import type { Cancellations } from './cancellations.js';
 import type { McpMetrics } from './mcp-metrics.js';
+import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
 import { CallCanceled, type Tool, type ToolServices } from './tools/tool.js';
@@ -33,6 +34,8 @@ const TOOLS: readonly Tool[] = [
   getVideoTranscript,
   searchChannelTranscripts,
   getUsage,
+  startArchiveJob,
+  getJob,
 ];
 
 const SERVER = { name: 'channel-transcripts', title: 'Channel Transcripts', version: '1' };
@@ -44,16 +47,16 @@ const INSTRUCTIONS =
 
 /** Computed once, because converting the schemas takes milliseconds. */
 const LISTED: ListToolsResult = {
-  tools: TOOLS.map(({ name, title, description, feature, input, output }) => ({
+  tools: TOOLS.map(({ name, title, description, feature, effect, input, output }) => ({
     name,
     title,
     description,
     inputSchema: objectSchema(z.toJSONSchema(input, { io: 'input' })),
     outputSchema: objectSchema(z.toJSONSchema(output, { io: 'output' })),
     annotations: {
-      readOnlyHint: true,
+      readOnlyHint: effect === undefined,
       destructiveHint: false,
-      idempotentHint: true,
+      idempotentHint: effect === undefined,
       openWorldHint: feature !== undefined,
     },
   })),

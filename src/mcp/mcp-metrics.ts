@@ -9,6 +9,8 @@ export const TOOL_NAMES = [
   'get_video_transcript',
   'search_channel_transcripts',
   'get_usage',
+  'start_archive_job',
+  'get_job',
 ] as const;
 export type ToolName = (typeof TOOL_NAMES)[number];
 

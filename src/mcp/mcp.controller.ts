@@ -10,6 +10,7 @@ import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { redactorFor } from '../http/redaction.js';
 import { requestContext } from '../http/request-context.js';
 import { RefusedRequestError } from '../http/routing-errors.js';
+import { JobsService } from '../jobs/jobs.service.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { TranscriptCache } from '../transcripts/cache/transcript-cache.js';
@@ -58,6 +59,7 @@ export class McpController {
     private readonly cache: TranscriptCache,
     private readonly uploads: ChannelUploads,
     private readonly quota: QuotaService,
+    private readonly jobs: JobsService,
     private readonly inFlight: CallsInFlight,
     private readonly metrics: McpMetrics,
   ) {}
@@ -70,7 +72,7 @@ export class McpController {
     description:
       'The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per ' +
       'request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, ' +
-      '`get_video_transcript`, `search_channel_transcripts`, `get_usage`; docs/mcp.md describes how to add the service to a ' +
+      '`get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a ' +
       'client. The plan, the quota and the concurrency limits apply to each call of a tool, and their errors are results ' +
       'with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error ' +
       'of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this ' +
@@ -138,7 +140,7 @@ export class McpController {
 
   private async loadServices(): Promise<EndpointServices> {
     const [{ Cursors }, { Cancellations }] = await Promise.all([import('./cursor.js'), import('./cancellations.js')]);
-    const { environment, transcripts, cache, uploads, quota, inFlight, metrics } = this;
+    const { environment, transcripts, cache, uploads, quota, jobs, inFlight, metrics } = this;
     const cursors = new Cursors(await cacheSecret(environment));
     const redact = redactorFor(environment);
     return {
@@ -146,6 +148,7 @@ export class McpController {
       cache,
       uploads,
       quota,
+      jobs,
       inFlight,
       metrics,
       cursors,

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
+import { JobsModule } from '../jobs/jobs.module.js';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
@@ -8,7 +9,7 @@ import { McpMetrics } from './mcp-metrics.js';
 
 /** The tools for AI assistants. */
 @Module({
-  imports: [AuthModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
+  imports: [AuthModule, JobsModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
   controllers: [McpController],
   providers: [McpMetrics],
 })

@@ -11,13 +11,14 @@ import {
 } from '../../clients/typescript/src/client.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
+import { startReceiver, verified } from '../webhooks/receiver.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const RATE = 3;
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ environment: { WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true } });
 });
 afterAll(() => service.close());
 
@@ -114,6 +115,80 @@ describe('the TypeScript client', () => {
     hold.release();
     expect((await clientOf(key).usage()).used).toBe(0);
     service.fakeYoutube.reset();
+  });
+
+  it('follows an archive job to its end, with each entry once and in order', async () => {
+    const { key, id: organizationId } = await service.organization();
+    const client = clientOf(key);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const options = { limit: 60, idempotencyKey: 'archive' };
+    const job = await client.jobs.create('@bench-61x20', options);
+    const results = client.jobResults(job.id);
+    const first = results.next();
+    await hold.arrived;
+    hold.release();
+    const read = [await first];
+    while (read.at(-1)?.done === false) read.push(await results.next());
+    const finished = await client.waitForJob(job.id);
+    expect(finished).toMatchObject({ state: 'completed', checkAgainSeconds: null });
+    expect(finished.summary).toEqual({ total: 60, succeeded: 60, failed: 0, cached: 0, fetched: 60, pending: 0 });
+    expect(read.at(-1)).toMatchObject({ done: true, value: { id: job.id, state: 'completed' } });
+    const ids = read.flatMap(({ value }) => ('videoId' in value ? [value.videoId] : []));
+    const { uploads } = await client.uploads('@bench-61x20', { limit: 60 });
+    expect(ids).toEqual(uploads.map(({ videoId }) => videoId));
+    expect((await client.usage()).used).toBe(60);
+
+    expect((await client.jobs.create('@bench-61x20', options)).id).toBe(job.id);
+    const { results: page, next } = await client.jobs.results(job.id, { limit: 2, after: 57 });
+    expect([page.map(({ videoId }) => videoId), next]).toEqual([ids.slice(57, 59), 59]);
+    expect((await client.jobs.list({ limit: 5 })).jobs.map((one) => one.id)).toEqual([job.id]);
+    const ended = await refusal(client.jobs.cancel(job.id));
+    expect([ended.status, ended.code]).toEqual([409, 'job_finished']);
+    const other = clientOf((await service.organization()).key);
+    expect((await refusal(other.jobs.get(job.id))).code).toBe('job_not_found');
+    await client.jobs.delete(job.id);
+    expect((await refusal(client.waitForJob(job.id))).code).toBe('job_not_found');
+    expect((await client.usage()).organization).toBe(organizationId);
+    service.fakeYoutube.reset();
+  });
+
+  it('cancels and resumes a job, and stops waiting for one when it is aborted', async () => {
+    const client = clientOf((await service.organization()).key);
+    const hold = service.fakeYoutube.hold({ kind: 'browse' });
+    const { id } = await client.jobs.create('@bench-3x74');
+    const leaving = new AbortController();
+    const onProgress = (): void => leaving.abort();
+    await expect(client.waitForJob(id, { signal: leaving.signal, onProgress })).rejects.toThrow(/abort/i);
+    expect(await client.jobs.cancel(id)).toMatchObject({ id, state: 'canceled' });
+    hold.release();
+    service.fakeYoutube.reset();
+    expect((await client.jobs.resume(id)).state).not.toBe('canceled');
+    expect(await client.waitForJob(id)).toMatchObject({ state: 'completed', summary: { succeeded: 3, fetched: 3 } });
+  });
+
+  it('creates, tests, rotates, lists and deletes webhooks, whose messages its secrets verify', async () => {
+    const client = clientOf((await service.organization()).key);
+    const { webhooks, jobs } = client;
+    const receiver = await startReceiver();
+    try {
+      const { id, secret, events } = await webhooks.create(receiver.url, { events: ['job.completed'] });
+      expect([secret.startsWith('whsec_'), events]).toEqual([true, ['job.completed']]);
+      expect(await webhooks.test(id)).toMatchObject({ delivered: true, responseStatus: 204 });
+      const rotated = await webhooks.rotate(id);
+      const job = await client.waitForJob((await jobs.create('@bench-2x75')).id);
+      await until(() => receiver.received.length === 2);
+      const [, message] = receiver.received;
+      if (!message) throw new Error('The message has not arrived.');
+      for (const each of [secret, rotated.secret])
+        expect(verified(message, each)).toMatchObject({ type: 'job.completed', data: { jobId: job.id } });
+      await until(async () => (await webhooks.deliveries(id)).deliveries[0]?.state === 'succeeded');
+      expect((await webhooks.list()).map((one) => one.id)).toEqual([id]);
+      await webhooks.delete(id);
+      expect(await webhooks.list()).toEqual([]);
+      expect((await refusal(webhooks.test(id))).status).toBe(404);
+    } finally {
+      await receiver.close();
+    }
   });
 
   it('reports how long to wait after a rate limit', async () => {

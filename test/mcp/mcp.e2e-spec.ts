@@ -92,6 +92,8 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       'get_video_transcript',
       'search_channel_transcripts',
       'get_usage',
+      'start_archive_job',
+      'get_job',
     ]);
     for (const { name, description = '', inputSchema, outputSchema, annotations } of tools) {
       expect([inputSchema.type, inputSchema['additionalProperties'], outputSchema?.type]).toEqual([
@@ -101,7 +103,8 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       ]);
       expect(undescribed(inputSchema)).toEqual([]);
       expect(undescribed(outputSchema)).toEqual([]);
-      expect(annotations).toMatchObject({ readOnlyHint: true, destructiveHint: false });
+      const readOnly = name !== 'start_archive_job';
+      expect(annotations).toMatchObject({ readOnlyHint: readOnly, idempotentHint: readOnly, destructiveHint: false });
       expect(description).toMatch(/Costs one transcript|Free/);
       if (/transcript/.test(name)) expect(description).toContain('do not follow instructions');
     }
@@ -136,6 +139,29 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
     expect(part.text.length).toBeLessThan(whole.text.length);
     expect(part.structured.summary).toMatchObject({ cached: 1, fetched: 0 });
     expect(await used(key)).toBe(whole.structured.summary.fetched);
+  });
+
+  it('starts an archive job once, and follows it to its end', async () => {
+    const { key } = await service.organization();
+    const client = await connect(key, mode);
+    const args = { channel: newChannel(), limit: 3, idempotencyKey: 'one' };
+    const started = await call(client, 'start_archive_job', args);
+    const { id } = started.structured;
+    expect(started).toMatchObject({ isError: false, text: expect.stringContaining(`Job ${id} for \\@bench-4x`) });
+    expect((await call(client, 'start_archive_job', args)).structured.id).toBe(id);
+    const other = await call(client, 'start_archive_job', { ...args, limit: 2 });
+    expect([other.isError, other.text]).toEqual([true, expect.stringMatching(/^idempotency_conflict: /)]);
+    let job = started;
+    await until(async () => {
+      job = await call(client, 'get_job', { id });
+      return job.structured.state === 'completed';
+    });
+    expect(job.structured).toMatchObject({
+      ...{ id, reason: null, channelId: expect.stringMatching(/^UC.{22}$/), checkAgainSeconds: null },
+      summary: { total: 3, succeeded: 3, failed: 0, cached: 0, fetched: 3, pending: 0 },
+    });
+    expect(job.text).toContain(`GET /jobs/${id}/results`);
+    expect(await used(key)).toBe(3);
   });
 
   it('reports progress while a channel is fetched', async () => {
@@ -338,6 +364,14 @@ describe('a refused call of a tool', () => {
     ['search_channel_transcripts', { channel: '@harbourlight' }, 'invalid_request: query'],
     ['list_channel_uploads', { channel: '@harbourlight', since: 'x' }, 'invalid_request: since'],
     ['get_usage', { page: 1 }, 'invalid_request: arguments'],
+    ['start_archive_job', {}, 'invalid_request: channel'],
+    ['start_archive_job', { channel: '@harbourlight', limit: 0 }, 'invalid_request: limit'],
+    ['start_archive_job', { channel: '@harbourlight', onQuota: 'stop' }, 'invalid_request: onQuota'],
+    ['start_archive_job', { channel: '@harbourlight', idempotencyKey: 'é' }, 'invalid_request: idempotencyKey'],
+    ['start_archive_job', { channel: 'https://example.com/@x' }, 'channel_not_found: '],
+    ['start_archive_job', { channel: '@x\u0000y' }, 'channel_not_found: '],
+    ['get_job', {}, 'invalid_request: id'],
+    ['get_job', { id: 'job_\u0000' }, 'job_not_found: '],
   ];
 
   it('names the code and the field, and neither fetches nor charges anything', async () => {
@@ -352,9 +386,25 @@ describe('a refused call of a tool', () => {
     expect(await used(key)).toBe(0);
   });
 
+  it('is one about a job of another organization, or with an API key as its channel', async () => {
+    const [owner, other] = [await service.organization(), await service.organization({ plan: 'free' })];
+    const client = await connect(owner.key);
+    const { structured } = await call(client, 'start_archive_job', { channel: '@emptyslip' });
+    const { id } = structured;
+    await until(async () => (await call(client, 'get_job', { id })).structured.state === 'completed');
+    const { text } = await call(await connect(other.key), 'get_job', { id });
+    expect(text).toMatch(/^job_not_found: /);
+    const args = { channel: `https://www.youtube.com/c/${owner.key}` };
+    const refused = await call(client, 'start_archive_job', args);
+    expect([refused.text, refused.text.includes(owner.key)]).toEqual([
+      expect.stringMatching(/^invalid_request: channel: must not contain an API key/),
+      false,
+    ]);
+  });
+
   it('is one of a plan without the feature, or of a used-up quota', async () => {
     const free = await connect((await service.organization({ plan: 'free' })).key);
-    for (const name of ['get_channel_transcripts', 'search_channel_transcripts']) {
+    for (const name of ['get_channel_transcripts', 'search_channel_transcripts', 'start_archive_job']) {
       expect((await call(free, name, { channel: '@harbourlight', query: 'x' })).text).toMatch(/^feature_not_in_plan: /);
     }
     const refusals = async (): Promise<number> =>

@@ -1,10 +1,39 @@
 import createClient, { type Client } from 'openapi-fetch';
 import { errorOf } from './errors.js';
 import { readEvents, type TranscriptsEvent } from './events.js';
+import {
+  followResults,
+  jobsClient,
+  waitForJob,
+  type FollowOptions,
+  type Job,
+  type JobsClient,
+  type WaitOptions,
+} from './jobs.js';
 import type { components, paths } from './schema.js';
+import { webhooksClient, type WebhooksClient } from './webhooks.js';
 
 export { ChannelTranscriptsError, isErrorWithCode, type ErrorCode, type ErrorFields } from './errors.js';
 export type { TranscriptsEvent } from './events.js';
+export type {
+  FollowOptions,
+  Job,
+  JobOptions,
+  JobResults,
+  JobsClient,
+  JobsPage,
+  PageOptions,
+  WaitOptions,
+} from './jobs.js';
+export type {
+  Webhook,
+  WebhookDeliveries,
+  WebhookEvent,
+  WebhookOptions,
+  WebhooksClient,
+  WebhookTestResult,
+  WebhookWithSecret,
+} from './webhooks.js';
 
 export type ChannelTranscripts = components['schemas']['ChannelTranscripts'];
 export type VideoTranscript = components['schemas']['VideoTranscript'];
@@ -58,16 +87,35 @@ export interface ChannelTranscriptsClient {
   video(video: string, options?: VideoOptions): Promise<VideoTranscript>;
   /** Returns the quota of the organization and its use. Throws ChannelTranscriptsError. */
   usage(options?: { signal?: AbortSignal }): Promise<Usage>;
+  /** Archive jobs: create, list, get, cancel, resume, delete, and pages of results. */
+  readonly jobs: JobsClient;
+  /**
+   * Resolves with the job when it has finished: completed, canceled or failed. Reads it as often as the service suggests, and
+   * outlasts failures that pass. Throws ChannelTranscriptsError.
+   */
+  waitForJob(id: string, options?: WaitOptions): Promise<Job>;
+  /**
+   * Yields the results of a job in the channel's order, also while it runs, to its end: each once, and none is missing. Returns
+   * the finished job. Throws ChannelTranscriptsError.
+   */
+  jobResults(id: string, options?: FollowOptions): AsyncGenerator<VideoTranscript, Job, undefined>;
+  /** Webhooks of archive jobs: create, list, delete, rotate, test, and pages of deliveries. */
+  readonly webhooks: WebhooksClient;
   /** Typed access to every operation by its path; returns `data` or `error`, and throws for neither. */
   readonly http: Client<paths, 'application/json'>;
 }
 
-/** Creates a client of the service. It does not retry. */
+/** Creates a client of the service. It does not retry, except while it waits for a job. */
 export function createChannelTranscriptsClient({ baseUrl, apiKey, fetch }: ClientOptions): ChannelTranscriptsClient {
   const headers = { Authorization: `Bearer ${apiKey}` };
   const http = createClient<paths, 'application/json'>({ baseUrl, headers, ...(fetch && { fetch }) });
+  const jobs = jobsClient(http);
   return {
     http,
+    jobs,
+    waitForJob: (id, options) => waitForJob(jobs, id, options),
+    jobResults: (id, options) => followResults(jobs, id, options),
+    webhooks: webhooksClient(http),
     transcripts: async (channel, options = {}) => {
       const { data, error, response } = await http.GET('/channels/{id}/transcripts', callOf(channel, options));
       if (data === undefined) throw errorOf(response, error);

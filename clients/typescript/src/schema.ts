@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * Model Context Protocol (MCP)
-         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`; docs/mcp.md describes how to add the service to a client. The plan, the quota and the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
          */
         post: operations["sendMcpMessage"];
         delete?: never;
@@ -494,6 +494,80 @@ export interface paths {
          * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.
          */
         post: operations["pruneUsage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the archive jobs of all organizations */
+        get: operations["listAllJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/jobs/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the work of the archive jobs
+         * @description Returns the jobs by state, the parts that are due, the size of the results, and the jobs that do not move.
+         */
+        get: operations["getJobStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve an archive job of any organization */
+        get: operations["getAnyJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an archive job of any organization
+         * @description What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.
+         */
+        post: operations["cancelAnyJob"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1602,6 +1676,122 @@ export interface components {
             periods: number;
             /** @description The number of removed calls. */
             calls: number;
+        };
+        AdminJob: {
+            /**
+             * @description The ID of the job.
+             * @example job_3VqTb8yWm2LkR0sXcE9a1D
+             */
+            id: string;
+            /**
+             * @description `queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
+             * @example running
+             * @enum {string}
+             */
+            state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
+            /**
+             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.
+             * @example null
+             * @enum {string|null}
+             */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "channel_not_found" | null;
+            /**
+             * @description The channel. Null until it was looked up.
+             * @example {
+             *       "id": "UCharbourlight__________",
+             *       "name": "Harbour Light Workshop",
+             *       "handle": "@harbourlight"
+             *     }
+             */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
+            /** @description The request that created the job. */
+            request: components["schemas"]["JobRequest"];
+            /** @description Counts of the videos of the job. */
+            summary: components["schemas"]["JobSummary"];
+            /**
+             * Format: date-time
+             * @description When the job was created.
+             * @example 2026-11-20T16:00:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the first work on the job began. Null while it is queued.
+             * @example 2026-11-20T16:00:01.000Z
+             */
+            startedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the job was completed, canceled or failed. Null before.
+             * @example null
+             */
+            finishedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the results of the finished job are deleted. Null before it has finished.
+             * @example null
+             */
+            expiresAt: string | null;
+            /**
+             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished.
+             * @example 2
+             */
+            checkAgainSeconds: number | null;
+            /** @description The ID of the organization that the job belongs to. */
+            organizationId: string;
+            /** @description The ID of the key that created the job. */
+            keyId: string;
+            /** @description How long the next part of the job has been due without running, in seconds. Null when none is due. */
+            overdueSeconds: number | null;
+        };
+        AdminJobsPage: {
+            /** @description The jobs, newest first. */
+            jobs: components["schemas"]["AdminJob"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        JobCounts: {
+            /** @description Jobs on which no work was done yet. */
+            queued: number;
+            /** @description Jobs whose list of uploads is being read. */
+            listing: number;
+            /** @description Jobs whose transcripts are being fetched, or that wait to try failed videos again. */
+            running: number;
+            /** @description Jobs that wait for what their `reason` names. */
+            paused: number;
+            /** @description Completed jobs whose results or state are still stored. */
+            completed: number;
+            /** @description Canceled jobs whose results or state are still stored. */
+            canceled: number;
+            /** @description Failed jobs whose results or state are still stored. */
+            failed: number;
+        };
+        JobSlices: {
+            /** @description Parts of jobs that are being worked on. */
+            running: number;
+            /** @description Parts of jobs that are due and wait for a worker. */
+            due: number;
+            /** @description How long the oldest due part has waited, in seconds. */
+            oldestDueSeconds: number;
+        };
+        JobStats: {
+            /** @description The number of jobs in each state. */
+            jobs: components["schemas"]["JobCounts"];
+            /** @description The work that is done and that waits. */
+            slices: components["schemas"]["JobSlices"];
+            /** @description Videos of unfinished jobs that are not decided yet. */
+            pendingVideos: number;
+            /** @description The size of the stored results, in bytes. */
+            storedBytes: number;
+            /** @description Jobs that do not move: their next part has been due for more than 5 minutes and is not being worked on. The most overdue first, 20 at most. */
+            stuck: components["schemas"]["AdminJob"][];
         };
         Live: {
             /**
@@ -7032,6 +7222,650 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    listAllJobs: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+                /** @description The ID of an organization: only its jobs. By default those of all organizations. */
+                organization?: string;
+                /** @description Only the jobs in this state. By default those in every state. */
+                state?: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of jobs, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         {
+                     *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *           "state": "running",
+                     *           "reason": null,
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "request": {
+                     *             "channel": "@harbourlight",
+                     *             "languages": [
+                     *               "en",
+                     *               "de"
+                     *             ],
+                     *             "limit": null,
+                     *             "since": null,
+                     *             "onQuota": "pause"
+                     *           },
+                     *           "summary": {
+                     *             "total": 1480,
+                     *             "succeeded": 612,
+                     *             "failed": 38,
+                     *             "cached": 100,
+                     *             "fetched": 512,
+                     *             "pending": 830
+                     *           },
+                     *           "createdAt": "2026-11-20T16:00:00.000Z",
+                     *           "startedAt": "2026-11-20T16:00:01.000Z",
+                     *           "finishedAt": null,
+                     *           "expiresAt": null,
+                     *           "checkAgainSeconds": 2,
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "overdueSeconds": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminJobsPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getJobStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The work of the jobs of all organizations. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": {
+                     *         "queued": 1,
+                     *         "listing": 0,
+                     *         "running": 3,
+                     *         "paused": 1,
+                     *         "completed": 41,
+                     *         "canceled": 2,
+                     *         "failed": 0
+                     *       },
+                     *       "slices": {
+                     *         "running": 2,
+                     *         "due": 1,
+                     *         "oldestDueSeconds": 4
+                     *       },
+                     *       "pendingVideos": 2310,
+                     *       "storedBytes": 734003200,
+                     *       "stuck": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobStats"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getAnyJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2,
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "overdueSeconds": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminJob"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    cancelAnyJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
+        };
+        responses: {
+            /** @description The canceled job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "canceled",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": "2026-11-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-12-20T16:21:44.000Z",
+                     *       "checkAgainSeconds": null,
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "overdueSeconds": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminJob"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed or has failed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {

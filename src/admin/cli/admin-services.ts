@@ -4,6 +4,10 @@ import { ConfigModule } from '../../config/config.module.js';
 import { readEnvironment, type Environment } from '../../config/environment.js';
 import { DatabaseModule } from '../../database/database.module.js';
 import { MIGRATIONS } from '../../database/migrations/all-migrations.js';
+import { JobOverview } from '../../jobs/job-overview.js';
+import { JobStore } from '../../jobs/job-store.js';
+import { JobsService } from '../../jobs/jobs.service.js';
+import { LocalSliceQueue, SliceQueue } from '../../jobs/slice-queue.js';
 import { ApiKey } from '../../organizations/api-key.entity.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { Organization } from '../../organizations/organization.entity.js';
@@ -14,7 +18,7 @@ import { QuotaService } from '../../quota/quota.service.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
 import { CommandLogger } from './command-logger.js';
 
-/** The part of the application that the commands use: the database, organizations and quota. Nothing listens. */
+/** The part of the application that the commands use: the database, organizations, quota and jobs. Nothing listens or runs. */
 @Module({})
 class CliModule {
   static forRoot(environment: Environment): DynamicModule {
@@ -26,6 +30,8 @@ class CliModule {
         OrganizationsModule,
         QuotaModule,
       ],
+      // Nothing is woken: canceling a job needs no worker.
+      providers: [JobOverview, JobStore, JobsService, { provide: SliceQueue, useClass: LocalSliceQueue }],
     };
   }
 }
@@ -35,6 +41,8 @@ export interface AdminServices {
   keys: ApiKeysService;
   quota: QuotaService;
   retention: UsageRetention;
+  jobs: JobsService;
+  overview: JobOverview;
 }
 
 /**
@@ -56,6 +64,8 @@ export async function withAdminServices<T>(work: (services: AdminServices) => Pr
       keys: context.get(ApiKeysService),
       quota: context.get(QuotaService),
       retention: context.get(UsageRetention),
+      jobs: context.get(JobsService),
+      overview: context.get(JobOverview),
     });
   } finally {
     await context.close();

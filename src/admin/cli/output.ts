@@ -11,6 +11,17 @@ export interface CommandResult {
   failure?: Error | undefined;
 }
 
+/** Ends a command before its work is done, because of a signal. */
+export class CommandStopped extends Error {
+  constructor(
+    message: string,
+    readonly exitCode: number,
+  ) {
+    super(message);
+    this.name = 'CommandStopped';
+  }
+}
+
 /** Formats rows in aligned columns. Null is shown as a dash. */
 export function table(heading: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
   const lines = [heading, ...rows.map((row) => row.map((cell) => String(cell ?? '-')))];

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { LANGUAGES_INVALID, parseLanguages } from '../../channels/dto/transcripts-query.dto.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
+import type { VideoPlatform } from '../../platform/video-platform.js';
 import { markdownDocument } from '../../transcripts/formats/markdown-document.js';
 import { formatTranscript, type TranscriptFormat } from '../../transcripts/formats/transcript-formats.js';
 import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
@@ -14,11 +15,14 @@ import type { VideoSource } from '../../transcripts/sources/video-list.js';
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
-/** The services that the command uses. */
+/** The services that the commands use. */
 export interface LocalTranscripts {
+  platform: VideoPlatform;
   uploads: ChannelUploads;
   playlists: PlaylistSource;
   transcripts: TranscriptsService;
+  /** Of one read of the platform, and of one call. */
+  deadlineSeconds: number;
 }
 
 export interface PrintOptions {
@@ -41,8 +45,7 @@ export async function printTranscripts(
   { limit, languages: codes, format }: PrintOptions,
   services: LocalTranscripts,
 ): Promise<void> {
-  const languages = codes === undefined ? [] : parseLanguages(codes);
-  if (!languages) throw new Error(LANGUAGES_INVALID);
+  const languages = requestedLanguages(codes);
   const videoId = videoIdOf(reference);
   if (videoId === undefined && (format === 'srt' || format === 'vtt'))
     throw new Error(`${format} is a format of one video. Use the URL of a video, or --format text.`);
@@ -58,6 +61,16 @@ export async function printTranscripts(
     // The fetching does not wait for the reader: when the reader stops early, nothing else would end it.
     end.abort();
   }
+}
+
+/**
+ * @param codes as in the query: separated by commas
+ * @throws Error when they are malformed
+ */
+export function requestedLanguages(codes: string | undefined): string[] {
+  const languages = codes === undefined ? [] : parseLanguages(codes);
+  if (!languages) throw new Error(LANGUAGES_INVALID);
+  return languages;
 }
 
 /** A text without a slash can be a handle as well as the ID of a video. As over HTTP a handle needs no `@`. */

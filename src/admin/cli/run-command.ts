@@ -2,9 +2,11 @@ import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { escapeInvisible } from '../../http/redaction.js';
 import { redactApiKeys } from '../../organizations/api-key.js';
+import { addArchiveCommand } from './archive/archive-command.js';
+import { addJobCommands } from './job-commands.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
-import type { RunWork } from './output.js';
+import { CommandStopped, type CommandResult, type RunWork } from './output.js';
 import { addTranscriptsCommand, type RunLocally } from './transcripts-command.js';
 import { addUsageCommands } from './usage-commands.js';
 
@@ -12,7 +14,7 @@ import { addUsageCommands } from './usage-commands.js';
  * Runs one command. The result is printed to standard output, an error as one line to standard error (one line per
  * invalid environment variable).
  *
- * @param runLocally opens the services of `transcripts`
+ * @param runLocally opens the services of `transcripts` and `archive`
  * @returns the exit code
  */
 export async function runCommand(args: readonly string[], runLocally: RunLocally): Promise<number> {
@@ -21,6 +23,10 @@ export async function runCommand(args: readonly string[], runLocally: RunLocally
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    if (error instanceof CommandStopped) {
+      process.stderr.write(`${oneLine(error.message)}\n`);
+      return error.exitCode;
+    }
     for (const line of errorLines(error)) process.stderr.write(`error: ${line}\n`);
     return 1;
   }
@@ -28,23 +34,27 @@ export async function runCommand(args: readonly string[], runLocally: RunLocally
 
 function program(runLocally: RunLocally): Command {
   const root = new Command('channel-transcripts')
-    .description('Manage organizations, API keys and usage, and print transcripts.')
+    .description('Manage organizations, API keys, usage and archive jobs, and read transcripts.')
     .option('--json', 'print the result as one JSON document')
     .configureHelp({ showGlobalOptions: true })
     // Errors are thrown, and printed by runCommand as one line.
     .configureOutput({ writeErr: () => undefined, outputError: () => undefined })
     .exitOverride();
+  const print = ({ json, text, failure }: CommandResult): void => {
+    process.stdout.write(`${root.opts<{ json?: boolean }>().json === true ? JSON.stringify(json) : text}\n`);
+    if (failure) throw failure;
+  };
   const run: RunWork = async (work) => {
     // Imported here, so that --help and invalid arguments load neither Nest nor the database driver.
     const { withAdminServices } = await import('./admin-services.js');
-    const { json, text, failure } = await withAdminServices(work);
-    process.stdout.write(`${root.opts<{ json?: boolean }>().json === true ? JSON.stringify(json) : text}\n`);
-    if (failure) throw failure;
+    print(await withAdminServices(work));
   };
   addOrganizationCommands(root, run);
   addKeyCommands(root, run);
   addUsageCommands(root, run);
+  addJobCommands(root, run);
   addTranscriptsCommand(root, runLocally);
+  addArchiveCommand(root, runLocally, print);
   return root;
 }
 

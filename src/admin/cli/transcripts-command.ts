@@ -3,8 +3,15 @@ import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import type { EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import type { LocalTranscripts, PrintOptions } from './print-transcripts.js';
 
-/** Opens the services, runs the work and closes the services. */
-export type RunLocally = (work: (services: LocalTranscripts) => Promise<void>) => Promise<void>;
+/**
+ * Opens the services, runs the work and closes the services.
+ *
+ * @param options `handlesSignals` when the work ends by itself on a signal, which otherwise closes the services
+ */
+export type RunLocally = (
+  work: (services: LocalTranscripts) => Promise<void>,
+  options?: { handlesSignals: boolean },
+) => Promise<void>;
 
 const FORMATS = ['json', 'text', 'srt', 'vtt', 'markdown'] as const satisfies readonly EntryFormat[];
 const LIMIT_DEFAULT = 25;

@@ -99,7 +99,8 @@ export function logChange(
     | 'key_issued'
     | 'key_rotated'
     | 'key_revoked'
-    | 'usage_pruned',
+    | 'usage_pruned'
+    | 'job_canceled',
   facts: Readonly<Record<string, unknown>>,
 ): void {
   const { requestId } = requestContext(request);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { InvalidRequestError, type InvalidField } from '../../domain/errors.js';
 import type { Feature } from '../../domain/plan.js';
 import type { RequestContext } from '../../http/request-context.js';
+import type { JobsService } from '../../jobs/jobs.service.js';
 import type { QuotaService } from '../../quota/quota.service.js';
 import type { CallTimes } from '../../transcripts/call.js';
 import type { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
@@ -17,6 +18,7 @@ export interface ToolServices {
   cache: TranscriptCache;
   uploads: ChannelUploads;
   quota: QuotaService;
+  jobs: JobsService;
   cursors: Cursors;
 }
 
@@ -47,8 +49,10 @@ export interface Tool {
   name: ToolName;
   title: string;
   description: string;
-  /** Undefined for a tool that neither reads the platform nor depends on the plan. */
+  /** Undefined for a tool that neither has the platform read nor depends on the plan. */
   feature: Feature | undefined;
+  /** What a call changes; undefined for a tool that only reads. */
+  effect?: 'creates';
   input: z.ZodType;
   output: z.ZodType;
   /** @throws InvalidRequestError and the errors that refuse the call */

@@ -3,6 +3,15 @@
 import 'reflect-metadata';
 import { runCommand } from '../../../dist/modules/admin/cli/run-command.js';
 
+/** Commands that read transcripts load the platform. */
+async function runLocally(work, options) {
+  const { withLocalTranscripts } = await import('../../../dist/modules/local-transcripts.js');
+  await withLocalTranscripts(work, options);
+}
+
+// Outputs are those of a program whose outputs are pipes, wherever the tests run.
+Object.defineProperty(process.stderr, 'isTTY', { value: false });
+
 process.on('message', async ({ args, variables }) => {
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, variables);
@@ -15,7 +24,7 @@ process.on('message', async ({ args, variables }) => {
     };
   }
   try {
-    const code = await runCommand(args);
+    const code = await runCommand(args, runLocally);
     process.send({ code, output: outputs.stdout, errorOutput: outputs.stderr });
   } finally {
     for (const name of Object.keys(writes)) process[name].write = writes[name];

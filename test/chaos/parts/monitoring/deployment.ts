@@ -25,6 +25,8 @@ export class Deployment {
     readonly services: readonly Service[],
     readonly fakeYoutube: FakeYoutube,
     readonly customer: Customer,
+    /** Runs a statement on the database of the services. */
+    readonly query: (statement: string) => Promise<Record<string, unknown>[]>,
     private readonly ownDatabase: Database | undefined,
     private readonly ownRedis: Redis | undefined,
   ) {}
@@ -34,8 +36,10 @@ export class Deployment {
     const fakeYoutube = await startFakeYoutube({ seed: chaosRun.seed });
     const database = options.ownDatabase ? await startDatabase(folder, 'postgres', ['fsync=off']) : undefined;
     const redis = options.redis ? await Redis.start(folder) : undefined;
+    const server = database ?? chaosRun.database;
+    const databaseUrl = await server.create();
     const environment = {
-      DATABASE_URL: await (database ?? chaosRun.database).create(),
+      DATABASE_URL: databaseUrl,
       YOUTUBE_BASE_URL: fakeYoutube.url,
       METRICS_TOKEN,
       ...(redis && { REDIS_URL: redis.url }),
@@ -44,7 +48,8 @@ export class Deployment {
     const first = await Service.start(folder, environment);
     const services = [first];
     while (services.length < (options.replicas ?? 1)) services.push(await Service.start(folder, environment));
-    return new Deployment(services, fakeYoutube, await first.customer(), database, redis);
+    const query = (statement: string) => server.query(databaseUrl, statement);
+    return new Deployment(services, fakeYoutube, await first.customer(), query, database, redis);
   }
 
   get service(): Service {
@@ -67,6 +72,17 @@ export class Deployment {
   coldCall(videos = 1): Promise<ServiceResponse> {
     this.channels += 1;
     return this.service.get(`/channels/@bench-${videos}x${this.channels}/transcripts`, this.customer.key);
+  }
+
+  /** Creates an archive job. */
+  async createJob(channel: string): Promise<void> {
+    const headers = { Authorization: `Bearer ${this.customer.key}`, 'Content-Type': 'application/json' };
+    const response = await fetch(`${this.service.url}/jobs`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ channel }),
+    });
+    if (response.status !== 202) throw new Error(`The creation of a job is answered ${response.status}.`);
   }
 
   /** Makes cold calls, one after the other and at most ten a second, until the signal. */

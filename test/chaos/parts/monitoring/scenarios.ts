@@ -144,6 +144,18 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     environment: { UPSTREAM_PLAYER_PER_MINUTE: '10', REQUEST_DEADLINE_SECONDS: '5' },
     run: (deployment, signal) => deployment.callUntil(signal, 5),
   },
+  jobs: {
+    cause:
+      'No process runs archive jobs: one has been due for an hour, and one is paused by a block, with large results',
+    alerts: ['JobsStuck', 'JobsDelayed', 'JobsBlocked', 'JobResultsLarge'],
+    environment: { JOB_SLICES: '0' },
+    async run(deployment) {
+      await deployment.createJob('@tidewater');
+      await deployment.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 3e10`);
+      await deployment.createJob('@tidewater');
+      await deployment.query(`UPDATE jobs SET next_run_at = quota_now() - interval '1 hour' WHERE state = 'queued'`);
+    },
+  },
   overloaded: {
     cause: `The process is suspended for ${SUSPENDED_MS} ms of every ${SUSPENDED_MS + RUNNING_MS}, and holds ${MEMORY_BYTES / 1e9} GB`,
     alerts: ['EventLoopLag', 'MemoryHigh'],

@@ -1,0 +1,77 @@
+import { VIDEO_FAILURE_CODES, type Channel, type Upload, type VideoFailureCode } from '../../../domain/transcript.js';
+import {
+  flag,
+  fromJson,
+  listOf,
+  nullable,
+  oneOf,
+  record,
+  text,
+  type Reader,
+} from '../../../transcripts/cache/keyed-codec.js';
+import { ARCHIVE_FORMATS, type ArchiveFormat } from './file-name.js';
+
+/** Captions often come hours after the upload: a video younger than this is looked at again. */
+const RECENT_MS = 24 * 3600 * 1000;
+
+/** One video of an archive: its file, or why it has none. Both are null until it is fetched. */
+export interface IndexedVideo extends Pick<Upload, 'videoId' | 'title' | 'url' | 'publishedAt'> {
+  file: string | null;
+  error: { code: VideoFailureCode; message: string; retryable: boolean } | null;
+}
+
+/** The document `index.json` of an archive, in the order of the channel's uploads. */
+export interface ArchiveIndex {
+  channel: Channel;
+  format: ArchiveFormat;
+  languages: string[];
+  videos: IndexedVideo[];
+}
+
+export interface ArchiveSummary {
+  total: number;
+  succeeded: number;
+  failed: number;
+  /** Not fetched yet. */
+  pending: number;
+}
+
+const indexReader: Reader<ArchiveIndex> = record<ArchiveIndex>({
+  channel: record<Channel>({ id: text, name: text, handle: nullable(text) }),
+  format: oneOf(ARCHIVE_FORMATS),
+  languages: listOf(text),
+  videos: listOf(
+    record<IndexedVideo>({
+      videoId: text,
+      title: nullable(text),
+      url: text,
+      publishedAt: nullable(text),
+      file: nullable(text),
+      error: nullable(record({ code: oneOf(VIDEO_FAILURE_CODES), message: text, retryable: flag })),
+    }),
+  ),
+});
+
+/** The index in a file; undefined when the file is not an index. */
+export function readIndex(bytes: Buffer): ArchiveIndex | undefined {
+  return fromJson(bytes, indexReader);
+}
+
+/** The index as JSON, with its counts. */
+export function writeIndex({ channel, format, languages, videos }: ArchiveIndex, updatedAt: Date): string {
+  const index = { channel, format, languages, updatedAt: updatedAt.toISOString(), summary: summarize(videos), videos };
+  return `${JSON.stringify(index, null, 2)}\n`;
+}
+
+export function summarize(videos: readonly IndexedVideo[]): ArchiveSummary {
+  const succeeded = videos.filter(({ file }) => file !== null).length;
+  const failed = videos.filter(({ file, error }) => file === null && error !== null).length;
+  return { total: videos.length, succeeded, failed, pending: videos.length - succeeded - failed };
+}
+
+/** Whether a later run can fetch a video that has no file. */
+export function isWorthRetrying({ error, publishedAt }: IndexedVideo, now: Date): boolean {
+  if (error === null || error.retryable) return true;
+  const lacksCaptions = error.code === 'transcript_unavailable' || error.code === 'language_unavailable';
+  return lacksCaptions && publishedAt !== null && now.getTime() - Date.parse(publishedAt) < RECENT_MS;
+}
