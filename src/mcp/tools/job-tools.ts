@@ -3,7 +3,8 @@ import { createRedactor } from '../../http/redaction.js';
 import { JOB_REASONS, JOB_STATES, ON_QUOTA, type Job } from '../../jobs/job.js';
 import { toJobRequest } from '../../jobs/dto/jobs-request.dto.js';
 import { escapeMarkdown } from '../../transcripts/formats/markdown-text.js';
-import { channel, defineTool, languages, payerOf, type ToolResult } from './tool.js';
+import { payerOf } from '../../transcripts/quota-reservations.js';
+import { channel, defineTool, languages, type ToolResult } from './tool.js';
 
 /** As over HTTP: the number of uploads is stored as an `integer` of PostgreSQL. */
 const UPLOADS_MAX = 2_147_483_647;
