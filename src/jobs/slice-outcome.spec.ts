@@ -83,14 +83,14 @@ describe('the platform blocks the service', () => {
 describe('a job after a slice', () => {
   it('pauses while the platform blocks the service, twice as long each time, up to 15 minutes', () => {
     const ends = [0, 1, 2, 4, 5, 2_000].map((setbacks) =>
-      endOfSlice([{ kind: 'decided' }, { kind: 'blocked' }], setbacks),
+      endOfSlice([{ kind: 'decided' }, { kind: 'blocked' }], setbacks, 3),
     );
     expect(ends.map(({ delaySeconds }) => delaySeconds)).toEqual([30, 60, 120, 480, 900, 900]);
     expect(ends[0]).toEqual({ change: { state: 'paused', reason: 'upstream_blocked' }, delaySeconds: 30, setbacks: 1 });
   });
 
   it('goes on at once otherwise', () => {
-    expect(endOfSlice([{ kind: 'retry', afterSeconds: 600 }, { kind: 'decided' }], 3)).toEqual({});
+    expect(endOfSlice([{ kind: 'retry', afterSeconds: 600 }, { kind: 'decided' }], 3, 3)).toEqual({});
   });
 
   it('waits for the first video that the service can read again when it holds back', () => {
@@ -99,7 +99,9 @@ describe('a job after a slice', () => {
       { kind: 'busy', afterSeconds: 20 },
       { kind: 'decided' },
     ];
-    expect(endOfSlice(dispositions, 0)).toEqual({ delaySeconds: 20 });
+    expect(endOfSlice(dispositions, 0, 0)).toEqual({ delaySeconds: 20 });
+    expect(endOfSlice(dispositions, 0, 15)).toEqual({ delaySeconds: 5 });
+    expect(endOfSlice(dispositions, 0, 25)).toEqual({ delaySeconds: 1 });
   });
 
   it('without quota pauses or fails as requested, and waits for seconds while other calls hold the rest', () => {

@@ -79,11 +79,12 @@ function isYoung(publishedAt: string | null, now: Date): boolean {
  * How a slice of videos ends.
  *
  * @param setbacks consecutive slices before that the platform did not serve
+ * @param durationSeconds how long the slice took: the pace states at its start when it can serve what it holds back
  */
-export function endOfSlice(dispositions: readonly Disposition[], setbacks: number): SliceEnd {
+export function endOfSlice(dispositions: readonly Disposition[], setbacks: number, durationSeconds: number): SliceEnd {
   if (dispositions.some(({ kind }) => kind === 'blocked')) return blocked(setbacks);
   const waits = dispositions.flatMap((disposition) => (disposition.kind === 'busy' ? [disposition.afterSeconds] : []));
-  return waits.length > 0 ? { delaySeconds: Math.max(1, Math.min(...waits)) } : {};
+  return waits.length > 0 ? { delaySeconds: Math.max(1, Math.min(...waits) - durationSeconds) } : {};
 }
 
 /** The platform blocks the service: the job pauses, and its next slice finds out whether it still does. */

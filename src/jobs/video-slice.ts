@@ -44,6 +44,7 @@ export class VideoSlice {
   /** Resolves to how the slice ends when it reads no video. */
   async run(slice: ClaimedSlice, stop: AbortSignal): Promise<FetchedVideos | SliceEnd> {
     const { job, setbacks, now } = slice;
+    const startedAtMs = performance.now();
     // After a block, one video finds out whether the platform serves the service again.
     const videos = await (job.reason === 'upstream_blocked'
       ? this.store.probeVideo(job.id)
@@ -70,6 +71,7 @@ export class VideoSlice {
         end: endOfSlice(
           decisions.map(({ disposition }) => disposition),
           setbacks,
+          (performance.now() - startedAtMs) / 1000,
         ),
         results: { settlements: reservations.settlements, ...resultsOf(decisions) },
         reservations,

@@ -87,7 +87,8 @@ export class Delivery {
       yield this.plan.header;
       for await (const entry of order === 'listed' ? this.listed() : this.asFinished()) {
         count(this.summary, entry);
-        this.metrics.entry(entry);
+        // A job tries these videos again: only what it decides counts.
+        if (entry.ok || !entry.error.retryable || !this.plan.call.background) this.metrics.entry(entry);
         yield { type: 'result', entry };
         this.releaseAfter(entry);
       }

@@ -37,7 +37,7 @@ export class TranscriptMetrics {
     const registers = [registry];
     this.entries = new Counter({
       name: 'ct_entries_total',
-      help: 'Entries of responses: cached, fetched, or the code of their failure.',
+      help: 'Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.',
       labelNames: ['outcome'],
       registers,
     });

@@ -55,6 +55,7 @@ async function readAll(time, platform, uploads, background) {
       continue;
     }
     const slice = due.slice(0, blockedTimes > 0 ? 1 : SLICE_VIDEOS);
+    const startedAtMs = time.nowMs;
     const ends = await readSlice(platform, slice, background);
     const settled = new Set();
     const waitsMs = [];
@@ -73,7 +74,7 @@ async function readAll(time, platform, uploads, background) {
     if (blocked && !served) {
       await time.wait(Math.min(BLOCKED_MAX_MS, BLOCKED_FIRST_MS * 2 ** blockedTimes));
       blockedTimes += 1;
-    } else if (waitsMs.length > 0) await time.wait(Math.min(...waitsMs));
+    } else if (waitsMs.length > 0) await time.wait(Math.max(1_000, Math.min(...waitsMs) - (time.nowMs - startedAtMs)));
   }
   return codes;
 }
