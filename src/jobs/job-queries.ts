@@ -37,8 +37,8 @@ export interface ChangedRow extends JobRow {
 }
 
 const dueIn = (job: string): string => `
-  CASE WHEN ${job}.claimed_until > quota_now() THEN 0
-       ELSE greatest(0, extract(epoch FROM ${job}.next_run_at - quota_now()))::double precision END AS due_in_seconds`;
+  CASE WHEN ${job}.claimed_until > quota_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
+       THEN greatest(0, extract(epoch FROM ${job}.next_run_at - quota_now()))::double precision END AS due_in_seconds`;
 
 const CHANGED = `(result.job).*, ${dueIn('(result.job)')}`;
 
@@ -114,10 +114,13 @@ export interface PendingVideoRow {
   retries: number;
 }
 
-export const PENDING_VIDEOS = `
+const PENDING = `
   SELECT position, video_id, upload, retries FROM job_videos
-    WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= quota_now())
-    ORDER BY position LIMIT $2`;
+    WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= quota_now())`;
+
+export const PENDING_VIDEOS = `${PENDING} ORDER BY position LIMIT $2`;
+
+export const PROBE_VIDEO = `${PENDING} ORDER BY retries, position LIMIT 1`;
 
 export const COMMIT_PAGE = `
   SELECT result.old_state, ${CHANGED} FROM job_commit_page($1, $2, $3, $4, $5, $6, $7, $8) result`;

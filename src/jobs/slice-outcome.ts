@@ -16,7 +16,7 @@ const BUSY_SECONDS = 30;
 const RESERVED_SECONDS = 5;
 
 /** What becomes of a video after a slice. All but a decided one stay pending. */
-export type Fate =
+export type Disposition =
   | { kind: 'decided' }
   /** Tried again later; the number of these is limited. */
   | { kind: 'retry'; afterSeconds: number }
@@ -29,22 +29,40 @@ export type Fate =
 export interface SliceConditions {
   /** The time of the database. */
   now: Date;
-  /** Whether the platform served a transcript, and so does not block the service as a whole. */
-  served: boolean;
+  /** Whether the platform blocks the service as a whole, see `blocksService`. */
+  serviceBlocked: boolean;
   /** Whether the slice was ended early. */
   stopped: boolean;
 }
 
 /**
- * A block of the whole service is no reason for a video to fail. A video that is refused while others are served, e.g.
- * because its captions need a PO token, is tried again as after any other failure, so that the job ends.
+ * Whether the platform blocks the service as a whole: it refused videos and served none. Videos that failed before do not
+ * show it, because they can be refused for good, e.g. without a PO token for their captions.
+ *
+ * @param fetched the transcripts that the slice fetched
+ * @param videos those of the slice, and how often each was tried again
+ */
+export function blocksService(fetched: number, videos: readonly { entry: Entry; retries: number }[]): boolean {
+  return (
+    fetched === 0 &&
+    videos.some(({ entry, retries }) => !entry.ok && entry.error.code === 'upstream_blocked' && retries === 0)
+  );
+}
+
+/**
+ * A block of the whole service is no reason for a video to fail. One that is refused while others are served is tried again
+ * as after any other failure, so that its job ends.
  *
  * @param retries how often the video was tried again
  */
-export function fateOf(entry: Entry, retries: number, { now, served, stopped }: SliceConditions): Fate {
+export function dispositionOf(
+  entry: Entry,
+  retries: number,
+  { now, serviceBlocked, stopped }: SliceConditions,
+): Disposition {
   if (entry.ok) return { kind: 'decided' };
   const { code, retryable, retryAfterSeconds } = entry.error;
-  if (code === 'upstream_blocked' && !served && retries === 0) return { kind: 'blocked' };
+  if (code === 'upstream_blocked' && serviceBlocked) return { kind: 'blocked' };
   if (code === 'upstream_busy') return { kind: 'busy', afterSeconds: retryAfterSeconds ?? BUSY_SECONDS };
   if (stopped && code === 'upstream_timeout') return { kind: 'unread' };
   const afterSeconds = RETRY_DELAYS_SECONDS[retries];
@@ -62,9 +80,9 @@ function isYoung(publishedAt: string | null, now: Date): boolean {
  *
  * @param setbacks consecutive slices before that the platform did not serve
  */
-export function endOfSlice(fates: readonly Fate[], setbacks: number): SliceEnd {
-  if (fates.some(({ kind }) => kind === 'blocked')) return blocked(setbacks);
-  const waits = fates.flatMap((fate) => (fate.kind === 'busy' ? [fate.afterSeconds] : []));
+export function endOfSlice(dispositions: readonly Disposition[], setbacks: number): SliceEnd {
+  if (dispositions.some(({ kind }) => kind === 'blocked')) return blocked(setbacks);
+  const waits = dispositions.flatMap((disposition) => (disposition.kind === 'busy' ? [disposition.afterSeconds] : []));
   return waits.length > 0 ? { delaySeconds: Math.max(1, Math.min(...waits)) } : {};
 }
 

@@ -14,6 +14,7 @@ import {
   COMMIT_PAGE,
   COMMIT_SLICE,
   PENDING_VIDEOS,
+  PROBE_VIDEO,
   REMOVE_BATCH,
   SWEEP,
   type ChangedRow,
@@ -119,13 +120,12 @@ export class SliceStore {
 
   /** The first pending videos that may be tried now, in the channel's order. */
   async pendingVideos(jobId: string, count: number): Promise<PendingVideo[]> {
-    const rows = await this.query<PendingVideoRow>(PENDING_VIDEOS, [jobId, count]);
-    return rows.map(({ position, video_id, upload, retries }) => ({
-      position,
-      retries,
-      // A list of another version that cannot be read costs the metadata that only the list has.
-      upload: fromJson(Buffer.from(upload), uploadReader) ?? unlistedVideo(video_id),
-    }));
+    return (await this.query<PendingVideoRow>(PENDING_VIDEOS, [jobId, count])).map(toPendingVideo);
+  }
+
+  /** One pending video, if possible one that has not failed yet, which shows whether the platform serves the service. */
+  async probeVideo(jobId: string): Promise<PendingVideo[]> {
+    return (await this.query<PendingVideoRow>(PROBE_VIDEO, [jobId])).map(toPendingVideo);
   }
 
   /**
@@ -188,4 +188,9 @@ export class SliceStore {
   private query<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
     return retryConflicts(() => this.database.query<Row[]>(statement, [...values]));
   }
+}
+
+function toPendingVideo({ position, video_id, upload, retries }: PendingVideoRow): PendingVideo {
+  // A list of another version that cannot be read costs the metadata that only the list has.
+  return { position, retries, upload: fromJson(Buffer.from(upload), uploadReader) ?? unlistedVideo(video_id) };
 }

@@ -3,12 +3,13 @@ import { PlanLimitExceededError } from '../domain/errors.js';
 import { VIDEO_FAILURES, type Upload } from '../domain/transcript.js';
 import { QuotaService } from '../quota/quota.service.js';
 import type { OpenReservation, Settle } from '../transcripts/quota-reservations.js';
+import type { SentText } from '../transcripts/cache/transcript-text.js';
 import { GzipMember } from '../transcripts/response/gzip-member.js';
 import { entryJson } from '../transcripts/response/response-writer.js';
 import type { Entry, Summary } from '../transcripts/transcript-events.js';
 import type { CallPlan } from '../transcripts/transcript-planner.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { endOfSlice, fateOf, withoutQuota, type Fate } from './slice-outcome.js';
+import { blocksService, dispositionOf, endOfSlice, withoutQuota, type Disposition } from './slice-outcome.js';
 import {
   SliceStore,
   type ClaimedSlice,
@@ -44,8 +45,9 @@ export class VideoSlice {
   async run(slice: ClaimedSlice, stop: AbortSignal): Promise<FetchedVideos | SliceEnd> {
     const { job, setbacks, now } = slice;
     // After a block, one video finds out whether the platform serves the service again.
-    const count = job.reason === 'upstream_blocked' ? 1 : SLICE_VIDEOS;
-    const videos = await this.store.pendingVideos(job.id, count);
+    const videos = await (job.reason === 'upstream_blocked'
+      ? this.store.probeVideo(job.id)
+      : this.store.pendingVideos(job.id, SLICE_VIDEOS));
     if (videos.length === 0) return {};
     const plan = await this.plan(slice, videos.map(requestedUpload), stop);
     if (!('videos' in plan)) return plan;
@@ -54,20 +56,25 @@ export class VideoSlice {
     try {
       const { entries, summary } = await this.read(plan, reservations);
       if (reservations.fetched !== summary.fetched) throw new Error('The settlement does not agree with the entries.');
-      const conditions = { now, served: summary.fetched > 0, stopped: stop.aborted };
-      const decisions = videos.flatMap((video) => {
-        const entry = entries.get(video.upload.videoId);
-        return entry ? [{ video, entry, fate: fateOf(entry.entry, video.retries, conditions) }] : [];
+      const read = videos.flatMap(({ position, retries, upload: { videoId } }) => {
+        const found = entries.get(videoId);
+        return found ? [{ position, retries, ...found }] : [];
       });
+      const serviceBlocked = blocksService(summary.fetched, read);
+      const conditions = { now, serviceBlocked, stopped: stop.aborted };
+      const decisions = read.map((video) => ({
+        ...video,
+        disposition: dispositionOf(video.entry, video.retries, conditions),
+      }));
       return {
         end: endOfSlice(
-          decisions.map(({ fate }) => fate),
+          decisions.map(({ disposition }) => disposition),
           setbacks,
         ),
         results: { settlements: reservations.settlements, ...resultsOf(decisions) },
         reservations,
         summary,
-        pending: decisions.filter(({ fate }) => fate.kind !== 'decided').length,
+        pending: decisions.filter(({ disposition }) => disposition.kind !== 'decided').length,
       };
     } catch (error) {
       reservations.release();
@@ -115,21 +122,21 @@ export class VideoSlice {
 
 interface ReadEntry {
   entry: Entry;
-  stored: ReturnType<typeof GzipMember.join>;
+  stored: SentText;
 }
 
-interface Decision {
-  video: PendingVideo;
-  entry: ReadEntry;
-  fate: Fate;
+interface Decision extends ReadEntry {
+  position: number;
+  disposition: Disposition;
 }
 
 /** The changes of the videos, and the stored forms of the decided ones. */
 function resultsOf(decisions: readonly Decision[]): Omit<SliceResults, 'settlements'> {
   const stored: Buffer[] = [];
-  const videos = decisions.flatMap(({ video: { position }, entry: { entry, stored: text }, fate }): VideoChange[] => {
-    if (fate.kind === 'retry') return [{ position, state: 'pending', retryAfterSeconds: fate.afterSeconds }];
-    if (fate.kind !== 'decided') return [];
+  const videos = decisions.flatMap(({ position, entry, stored: text, disposition }): VideoChange[] => {
+    if (disposition.kind === 'retry')
+      return [{ position, state: 'pending', retryAfterSeconds: disposition.afterSeconds }];
+    if (disposition.kind !== 'decided') return [];
     stored.push(text.bytes);
     const form = { length: text.bytes.length, bytes: text.jsonBytes, crc: text.crc32 };
     return [

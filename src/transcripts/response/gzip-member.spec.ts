@@ -36,6 +36,20 @@ describe('a gzip member joined from parts', () => {
     );
   });
 
+  it('can contain parts that were joined before', () => {
+    const json = Buffer.from('["transcript"]');
+    const sent = {
+      bytes: deflateRawSync(json, { finishFlush: constants.Z_FULL_FLUSH }),
+      jsonBytes: json.length,
+      crc32: crc32(json),
+    };
+    const joined = GzipMember.join(['{"a":', sent, '}']);
+    expect(joined).toMatchObject({ jsonBytes: 20, crc32: crc32('{"a":["transcript"]}') });
+    const gzip = new GzipMember();
+    const whole = Buffer.concat([gzip.begin(), gzip.literal('['), gzip.text(joined), gzip.literal(']'), gzip.end()]);
+    expect(gunzipSync(whole).toString()).toBe('[{"a":["transcript"]}]');
+  });
+
   it('without parts is a valid empty member', () => {
     expect(gunzipSync(member([]))).toHaveLength(0);
   });
