@@ -67,7 +67,7 @@ describe('an archive job', () => {
     // A live stream is tried again later; the results of a finished job do not wait for it.
     await run.cancel();
     const languages = (await run.entries()).flatMap(({ entry }) => Object.keys(entry.transcript));
-    expect(languages.length).toBeGreaterThan(5);
+    expect(languages).toContain('en');
     expect(languages.filter((language) => !/^(de|en)/.test(language))).toEqual([]);
   });
 
