@@ -18,12 +18,14 @@ const PROCESSES = 3;
 const ORGANIZATIONS = 5;
 const KILLS = 50;
 const KILLS_SHORT = 2;
-const VIDEOS = [300, 500, 900, 2_000];
+const VIDEOS = [300, 300, 500, 2_000];
 const VIDEOS_SHORT = [60, 120];
 /** Unfinished jobs of an organization while the faults last. */
 const JOBS_EACH = 2;
 const JOBS_EACH_SHORT = 1;
-const PAUSE_MS_MAX = 1_500;
+/** No jobs are created during the last kills, which strike what is left. */
+const NEW_JOBS_SHARE = 0.8;
+const PAUSE_MS_MAX = 600;
 const PAUSE_SHORT_MS_MAX = 300;
 const LOOK_MS = 150;
 /** From the end of the faults until every job has ended. */
@@ -31,8 +33,8 @@ const END_MS = 600_000;
 const END_SHORT_MS = 120_000;
 /** A job that waits for the next month gets it after so many looks at which nothing was left to do. */
 const MONTH_SECONDS = 31 * 86_400;
-const IDLE_LOOKS = 15;
-const MONTHLY_LIMIT_AT_THE_END = 400;
+const IDLE_LOOKS = 10;
+const MONTHLY_LIMIT_AT_THE_END = 800;
 const MONTHLY_LIMIT_AT_THE_END_SHORT = 60;
 /** Two organizations have this limit while the faults last: one job of theirs pauses, another fails at it. */
 const TIGHT_LIMIT = 150;
@@ -104,7 +106,7 @@ class Torture {
     const kills = short ? KILLS_SHORT : KILLS;
     let reported = 0;
     while (this.targets.fleet.kills < kills) {
-      await this.topUp();
+      if (this.targets.fleet.kills < kills * NEW_JOBS_SHARE) await this.topUp();
       await sleep(this.targets.random.below(short ? PAUSE_SHORT_MS_MAX : PAUSE_MS_MAX));
       await this.blows.strike();
       if (this.targets.fleet.kills >= reported + 10) say(`${(reported = this.targets.fleet.kills)} processes killed`);
