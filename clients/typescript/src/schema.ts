@@ -3263,6 +3263,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         {
+                     *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *           "state": "running",
+                     *           "reason": null,
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "request": {
+                     *             "channel": "@harbourlight",
+                     *             "languages": [
+                     *               "en",
+                     *               "de"
+                     *             ],
+                     *             "limit": null,
+                     *             "since": null,
+                     *             "onQuota": "pause"
+                     *           },
+                     *           "summary": {
+                     *             "total": 1480,
+                     *             "succeeded": 612,
+                     *             "failed": 38,
+                     *             "cached": 100,
+                     *             "fetched": 512,
+                     *             "pending": 830
+                     *           },
+                     *           "createdAt": "2026-11-20T16:00:00.000Z",
+                     *           "startedAt": "2026-11-20T16:00:01.000Z",
+                     *           "finishedAt": null,
+                     *           "expiresAt": null,
+                     *           "checkAgainSeconds": 2
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Jobs"];
                 };
             };
