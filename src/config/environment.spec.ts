@@ -36,7 +36,7 @@ describe('the configuration', () => {
         PUBLISH_DATES: 'exact',
         YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
         WEBHOOK_SECRET_KEY: 'k7Qm2Zp9Xw4Rt8Lv1Nc6Bd3Fh5Js0Ga2, p3Vb8Yn1Kd6Mq9Tz4Wc7Lx2Rf5Hg0JsQ8',
-        WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true',
+        WEBHOOK_ALLOW_PRIVATE: 'true',
       }),
     ).toMatchObject({
       PORT: 0,
@@ -49,7 +49,7 @@ describe('the configuration', () => {
       PUBLISH_DATES: 'exact',
       YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
       WEBHOOK_SECRET_KEY: ['k7Qm2Zp9Xw4Rt8Lv1Nc6Bd3Fh5Js0Ga2', 'p3Vb8Yn1Kd6Mq9Tz4Wc7Lx2Rf5Hg0JsQ8'],
-      WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true,
+      WEBHOOK_ALLOW_PRIVATE: true,
     });
   });
 
@@ -99,7 +99,7 @@ describe('the configuration', () => {
     ['CACHE_SECRET', 'thirty-one-characters-are-short'],
     ['WEBHOOK_SECRET_KEY', 'thirty-one-characters-x-y-z-0-1'],
     ['WEBHOOK_SECRET_KEY', 'a-token-that-has-38-characters-x-y-z-0-1,too-short'],
-    ['WEBHOOK_ALLOW_PRIVATE_ADDRESSES', 'yes'],
+    ['WEBHOOK_ALLOW_PRIVATE', 'yes'],
     ['ADMIN_TOKEN', 'thirty-one-characters-x-y-z-0-1'],
     ['ADMIN_TOKEN', 'long enough for a token but with spaces'],
     ['ADMIN_TOKEN', 'lang-genug-für-ein-token-aber-mit-größe'],

@@ -159,15 +159,15 @@ export class Environment {
 
   /** Slices of archive jobs that this process runs at a time; 0: this process runs none. */
   @Variable(wholeNumber(0, 100))
-  JOB_SLICES: number = 2;
+  JOB_CONCURRENCY: number = 4;
 
   /** Unfinished archive jobs of one organization. */
   @Variable(wholeNumber(1, 10_000))
-  JOBS_PER_ORGANIZATION: number = 5;
+  JOBS_PER_ORGANIZATION: number = 20;
 
   /** How long the results of a finished archive job are stored. */
-  @Variable(wholeNumber(1, 3_650))
-  JOB_RESULTS_DAYS: number = 30;
+  @Variable(wholeNumber(1, 87_600))
+  JOB_RESULTS_TTL_HOURS: number = 72;
 
   /** How often this process looks for archive jobs that are due. */
   @Variable(wholeNumber(1, 3_600))
@@ -179,7 +179,7 @@ export class Environment {
 
   /** Lets webhooks reach every address, also by `http:`; for networks of one's own. */
   @Variable(flag)
-  WEBHOOK_ALLOW_PRIVATE_ADDRESSES: boolean = false;
+  WEBHOOK_ALLOW_PRIVATE: boolean = false;
 
   /** Unset: `/admin` is disabled. */
   @Variable(secretToken)

@@ -35,7 +35,7 @@ export type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many';
 export type CancelOutcome = 'changed' | 'unchanged' | 'finished';
 export type ResumeOutcome = CancelOutcome | 'expired' | 'too_many';
 
-const SECONDS_PER_DAY = 86_400;
+const SECONDS_PER_HOUR = 3_600;
 
 /** The jobs as their organizations read and change them. Every operation is one statement. */
 @Injectable()
@@ -47,7 +47,7 @@ export class JobStore {
 
   /** How long the results of a finished job are stored. */
   get resultsSeconds(): number {
-    return this.environment.JOB_RESULTS_DAYS * SECONDS_PER_DAY;
+    return this.environment.JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR;
   }
 
   /** Creates a job, or finds the one that was created with the same idempotency key. */

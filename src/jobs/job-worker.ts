@@ -31,10 +31,10 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    const { JOB_SLICES } = this.environment;
-    if (JOB_SLICES === 0) return;
+    const { JOB_CONCURRENCY } = this.environment;
+    if (JOB_CONCURRENCY === 0) return;
     this.shutdown.servers.push(this);
-    await this.queue.work(JOB_SLICES, () => this.look());
+    await this.queue.work(JOB_CONCURRENCY, () => this.look());
     // Jobs go on at once after a restart.
     this.sweepAfter(0);
   }

@@ -95,7 +95,7 @@ describe('HostResolver', () => {
   });
 
   it('knows the names of the machine when private addresses are allowed', async () => {
-    const environment = Object.assign(new Environment(), { WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true });
+    const environment = Object.assign(new Environment(), { WEBHOOK_ALLOW_PRIVATE: true });
     expect(await new HostResolver(environment).resolve('localhost', AbortSignal.timeout(5_000))).toContain('127.0.0.1');
   });
 });

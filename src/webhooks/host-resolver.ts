@@ -22,7 +22,7 @@ export class HostResolutionError extends Error {
 
 /**
  * Looks up the addresses of a host. By DNS queries rather than the system's resolver: that one occupies a thread of the
- * pool until slow name servers respond, which are the receiver's choice. With `WEBHOOK_ALLOW_PRIVATE_ADDRESSES` the system's
+ * pool until slow name servers respond, which are the receiver's choice. With `WEBHOOK_ALLOW_PRIVATE` the system's
  * resolver is used, which knows the names of one's own network.
  */
 @Injectable()
@@ -39,7 +39,7 @@ export class HostResolver {
    */
   async resolve(host: string, signal: AbortSignal): Promise<string[]> {
     if (isIP(host) !== 0) return [host];
-    const found = this.environment.WEBHOOK_ALLOW_PRIVATE_ADDRESSES
+    const found = this.environment.WEBHOOK_ALLOW_PRIVATE
       ? await bySystem(host, signal)
       : await this.byDns(host, signal);
     const addresses = found.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));

@@ -53,7 +53,7 @@ export class WebhookSender {
    */
   async addressesOf(url: URL, signal: AbortSignal = AbortSignal.timeout(this.timeoutMs)): Promise<string[]> {
     const addresses = await this.resolver.resolve(hostOf(url), signal);
-    const allowed = this.environment.WEBHOOK_ALLOW_PRIVATE_ADDRESSES || addresses.every(isPublicAddress);
+    const allowed = this.environment.WEBHOOK_ALLOW_PRIVATE || addresses.every(isPublicAddress);
     if (!allowed) throw new PrivateAddressError();
     return addresses;
   }

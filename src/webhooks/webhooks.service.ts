@@ -56,7 +56,7 @@ export class WebhooksService {
 
   /** @throws InvalidUrlError, TooManyWebhooksError */
   async create(organizationId: string, { url: text, events }: NewWebhook): Promise<WebhookWithSecret> {
-    const url = parseWebhookUrl(text, this.environment.WEBHOOK_ALLOW_PRIVATE_ADDRESSES);
+    const url = parseWebhookUrl(text, this.environment.WEBHOOK_ALLOW_PRIVATE);
     await this.checkHost(url);
     const id = `whk_${randomBytes(12).toString('hex')}`;
     const secret = generateSecret();

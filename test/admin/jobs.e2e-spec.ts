@@ -21,7 +21,7 @@ const ids: string[] = [];
 
 beforeAll(async () => {
   session = new CliSession();
-  service = await startService({ environment: { ADMIN_TOKEN, JOB_SLICES: 0 } });
+  service = await startService({ environment: { ADMIN_TOKEN, JOB_CONCURRENCY: 0 } });
   [acme, other] = [await service.organization(), await service.organization()];
   for (const [organization, channel] of [
     [acme, '@tidewater'] as const,

@@ -18,7 +18,7 @@ const RATE = 3;
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ environment: { WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true } });
+  service = await startService({ environment: { WEBHOOK_ALLOW_PRIVATE: true } });
 });
 afterAll(() => service.close());
 

@@ -9,7 +9,7 @@ let service: TestService;
 
 beforeAll(async () => {
   [idle, service] = await Promise.all([
-    startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, JOB_SLICES: 0, JOBS_PER_ORGANIZATION: 100 } }),
+    startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, JOB_CONCURRENCY: 0, JOBS_PER_ORGANIZATION: 100 } }),
     startService({ environment: { RATE_LIMIT_PER_MINUTE: 30 } }),
   ]);
 });

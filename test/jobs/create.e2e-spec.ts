@@ -11,7 +11,7 @@ beforeAll(async () => {
   [service, idle] = await Promise.all([
     startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } }),
     startService({
-      environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, JOB_SLICES: 0, JOBS_PER_ORGANIZATION: 2 },
+      environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, JOB_CONCURRENCY: 0, JOBS_PER_ORGANIZATION: 2 },
     }),
   ]);
 });

@@ -6,7 +6,7 @@ describe('an archive job of a process that runs no slices', () => {
   let service: TestService;
   let other: TestService;
   beforeAll(async () => {
-    service = await startService({ environment: { JOB_SLICES: 0 } });
+    service = await startService({ environment: { JOB_CONCURRENCY: 0 } });
     other = await startService({
       databaseUrl: () => Promise.resolve(service.databaseUrl),
       environment: { JOB_SWEEP_SECONDS: 1 },

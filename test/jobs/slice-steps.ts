@@ -13,7 +13,7 @@ export class SliceSteps {
   private constructor(readonly service: TestService) {}
 
   static async start(options: TestServiceOptions = {}): Promise<SliceSteps> {
-    const service = await startService({ ...options, environment: { JOB_SLICES: 0, ...options.environment } });
+    const service = await startService({ ...options, environment: { JOB_CONCURRENCY: 0, ...options.environment } });
     await service.query('CREATE TABLE IF NOT EXISTS test_clock (seconds double precision NOT NULL)');
     await service.query('INSERT INTO test_clock SELECT 0 WHERE NOT EXISTS (SELECT FROM test_clock)');
     await service.query(`

@@ -4,7 +4,7 @@ import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestService } from '../service.js';
 import { JobRun } from './job-run.js';
 
-const ENVIRONMENT = { JOB_SLICES: 2, JOB_SWEEP_SECONDS: 1 };
+const ENVIRONMENT = { JOB_CONCURRENCY: 2, JOB_SWEEP_SECONDS: 1 };
 
 jest.setTimeout(30_000);
 

@@ -17,7 +17,7 @@ let shiftSeconds = 0;
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true } });
+  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE: true } });
 });
 afterAll(async () => {
   await receiver.close();

@@ -20,7 +20,7 @@ let receiver: Receiver;
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true } });
+  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE: true } });
 });
 afterAll(async () => {
   await service.close();
@@ -359,7 +359,7 @@ describe('webhooks', () => {
   });
 });
 
-describe('without WEBHOOK_ALLOW_PRIVATE_ADDRESSES', () => {
+describe('without WEBHOOK_ALLOW_PRIVATE', () => {
   let strict: TestService;
   let organization: TestOrganization;
   let resolve: jest.SpiedFunction<HostResolver['resolve']>;

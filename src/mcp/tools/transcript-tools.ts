@@ -48,7 +48,9 @@ export const getChannelTranscripts = defineTool({
   }),
   output: z.object({
     channelId: channelIdOutput,
-    videos: z.array(videoOutput).describe('The videos of this call, newest first, with those whose text follows with the cursor.'),
+    videos: z
+      .array(videoOutput)
+      .describe('The videos of this call, newest first, with those whose text follows with the cursor.'),
     summary: summaryOutput,
     cursor: nextCursor,
   }),

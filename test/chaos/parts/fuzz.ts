@@ -38,7 +38,7 @@ export const fuzz: Part = async (chaosRun) => {
     TRUST_PROXY: 'loopback',
     CORS_ORIGINS: 'https://app.example.com',
     // Jobs are created, read and deleted, and none of them runs: what a deleted job has fetched is in no response.
-    JOB_SLICES: '0',
+    JOB_CONCURRENCY: '0',
     JOBS_PER_ORGANIZATION: '20',
   });
   try {

@@ -61,7 +61,7 @@ export const jobs: Part = async (chaosRun) => {
       UPSTREAM_PLAYER_PER_MINUTE: '0',
       UPSTREAM_TIMEDTEXT_PER_MINUTE: '0',
       // The clock of the database is moved on by months.
-      JOB_RESULTS_DAYS: '3000',
+      JOB_RESULTS_TTL_HOURS: '72000',
       USAGE_RETENTION_MONTHS: '1000',
       JOBS_PER_ORGANIZATION: '100',
       JOB_SWEEP_SECONDS: '1',

@@ -148,7 +148,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     cause:
       'No process runs archive jobs: one has been due for an hour, and one is paused by a block, with large results',
     alerts: ['JobsStuck', 'JobsDelayed', 'JobsBlocked', 'JobResultsLarge'],
-    environment: { JOB_SLICES: '0' },
+    environment: { JOB_CONCURRENCY: '0' },
     async run(deployment) {
       await deployment.createJob('@tidewater');
       await deployment.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 3e10`);
