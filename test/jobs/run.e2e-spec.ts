@@ -33,7 +33,7 @@ describe('an archive job', () => {
       summary: { total: 230, pending: 0 },
       checkAgainSeconds: null,
     });
-    expect(Date.parse(job.expiresAt ?? '') - Date.parse(job.finishedAt ?? '')).toBe(30 * 86_400_000);
+    expect(Date.parse(job.expiresAt ?? '') - Date.parse(job.finishedAt ?? '')).toBe(72 * 3_600_000);
     const entries = await run.entries();
     expect(entries.map(({ position }) => position)).toEqual(entries.map((_, index) => index + 1));
     const call = await service.get('/channels/@fogsignalradio/transcripts?limit=100', run.organization.key);
@@ -156,7 +156,7 @@ describe('the operations on a job', () => {
   it('remove expired results, and a week later the job', async () => {
     const { app } = steps.service;
     const run = await finished('@bench-3x3');
-    await steps.pass(30 * 86_400 + 60);
+    await steps.pass(72 * 3_600 + 60);
     await expect(run.entries()).rejects.toMatchObject({ code: 'results_expired' });
     await steps.remove();
     expect(await run.get()).toMatchObject({ state: 'completed', summary: { total: 3 } });
