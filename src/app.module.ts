@@ -17,6 +17,7 @@ import { VideosModule } from './videos/videos.module.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import { PlaylistsModule } from './playlists/playlists.module.js';
 import { UsageModule } from './usage/usage.module.js';
+import { WebhooksModule } from './webhooks/webhooks.module.js';
 
 /** Wiring only, and the only module that names the platform. */
 @Module({})
@@ -36,6 +37,7 @@ export class AppModule {
         VideosModule,
         UsageModule,
         JobsModule,
+        WebhooksModule,
         McpModule,
         AdminModule,
         HealthModule,

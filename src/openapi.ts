@@ -27,6 +27,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('playlists', 'Transcripts of playlists')
     .addTag('jobs', 'Archive jobs, which fetch all uploads of a channel')
     .addTag('mcp', 'Tools for AI assistants')
+    .addTag('webhooks', 'Events sent to URLs of the organization')
     .addTag('usage', 'Quota usage of the organization')
     .addTag('health', 'Liveness and readiness probes')
     .addTag('metrics', 'Prometheus metrics')

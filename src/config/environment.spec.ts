@@ -35,6 +35,8 @@ describe('the configuration', () => {
         CORS_ORIGINS: 'https://app.example.com,http://localhost:5173',
         PUBLISH_DATES: 'exact',
         YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
+        WEBHOOK_SECRET_KEY: 'k7Qm2Zp9Xw4Rt8Lv1Nc6Bd3Fh5Js0Ga2, p3Vb8Yn1Kd6Mq9Tz4Wc7Lx2Rf5Hg0JsQ8',
+        WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true',
       }),
     ).toMatchObject({
       PORT: 0,
@@ -46,6 +48,8 @@ describe('the configuration', () => {
       CORS_ORIGINS: ['https://app.example.com', 'http://localhost:5173'],
       PUBLISH_DATES: 'exact',
       YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
+      WEBHOOK_SECRET_KEY: ['k7Qm2Zp9Xw4Rt8Lv1Nc6Bd3Fh5Js0Ga2', 'p3Vb8Yn1Kd6Mq9Tz4Wc7Lx2Rf5Hg0JsQ8'],
+      WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true,
     });
   });
 
@@ -93,6 +97,9 @@ describe('the configuration', () => {
     ['PUBLISH_DATES', 'never'],
     ['USAGE_RETENTION_MONTHS', '0'],
     ['CACHE_SECRET', 'thirty-one-characters-are-short'],
+    ['WEBHOOK_SECRET_KEY', 'thirty-one-characters-x-y-z-0-1'],
+    ['WEBHOOK_SECRET_KEY', 'a-token-that-has-38-characters-x-y-z-0-1,too-short'],
+    ['WEBHOOK_ALLOW_PRIVATE_ADDRESSES', 'yes'],
     ['ADMIN_TOKEN', 'thirty-one-characters-x-y-z-0-1'],
     ['ADMIN_TOKEN', 'long enough for a token but with spaces'],
     ['ADMIN_TOKEN', 'lang-genug-für-ein-token-aber-mit-größe'],

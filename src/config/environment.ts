@@ -2,6 +2,7 @@ import { type ClientFields, clientOverrides } from './client-overrides.js';
 import {
   anyText,
   distinct,
+  flag,
   InvalidFieldsError,
   InvalidValueError,
   listOf,
@@ -171,6 +172,14 @@ export class Environment {
   /** How often this process looks for archive jobs that are due. */
   @Variable(wholeNumber(1, 3_600))
   JOB_SWEEP_SECONDS: number = 5;
+
+  /** Encrypt the secrets of webhooks, the first one new ones. Unset: derived from `DATABASE_URL`, or stored in `DATA_DIR`. */
+  @Variable(listOf(secretToken))
+  WEBHOOK_SECRET_KEY: string[] | undefined = undefined;
+
+  /** Lets webhooks reach every address, also by `http:`; for networks of one's own. */
+  @Variable(flag)
+  WEBHOOK_ALLOW_PRIVATE_ADDRESSES: boolean = false;
 
   /** Unset: `/admin` is disabled. */
   @Variable(secretToken)

@@ -54,6 +54,11 @@ export function oneOf<T extends string>(values: readonly T[]): Parser<T> {
   };
 }
 
+export function flag(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new InvalidValueError('must be true or false');
+  return text === 'true';
+}
+
 /** Values separated by commas. */
 export function listOf<T>(parse: Parser<T>): Parser<T[]> {
   return (text) => text.split(',').map((item) => parse(item.trim()));

@@ -37,8 +37,8 @@ export interface ChangedRow extends JobRow {
 }
 
 const dueIn = (job: string): string => `
-  CASE WHEN ${job}.claimed_until > quota_now() THEN 0
-       ELSE greatest(0, extract(epoch FROM ${job}.next_run_at - quota_now()))::double precision END AS due_in_seconds`;
+  CASE WHEN ${job}.claimed_until > quota_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
+       THEN greatest(0, extract(epoch FROM ${job}.next_run_at - quota_now()))::double precision END AS due_in_seconds`;
 
 const CHANGED = `(result.job).*, ${dueIn('(result.job)')}`;
 

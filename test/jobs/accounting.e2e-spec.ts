@@ -39,7 +39,7 @@ it('counts and charges each video once in any sequence of slices, kills, lost cl
         }
         await steps.service.app.get(OrganizationsService).setLimit(organization.id, 1_000);
         await steps.pass(LEASES_SECONDS);
-        await run.resume();
+        await apply('resume', run);
         await untilCompleted(run);
         const { summary } = await run.verify();
         expect(summary).toMatchObject({ total: 60, pending: 0 });

@@ -1,14 +1,24 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { hoursBefore } from '../fake-youtube/catalogue/model.js';
+import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
 import { JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
 
+jest.setTimeout(30_000);
+
 let steps: SliceSteps;
+/** A process on the same database that the platform blocks. */
+let blocked: SliceSteps;
 
 beforeAll(async () => {
   steps = await SliceSteps.start({ environment: { UPSTREAM_RETRIES: 0 } });
+  blocked = await SliceSteps.start({ databaseUrl: () => Promise.resolve(steps.service.databaseUrl) });
+  blocked.service.fakeYoutube.setFaults({ kind: 'bot-check' }, { kind: 'captcha', match: { kind: 'browse' } });
 });
-afterAll(() => steps.service.close());
+afterAll(async () => {
+  await blocked.service.close();
+  await steps.service.close();
+});
 beforeEach(() => steps.reset());
 
 async function listed(channel: string): Promise<JobRun> {
@@ -20,8 +30,7 @@ async function listed(channel: string): Promise<JobRun> {
 describe('a job while the platform blocks the service', () => {
   it('pauses without a failed video, tries one video after growing pauses, and goes on when it is served', async () => {
     const run = await listed('@bench-30x22');
-    steps.service.fakeYoutube.setFaults({ kind: 'bot-check' });
-    await steps.steps(1);
+    await blocked.steps(1);
     expect(await run.verify()).toMatchObject({
       state: 'paused',
       reason: 'upstream_blocked',
@@ -32,11 +41,12 @@ describe('a job while the platform blocks the service', () => {
       await steps.pass(seconds - 1);
       expect(await steps.step()).toBe(false);
       await steps.pass(1);
-      await steps.steps(1);
+      await blocked.steps(1);
       expect(await run.get()).toMatchObject({ state: 'paused', checkAgainSeconds: seconds * 2 });
     }
-    steps.service.fakeYoutube.reset();
-    await untilServed(run);
+    await steps.pass(120);
+    await steps.steps(1);
+    expect(await run.get()).toMatchObject({ state: 'running', reason: null, summary: { fetched: 1 } });
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { succeeded: 30, fetched: 30 } });
     expect(
@@ -46,13 +56,30 @@ describe('a job while the platform blocks the service', () => {
 
   it('pauses while the list is blocked, too', async () => {
     const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-5x23');
-    steps.service.fakeYoutube.setFaults({ kind: 'captcha' });
-    await steps.steps(1);
+    await blocked.steps(1);
     expect(await run.get()).toMatchObject({ state: 'paused', reason: 'upstream_blocked', summary: { total: 0 } });
-    steps.service.fakeYoutube.reset();
-    await untilServed(run);
+    await steps.pass(30);
     await steps.finish();
     expect((await run.verify()).state).toBe('completed');
+  });
+});
+
+describe('a video that is refused while others are served', () => {
+  it('is tried again, and fails at the end, so that the job ends', async () => {
+    const run = await listed('@bench-3x27');
+    const [video] = await steps.service.query(
+      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 1`,
+    );
+    steps.service.fakeYoutube.setFaults({ kind: 'bot-check', match: { videoId: String(video?.['video_id']) } });
+    await steps.steps(1);
+    expect(await run.verify()).toMatchObject({ state: 'running', summary: { fetched: 2, failed: 0, pending: 1 } });
+    for (const seconds of RETRY_DELAYS_SECONDS) {
+      expect(await steps.step()).toBe(false);
+      await steps.pass(seconds);
+      await steps.steps(1);
+    }
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 2, failed: 1 } });
+    expect((await run.entries())[0]?.entry).toMatchObject({ error: { code: 'upstream_blocked' } });
   });
 });
 
@@ -117,12 +144,3 @@ describe('a video that cannot be read', () => {
     expect((await run.entries()).at(-1)?.entry).toMatchObject({ error: { code: 'transcript_unavailable' } });
   });
 });
-
-/** The circuit of the egress opens again by the clock of the process, some seconds after the platform serves it again. */
-async function untilServed(run: JobRun): Promise<void> {
-  for (let tries = 0; tries < 40 && (await run.get()).state === 'paused'; tries++) {
-    await steps.pass(900);
-    await steps.step();
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
-}

@@ -14,8 +14,8 @@ export class SliceSteps {
 
   static async start(options: TestServiceOptions = {}): Promise<SliceSteps> {
     const service = await startService({ ...options, environment: { JOB_SLICES: 0, ...options.environment } });
-    await service.query('CREATE TABLE test_clock (seconds double precision NOT NULL)');
-    await service.query('INSERT INTO test_clock VALUES (0)');
+    await service.query('CREATE TABLE IF NOT EXISTS test_clock (seconds double precision NOT NULL)');
+    await service.query('INSERT INTO test_clock SELECT 0 WHERE NOT EXISTS (SELECT FROM test_clock)');
     await service.query(`
       CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
         'SELECT clock_timestamp() + make_interval(secs => seconds) FROM test_clock'`);

@@ -78,6 +78,7 @@ describe('the OpenAPI document', () => {
       'DELETE /admin/keys/{id}',
       'DELETE /admin/organizations/{id}',
       'DELETE /jobs/{id}',
+      'DELETE /webhooks/{id}',
       'GET /admin/organizations',
       'GET /admin/organizations/{id}',
       'GET /admin/organizations/{id}/keys',
@@ -93,6 +94,8 @@ describe('the OpenAPI document', () => {
       'GET /playlists/{id}/transcripts',
       'GET /usage',
       'GET /videos/{id}/transcript',
+      'GET /webhooks',
+      'GET /webhooks/{id}/deliveries',
       'PATCH /admin/organizations/{id}',
       'POST /admin/keys/{id}/rotate',
       'POST /admin/organizations',
@@ -103,6 +106,9 @@ describe('the OpenAPI document', () => {
       'POST /jobs/{id}/resume',
       'POST /mcp',
       'POST /transcripts',
+      'POST /webhooks',
+      'POST /webhooks/{id}/rotate',
+      'POST /webhooks/{id}/test',
     ]);
   });
 
@@ -149,7 +155,8 @@ describe('the OpenAPI document', () => {
             ...Object.values(media.examples ?? {}),
             ...(media.example ? [{ value: media.example }] : []),
           ];
-          if (/transcripts|\/admin\/|\/jobs/.test(name)) expect([name, status, examples.length]).not.toContain(0);
+          if (/transcripts|\/admin\/|\/jobs|\/webhooks/.test(name))
+            expect([name, status, examples.length]).not.toContain(0);
           for (const example of examples)
             expect([name, status, mismatch(media.schema, example.value)]).toEqual([name, status, null]);
         }
@@ -288,6 +295,45 @@ describe('a response matches the document', () => {
     await match(410, 'GET', `${one}/results`, `${mine}/results`);
     await match(404, 'DELETE', one, '/jobs/job_x');
     expect((await service.request('DELETE', mine, { Authorization: `Bearer ${key}` })).status).toBe(204);
+  });
+
+  it('for webhooks', async () => {
+    const { key } = await service.organization();
+    const free = await service.organization({ plan: 'free' });
+    const match = (
+      status: number,
+      method: string,
+      template: string,
+      path: string,
+      { as = key, body, type = 'application/json' }: { as?: string; body?: unknown; type?: string } = {},
+    ): Promise<ServiceResponse> => {
+      const sent = { Authorization: `Bearer ${as}`, ...(body !== undefined && { 'Content-Type': type }) };
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      return expectMatch(status, template, () => service.request(method, path, sent, text), method.toLowerCase());
+    };
+    const all = '/webhooks';
+    // An address, which needs no name server; nothing is sent to it.
+    const body = { url: 'https://93.184.215.14/hook' };
+    const { id } = (await match(201, 'POST', all, all, { body })).body as { id: string };
+    await match(201, 'POST', all, all, { body: { ...body, events: ['job.failed'] } });
+    await match(400, 'POST', all, all, { body: { url: 'https://127.0.0.1/' } });
+    await match(403, 'POST', all, all, { body, as: free.key });
+    await match(413, 'POST', all, all, { body: { url: 'x'.repeat(17_000) } });
+    await match(415, 'POST', all, all, { body, type: 'text/plain' });
+    for (let count = 2; count < 10; count += 1) await match(201, 'POST', all, all, { body });
+    await match(409, 'POST', all, all, { body });
+    await match(200, 'GET', all, all);
+    await match(400, 'GET', all, `${all}?limit=1`);
+    await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
+      VALUES ('${id}', 'job.failed', '{}', quota_now(), quota_now() + interval '1 hour')`);
+    await match(200, 'GET', `${all}/{id}/deliveries`, `${all}/${id}/deliveries`);
+    await match(400, 'GET', `${all}/{id}/deliveries`, `${all}/${id}/deliveries?after=x`);
+    await match(404, 'GET', `${all}/{id}/deliveries`, `${all}/x/deliveries`);
+    await match(200, 'POST', `${all}/{id}/rotate`, `${all}/${id}/rotate`);
+    await match(403, 'POST', `${all}/{id}/rotate`, `${all}/${id}/rotate`, { as: free.key });
+    await match(404, 'POST', `${all}/{id}/test`, `${all}/x/test`);
+    await match(404, 'DELETE', `${all}/{id}`, `${all}/x`);
+    expect((await service.request('DELETE', `${all}/${id}`, { Authorization: `Bearer ${key}` })).status).toBe(204);
   });
 
   it('for every status of the operation', async () => {

@@ -223,6 +223,9 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     '/jobs/../metrics',
     '/videos/../metrics',
     '/playlists/..%2fmetrics',
+    '/WEBHOOKS',
+    '/webhooksy',
+    '/webhooks/../metrics',
   ])('%s does not reach the service', async (path) => {
     const [id = ''] = newIds(1);
     const refused = await get(path, { headers: { 'X-Request-Id': id } });
@@ -269,6 +272,8 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['/jobs/job_none', 404],
     ['/jobs/job_none/results?after=1', 404],
     ['/jobs/job_none/cancel', 405],
+    ['/webhooks', 200],
+    ['/webhooks/whk_000000000000000000000000/deliveries?limit=1', 404],
   ])('%s reaches the service, which responds with %i', async (path, status) => {
     const [id = ''] = newIds(1);
     expect((await get(path, { headers: { 'X-Request-Id': id } })).status).toBe(status);

@@ -1,0 +1,69 @@
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, Min, ValidateIf } from 'class-validator';
+import { URL_LENGTH_MAX } from '../webhook-url.js';
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
+import { WEBHOOK } from './webhooks-response.dto.js';
+
+const EVENTS_MESSAGE = `events must be a list of one or more of ${WEBHOOK_EVENTS.join(', ')}.`;
+const PAGE_SIZE_DEFAULT = 25;
+const PAGE_SIZE_MAX = 100;
+
+/** Skips validation of an absent value. IsOptional would skip null as well. */
+function Optional(): PropertyDecorator {
+  return ValidateIf((_body, value) => value !== undefined);
+}
+
+@ApiSchema({ name: 'NewWebhookBody' })
+export class CreateWebhookDto {
+  @ApiProperty({
+    description:
+      'Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without ' +
+      'user, password and fragment.',
+    format: 'uri',
+    maxLength: URL_LENGTH_MAX,
+    example: WEBHOOK.url,
+  })
+  @IsString({ message: 'url must be a string.' })
+  url: string;
+
+  @ApiPropertyOptional({
+    description: 'The events to send. By default all of them, including those of later versions.',
+    enum: WEBHOOK_EVENTS,
+    isArray: true,
+    minItems: 1,
+    maxItems: WEBHOOK_EVENTS.length,
+    example: WEBHOOK.events,
+  })
+  @Optional()
+  @IsArray({ message: EVENTS_MESSAGE })
+  @ArrayMinSize(1, { message: EVENTS_MESSAGE })
+  @ArrayMaxSize(WEBHOOK_EVENTS.length, { message: EVENTS_MESSAGE })
+  @IsIn(WEBHOOK_EVENTS, { each: true, message: EVENTS_MESSAGE })
+  events?: WebhookEvent[];
+}
+
+export class DeliveriesQueryDto {
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 1,
+    description: `The maximum number of deliveries to return, ${PAGE_SIZE_DEFAULT} by default. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
+    example: 20,
+  })
+  @Transform(({ value }: { value: unknown }) => parsePageSize(value))
+  @Min(1, { message: 'limit must be an integer of at least 1 in decimal digits, given once.' })
+  limit: number = PAGE_SIZE_DEFAULT;
+
+  @ApiPropertyOptional({
+    type: 'string',
+    description: 'The `next` value of the previous page. By default the first page is returned.',
+  })
+  @Optional()
+  @IsString({ message: 'after must be the "next" value of a page, given once.' })
+  after?: string;
+}
+
+/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
+function parsePageSize(value: unknown): number {
+  return Math.min(typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN, PAGE_SIZE_MAX);
+}

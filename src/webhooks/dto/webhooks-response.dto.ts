@@ -1,0 +1,207 @@
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import {
+  DELIVERY_RETENTION_DAYS,
+  DELIVERY_STATES,
+  DISABLED_REASONS,
+  FAILING_DAYS,
+  ROTATION_HOURS,
+  WEBHOOK_EVENTS,
+  type Delivery,
+  type DeliveryState,
+  type DisabledReason,
+  type Webhook,
+  type WebhookEvent,
+  type WebhookWithSecret,
+} from '../webhook.js';
+
+const dateTime = (description: string) => ({ type: String, format: 'date-time', description }) as const;
+const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
+
+@ApiSchema({ name: 'Webhook' })
+export class WebhookDto implements Webhook {
+  @ApiProperty({ description: 'The ID of the webhook.' })
+  id: string;
+
+  @ApiProperty({ format: 'uri', description: 'Where events are sent.' })
+  url: string;
+
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'string', enum: [...WEBHOOK_EVENTS] },
+    nullable: true,
+    description: 'The events that are sent. Null: all of them, including those of later versions.',
+  })
+  events: WebhookEvent[] | null;
+
+  @ApiProperty(dateTime('When the webhook was created.'))
+  createdAt: string;
+
+  @ApiProperty(
+    dateTimeOrNull(
+      `When the secret before the last rotation stops signing, ${ROTATION_HOURS} hours after it. Null when one secret signs.`,
+    ),
+  )
+  previousSecretUntil: string | null;
+
+  @ApiProperty(
+    dateTimeOrNull('The first failed attempt since the last successful one. Null when the last attempt succeeded.'),
+  )
+  failingSince: string | null;
+
+  @ApiProperty(dateTimeOrNull('When the webhook was turned off; nothing is sent to it. Null while it is on.'))
+  disabledAt: string | null;
+
+  @ApiProperty({
+    enum: [...DISABLED_REASONS, null],
+    type: String,
+    nullable: true,
+    description: `Why it was turned off: \`gone\` (the receiver responded with 410) or \`failing\` (a delivery was given up and none had succeeded for ${FAILING_DAYS} days).`,
+  })
+  disabledReason: DisabledReason | null;
+}
+
+@ApiSchema({ name: 'WebhookWithSecret' })
+export class WebhookWithSecretDto extends WebhookDto implements WebhookWithSecret {
+  @ApiProperty({
+    description:
+      'The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later.',
+  })
+  secret: string;
+}
+
+@ApiSchema({ name: 'Webhooks' })
+export class WebhooksDto {
+  @ApiProperty({ type: [WebhookDto], description: 'All webhooks of the organization, oldest first.' })
+  webhooks: WebhookDto[];
+}
+
+const responseStatus = {
+  type: 'integer',
+  nullable: true,
+  description: 'The HTTP status of the response. Null when there was none.',
+} as const;
+const error = {
+  type: String,
+  nullable: true,
+  description: 'Why the last attempt failed. Null when it succeeded, and before the first one.',
+} as const;
+const durationMs = {
+  type: 'integer',
+  minimum: 0,
+  description: 'How long the last attempt took, in milliseconds.',
+} as const;
+
+@ApiSchema({ name: 'WebhookTestResult' })
+export class TestResultDto {
+  @ApiProperty({ description: 'Whether the receiver responded with a status from 200 to 299.' })
+  delivered: boolean;
+
+  @ApiProperty(responseStatus)
+  responseStatus: number | null;
+
+  @ApiProperty(error)
+  error: string | null;
+
+  @ApiProperty(durationMs)
+  durationMs: number;
+}
+
+@ApiSchema({ name: 'WebhookDelivery' })
+class DeliveryDto implements Delivery {
+  @ApiProperty({ description: 'The ID of the delivery, sent as `webhook-id` in each of its attempts.' })
+  id: string;
+
+  @ApiProperty({ description: 'The event.' })
+  type: string;
+
+  @ApiProperty({
+    enum: DELIVERY_STATES,
+    description: '`pending` until an attempt succeeds (`succeeded`) or the last one has failed (`failed`).',
+  })
+  state: DeliveryState;
+
+  @ApiProperty(dateTime('When the event occurred.'))
+  createdAt: string;
+
+  @ApiProperty({ type: 'integer', minimum: 0, description: 'The number of attempts so far.' })
+  attempts: number;
+
+  @ApiProperty(dateTimeOrNull('When the last attempt ended. Null before the first one has.'))
+  lastAttemptAt: string | null;
+
+  @ApiProperty(dateTimeOrNull('When the next attempt is due. Null when none will be made.'))
+  nextAttemptAt: string | null;
+
+  @ApiProperty(responseStatus)
+  responseStatus: number | null;
+
+  @ApiProperty(error)
+  error: string | null;
+
+  @ApiProperty({ ...durationMs, nullable: true })
+  durationMs: number | null;
+}
+
+@ApiSchema({ name: 'WebhookDeliveriesPage' })
+export class DeliveriesPageDto {
+  @ApiProperty({
+    type: [DeliveryDto],
+    description: `The deliveries of the last ${DELIVERY_RETENTION_DAYS} days, newest first.`,
+  })
+  deliveries: DeliveryDto[];
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'The value of `after` for the next page. Null on the last page.',
+  })
+  next: string | null;
+}
+
+// The examples of the OpenAPI document.
+
+export const WEBHOOK: WebhookDto = {
+  id: 'whk_0a1b2c3d4e5f6a7b8c9d0e1f',
+  url: 'https://app.example.com/hooks/transcripts',
+  events: ['job.completed', 'job.failed'],
+  createdAt: '2026-11-20T16:00:00.000Z',
+  previousSecretUntil: null,
+  failingSince: null,
+  disabledAt: null,
+  disabledReason: null,
+};
+
+export const WEBHOOK_WITH_SECRET: WebhookWithSecretDto = {
+  ...WEBHOOK,
+  secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ=',
+};
+
+export const ROTATED_WEBHOOK: WebhookWithSecretDto = {
+  ...WEBHOOK_WITH_SECRET,
+  previousSecretUntil: '2026-11-22T09:30:00.000Z',
+};
+
+export const TEST_RESULT: TestResultDto = {
+  delivered: false,
+  responseStatus: 500,
+  error: 'The receiver responded with 500.',
+  durationMs: 184,
+};
+
+export const DELIVERIES: DeliveriesPageDto = {
+  deliveries: [
+    {
+      id: 'msg_5b1f0c9e7d8a4e3fb2c1a09f8e7d6c5b',
+      type: 'job.completed',
+      state: 'pending',
+      createdAt: '2026-11-20T17:12:00.000Z',
+      attempts: 2,
+      lastAttemptAt: '2026-11-20T17:12:05.900Z',
+      nextAttemptAt: '2026-11-20T17:17:03.100Z',
+      responseStatus: 503,
+      error: 'The receiver responded with 503.',
+      durationMs: 91,
+    },
+  ],
+  next: null,
+};

@@ -1,0 +1,105 @@
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { retryConflicts } from '../database/query-with-deadline.js';
+import { withTimeout } from '../domain/with-timeout.js';
+import { WebhookMetrics } from './webhook-metrics.js';
+import {
+  REMOVE_OF_DELETED_ORGANIZATIONS,
+  REMOVE_OLD,
+  REMOVE_OLD_SECRETS,
+  REPLACE_SECRET,
+  SECRETS_OF_OTHER_KEYS,
+  WAITING,
+  type StoredSecretRow,
+  type WaitingRow,
+} from './webhook-queries.js';
+import { WebhookSecrets } from './webhook-secrets.js';
+import { DELIVERY_RETENTION_DAYS } from './webhook.js';
+
+const COUNT_INTERVAL_MS = 15_000;
+const CLEAN_INTERVAL_MS = 3_600_000;
+const BATCH_DELIVERIES = 1_000;
+const SHUTDOWN_WAIT_MS = 2_000;
+
+/** Removes old deliveries, encrypts secrets with the current key, and counts what waits. */
+@Injectable()
+export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(WebhookHousekeeping.name);
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> | undefined;
+  private closing = false;
+  private cleanedAtMs = -Infinity;
+
+  constructor(
+    private readonly database: DataSource,
+    private readonly secrets: WebhookSecrets,
+    private readonly metrics: WebhookMetrics,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.start();
+    this.timer = setInterval(() => this.start(), COUNT_INTERVAL_MS);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.closing = true;
+    clearInterval(this.timer);
+    if (this.running) await withTimeout(this.running, SHUTDOWN_WAIT_MS);
+  }
+
+  /** Removes what is stored for long enough, and what belongs to deleted organizations. */
+  async clean(): Promise<void> {
+    await this.encryptWithCurrentKey();
+    await this.query(REMOVE_OLD_SECRETS, []);
+    await this.query(REMOVE_OF_DELETED_ORGANIZATIONS, []);
+    let removed: number;
+    do {
+      [, removed] = await this.query<[unknown[], number]>(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, BATCH_DELIVERIES]);
+    } while (removed === BATCH_DELIVERIES && !this.closing);
+  }
+
+  /** Updates the metrics of the waiting deliveries. */
+  async count(): Promise<void> {
+    const [row] = await this.query<WaitingRow[]>(WAITING, []);
+    this.metrics.waiting.set(row?.waiting ?? 0);
+    this.metrics.overdueSeconds.set(row?.overdue_seconds ?? 0);
+  }
+
+  private start(): void {
+    this.running ??= this.run().finally(() => (this.running = undefined));
+  }
+
+  /** Failures are logged by the deliverer, which uses the same database; the next run catches up. */
+  private async run(): Promise<void> {
+    try {
+      await this.count();
+      if (performance.now() - this.cleanedAtMs < CLEAN_INTERVAL_MS) return;
+      await this.clean();
+      this.cleanedAtMs = performance.now();
+    } catch (error) {
+      this.logger.debug(`Webhooks were not cleaned up: ${String(error)}`);
+    }
+  }
+
+  private async encryptWithCurrentKey(): Promise<void> {
+    const [current] = this.secrets.keyIds;
+    const unreadable: string[] = [];
+    for (const { id, secret } of await this.query<StoredSecretRow[]>(SECRETS_OF_OTHER_KEYS, [current])) {
+      const replacement = this.secrets.reencrypt(id, secret);
+      if (replacement) await this.query(REPLACE_SECRET, [id, secret, replacement]);
+      else unreadable.push(id);
+    }
+    if (unreadable.length === 0) return;
+    this.logger.warn({
+      event: 'webhook_secrets_unreadable',
+      message:
+        'The secrets of webhooks are encrypted with a key that this process does not have, so nothing is sent to them. ' +
+        'Add the key to WEBHOOK_SECRET_KEY, or rotate the webhooks.',
+      webhooks: unreadable.length,
+    });
+  }
+
+  private query<Result>(statement: string, values: readonly unknown[]): Promise<Result> {
+    return retryConflicts(() => this.database.query<Result>(statement, [...values]));
+  }
+}

@@ -1,0 +1,61 @@
+/** The events that a webhook can be sent. */
+export const WEBHOOK_EVENTS = ['job.completed', 'job.failed', 'job.paused', 'job.canceled'] as const;
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
+
+/** The type of the event that `POST /webhooks/:id/test` sends; a webhook receives it whatever its `events` are. */
+export const TEST_EVENT = 'webhook.test';
+
+/** Why a webhook was turned off: the receiver responded with 410, or no delivery succeeded for days. */
+export const DISABLED_REASONS = ['gone', 'failing'] as const;
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
+
+export const DELIVERY_STATES = ['pending', 'succeeded', 'failed'] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** Of one organization. */
+export const WEBHOOKS_MAX = 10;
+
+/** How long both signatures are sent after a rotation. */
+export const ROTATION_HOURS = 24;
+
+/** A webhook is turned off when a delivery is given up and none has succeeded for this long. */
+export const FAILING_DAYS = 5;
+
+/** How long deliveries are stored. */
+export const DELIVERY_RETENTION_DAYS = 30;
+
+/** A webhook as its organization sees it; times are ISO 8601. */
+export interface Webhook {
+  id: string;
+  url: string;
+  /** Null: every event. */
+  events: WebhookEvent[] | null;
+  createdAt: string;
+  /** When the old secret ends that a rotation replaced; null when only one secret signs. */
+  previousSecretUntil: string | null;
+  /** The first failed attempt since the last success. */
+  failingSince: string | null;
+  disabledAt: string | null;
+  disabledReason: DisabledReason | null;
+}
+
+/** A webhook with its secret, which is shown when it is created or rotated and never again. */
+export type WebhookWithSecret = Webhook & { secret: string };
+
+/** One event for one webhook, through all of its attempts; times are ISO 8601. */
+export interface Delivery {
+  /** Sent as `webhook-id`, the same in every attempt. */
+  id: string;
+  type: string;
+  state: DeliveryState;
+  createdAt: string;
+  attempts: number;
+  lastAttemptAt: string | null;
+  /** Null when the delivery succeeded or was given up. */
+  nextAttemptAt: string | null;
+  /** The HTTP status of the last attempt; null when there was no response. */
+  responseStatus: number | null;
+  /** Why the last attempt failed. */
+  error: string | null;
+  durationMs: number | null;
+}

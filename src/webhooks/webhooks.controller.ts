@@ -1,0 +1,234 @@
+import {
+  applyDecorators,
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  HttpStatus,
+  Param,
+  Post,
+  Query,
+  Req,
+  UseInterceptors,
+  type Type,
+} from '@nestjs/common';
+import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
+import { FeatureNotInPlanError, WebhookNotFoundError } from '../domain/errors.js';
+import { ApiErrors, invalidField, unknownParameter, type ErrorExample } from '../http/error-docs.js';
+import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
+import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
+import { requestContext } from '../http/request-context.js';
+import { NoParameters } from '../http/validation.js';
+import { UnknownCursorError } from '../organizations/organization-errors.js';
+import { CreateWebhookDto, DeliveriesQueryDto } from './dto/webhooks-request.dto.js';
+import {
+  DELIVERIES,
+  DeliveriesPageDto,
+  ROTATED_WEBHOOK,
+  TEST_RESULT,
+  TestResultDto,
+  WEBHOOK,
+  WEBHOOK_WITH_SECRET,
+  WebhooksDto,
+  WebhookWithSecretDto,
+} from './dto/webhooks-response.dto.js';
+import { TooManyWebhooksError, UnreadableSecretError } from './webhook-errors.js';
+import { ROTATION_HOURS, TEST_EVENT, WEBHOOKS_MAX } from './webhook.js';
+import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
+
+const HEADERS = {
+  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
+  ...RATE_LIMIT_HEADERS,
+};
+
+/** The success status of a route, and the response with an example in the OpenAPI document. */
+function ApiResult<T extends object>(
+  status: HttpStatus,
+  type: Type<T>,
+  description: string,
+  example: T,
+): MethodDecorator {
+  const content = { 'application/json': { schema: { $ref: getSchemaPath(type) }, example } };
+  return applyDecorators(
+    HttpCode(status),
+    ApiExtraModels(type),
+    ApiResponse({ status, description, headers: HEADERS, content }),
+  );
+}
+
+function ApiWebhookId(): MethodDecorator {
+  return ApiParam({
+    name: 'id',
+    description: 'The ID of the webhook (`whk_…`).',
+    schema: { type: 'string', example: WEBHOOK.id },
+  });
+}
+
+const BODY_ERRORS = [
+  { title: 'The body is too large', error: bodyTooLarge() },
+  { title: 'The body is not JSON', error: unsupportedBody() },
+] as const;
+
+const NOT_FOUND: ErrorExample = {
+  title: 'The webhook does not exist, or belongs to another organization',
+  error: new WebhookNotFoundError(),
+};
+
+/** The errors of every operation. */
+const ERRORS = [
+  'unauthorized',
+  'invalid_api_key',
+  'method_not_allowed',
+  'rate_limited',
+  'failed_authentications',
+  'internal_error',
+  'service_unavailable',
+] as const;
+
+/** The further errors of operations that need the plan. */
+const PLAN_ERRORS = [
+  {
+    title: 'The plan does not include webhooks',
+    error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
+  },
+  'concurrency_limited',
+  'at_capacity',
+] as const;
+
+/** Any other text in the place of an ID is not logged. */
+function organizationOf(request: Request, webhookId?: string): string {
+  const { caller, log } = requestContext(request);
+  if (webhookId !== undefined && WEBHOOK_ID.test(webhookId)) log['webhookId'] = webhookId;
+  return caller.organization.id;
+}
+
+/** The webhooks of the caller's organization. After a change of the plan they can still be read and deleted. */
+@ApiTags('webhooks')
+@Controller('webhooks')
+export class WebhooksController {
+  constructor(private readonly webhooks: WebhooksService) {}
+
+  @Post()
+  @RequiresFeature('channel_archives')
+  @UseInterceptors(JsonBody)
+  @ApiOperation({
+    operationId: 'createWebhook',
+    summary: 'Create a webhook',
+    description:
+      'Events of archive jobs are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, ' +
+      `which cannot be retrieved later. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
+  })
+  @ApiResult(HttpStatus.CREATED, WebhookWithSecretDto, 'The new webhook, including its secret.', WEBHOOK_WITH_SECRET)
+  @ApiErrors(
+    ...ERRORS,
+    ...PLAN_ERRORS,
+    ...BODY_ERRORS,
+    invalidField('url', 'The host of url must be a public name or address.'),
+    { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
+  )
+  create(
+    @Body() body: CreateWebhookDto,
+    @Query() _query: NoParameters,
+    @Req() request: Request,
+  ): Promise<WebhookWithSecretDto> {
+    return this.webhooks.create(organizationOf(request), body);
+  }
+
+  @Get()
+  @RequiresApiKey()
+  @ApiOperation({
+    operationId: 'listWebhooks',
+    summary: 'List the webhooks of the organization',
+    description: 'Available on every plan.',
+  })
+  @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', { webhooks: [WEBHOOK] })
+  @ApiErrors(...ERRORS, unknownParameter('limit'))
+  async list(@Query() _query: NoParameters, @Req() request: Request): Promise<WebhooksDto> {
+    return { webhooks: await this.webhooks.list(organizationOf(request)) };
+  }
+
+  @Delete(':id')
+  @RequiresApiKey()
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @ApiWebhookId()
+  @ApiOperation({
+    operationId: 'deleteWebhook',
+    summary: 'Delete a webhook',
+    description: 'Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.',
+  })
+  @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.', headers: HEADERS })
+  @ApiErrors(...ERRORS, unknownParameter('force'), NOT_FOUND)
+  delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
+    return this.webhooks.delete(organizationOf(request, id), id);
+  }
+
+  @Post(':id/rotate')
+  @RequiresFeature('channel_archives')
+  @UseInterceptors(JsonBody)
+  @ApiWebhookId()
+  @ApiOperation({
+    operationId: 'rotateWebhook',
+    summary: 'Replace the secret of a webhook',
+    description:
+      `For ${ROTATION_HOURS} hours each delivery is signed with the new and the old secret. A secret that an earlier rotation ` +
+      'replaced ends at once. The response contains the new secret, which cannot be retrieved later.',
+  })
+  @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
+  @ApiErrors(...ERRORS, ...PLAN_ERRORS, ...BODY_ERRORS, unknownParameter('graceHours'), NOT_FOUND)
+  rotate(
+    @Param('id') id: string,
+    @Body() _body: NoParameters,
+    @Query() _query: NoParameters,
+    @Req() request: Request,
+  ): Promise<WebhookWithSecretDto> {
+    return this.webhooks.rotate(organizationOf(request, id), id);
+  }
+
+  @Post(':id/test')
+  @RequiresFeature('channel_archives')
+  @UseInterceptors(JsonBody)
+  @ApiWebhookId()
+  @ApiOperation({
+    operationId: 'testWebhook',
+    summary: 'Send a test event to a webhook',
+    description:
+      `Sends an event \`${TEST_EVENT}\` now and reports the result. It is sent once, is no delivery of the list, and does not ` +
+      'turn the webhook off or on.',
+  })
+  @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT)
+  @ApiErrors(...ERRORS, ...PLAN_ERRORS, ...BODY_ERRORS, unknownParameter('type'), NOT_FOUND, {
+    title: 'The secret of the webhook cannot be read',
+    error: new UnreadableSecretError(),
+  })
+  async test(
+    @Param('id') id: string,
+    @Body() _body: NoParameters,
+    @Query() _query: NoParameters,
+    @Req() request: Request,
+  ): Promise<TestResultDto> {
+    const { outcome, status, error, durationMs } = await this.webhooks.test(organizationOf(request, id), id);
+    return { delivered: outcome === 'succeeded', responseStatus: status, error, durationMs };
+  }
+
+  @Get(':id/deliveries')
+  @RequiresApiKey()
+  @ApiWebhookId()
+  @ApiOperation({
+    operationId: 'listWebhookDeliveries',
+    summary: 'List the deliveries of a webhook',
+    description: 'Available on every plan.',
+  })
+  @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES)
+  @ApiErrors(...ERRORS, new UnknownCursorError('msg_x'), NOT_FOUND)
+  async deliveries(
+    @Param('id') id: string,
+    @Query() { limit: count, after }: DeliveriesQueryDto,
+    @Req() request: Request,
+  ): Promise<DeliveriesPageDto> {
+    const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { count, after });
+    return { deliveries: items, next };
+  }
+}

@@ -1,0 +1,35 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { Environment } from '../config/environment.js';
+import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { HostResolver } from './host-resolver.js';
+import { WebhookDeliverer } from './webhook-deliverer.js';
+import { WebhookHousekeeping } from './webhook-housekeeping.js';
+import { WebhookMetrics } from './webhook-metrics.js';
+import { WebhookSecrets } from './webhook-secrets.js';
+import { WebhookSender } from './webhook-sender.js';
+import { WebhooksController } from './webhooks.controller.js';
+import { WebhooksService } from './webhooks.service.js';
+
+/**
+ * Webhooks of organizations. Another feature sends an event by calling the database function `webhook_enqueue` in the
+ * transaction that makes it true.
+ */
+@Module({
+  imports: [AuthModule, MetricsRegistryModule],
+  controllers: [WebhooksController],
+  providers: [
+    HostResolver,
+    WebhookDeliverer,
+    WebhookHousekeeping,
+    WebhookMetrics,
+    WebhookSender,
+    WebhooksService,
+    {
+      provide: WebhookSecrets,
+      inject: [Environment],
+      useFactory: (environment: Environment) => WebhookSecrets.open(environment),
+    },
+  ],
+})
+export class WebhooksModule {}

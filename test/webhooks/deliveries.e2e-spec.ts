@@ -1,0 +1,455 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ATTEMPTS_MAX } from '../../src/webhooks/retry-schedule.js';
+import { HostResolver } from '../../src/webhooks/host-resolver.js';
+import { WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
+import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
+import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
+import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { idOf, startReceiver, verified, type ReceivedMessage, type Receiver } from './receiver.js';
+
+const SECONDS_PER_DAY = 86_400;
+
+let service: TestService;
+let receiver: Receiver;
+let shiftSeconds = 0;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true } });
+});
+afterAll(async () => {
+  await receiver.close();
+  await service.close();
+});
+beforeEach(() => {
+  receiver.received.length = 0;
+  receiver.respond = (response) => void response.writeHead(204).end();
+});
+// Deliveries that a test left behind are not sent to the receiver of the next one.
+afterEach(() => service.query('DELETE FROM webhooks'));
+
+interface Customer {
+  organizationId: string;
+  key: string;
+  /** Of the first webhook. */
+  id: string;
+  secret: string;
+}
+
+interface Delivery {
+  id: string;
+  type: string;
+  state: string;
+  attempts: number;
+  createdAt: string;
+  lastAttemptAt: string | null;
+  nextAttemptAt: string | null;
+  responseStatus: number | null;
+  error: string | null;
+  durationMs: number | null;
+}
+
+async function customer(webhook: { url?: string; events?: string[] } = {}): Promise<Customer> {
+  const { id: organizationId, key } = await service.organization();
+  return { organizationId, key, ...(await addWebhook(key, webhook)) };
+}
+
+async function addWebhook(key: string, webhook: object = {}): Promise<{ id: string; secret: string }> {
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ url: receiver.url, ...webhook });
+  const response = await service.request('POST', '/webhooks', headers, body);
+  expect(response.status).toBe(201);
+  return response.body as { id: string; secret: string };
+}
+
+async function enqueue(
+  { organizationId }: Customer,
+  type = 'job.completed',
+  data = '{"jobId":"job_1"}',
+): Promise<void> {
+  await service.query(`SELECT webhook_enqueue('${organizationId}', '${type}', '${data}')`);
+}
+
+/** A delivery that has one attempt left, which is due. */
+async function enqueueLastAttempt({ id }: Customer): Promise<void> {
+  await service.query(`
+    INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at, attempts)
+      VALUES ('${id}', 'job.completed', '{}', quota_now(), quota_now(), ${ATTEMPTS_MAX - 1})`);
+}
+
+const look = (): Promise<void> => service.app.get(WebhookDeliverer).look();
+const deliveriesOf = async ({ key, id }: { key: string; id: string }): Promise<Delivery[]> =>
+  (await service.get(`/webhooks/${id}/deliveries`, key)).body.deliveries as Delivery[];
+const webhookOf = async ({ key }: Customer): Promise<Record<string, unknown>> =>
+  (await service.get('/webhooks', key)).body.webhooks[0] as Record<string, unknown>;
+
+/** Moves the clock of the database forward. */
+async function advance(seconds: number): Promise<void> {
+  shiftSeconds += seconds;
+  await service.query(`CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+    'SELECT clock_timestamp() + make_interval(secs => ${shiftSeconds})'`);
+}
+
+/** Lets every attempt that is due be made, and waits until the newest delivery has had `attempts`. */
+async function attempted(owner: Customer, attempts: number): Promise<Delivery> {
+  await look();
+  await until(async () => (await deliveriesOf(owner))[0]?.attempts === attempts);
+  const [delivery] = await deliveriesOf(owner);
+  if (!delivery) throw new Error('There is no delivery.');
+  return delivery;
+}
+
+function fail(status: number): (response: ServerResponse) => void {
+  return (response) => void response.writeHead(status).end();
+}
+
+function only(messages: readonly ReceivedMessage[]): ReceivedMessage {
+  const [message, ...more] = messages;
+  if (!message || more.length > 0) throw new Error(`${messages.length} messages were received.`);
+  return message;
+}
+
+describe('an event', () => {
+  it('is sent to each webhook of the organization that wants it, signed with its secret', async () => {
+    const owner = await customer({ events: ['job.completed'] });
+    const all = await addWebhook(owner.key);
+    const unwanted = await addWebhook(owner.key, { events: ['job.failed'] });
+    const stranger = await customer();
+    await enqueue(owner, 'job.completed', '{"jobId":"job_1","reason":null,"summary":{"total":2}}');
+    await look();
+    await until(() => receiver.received.length === 2);
+    await attempted(owner, 1);
+    for (const { id, secret } of [owner, all]) {
+      await until(async () => (await deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
+      const [delivery] = await deliveriesOf({ key: owner.key, id });
+      expect(delivery).toMatchObject({
+        type: 'job.completed',
+        attempts: 1,
+        nextAttemptAt: null,
+        responseStatus: 204,
+        error: null,
+      });
+      const message = only(receiver.received.filter((each) => idOf(each) === delivery?.id));
+      expect(verified(message, secret)).toEqual({
+        type: 'job.completed',
+        timestamp: delivery?.createdAt,
+        data: { jobId: 'job_1', reason: null, summary: { total: 2 } },
+      });
+    }
+    expect(await deliveriesOf({ key: owner.key, id: unwanted.id })).toEqual([]);
+    expect(await deliveriesOf(stranger)).toEqual([]);
+  });
+
+  it('of a transaction that is rolled back is not sent', async () => {
+    const owner = await customer();
+    await service.query(`BEGIN; SELECT webhook_enqueue('${owner.organizationId}', 'job.failed', '{}'); ROLLBACK`);
+    expect(await deliveriesOf(owner)).toEqual([]);
+  });
+
+  it('is not sent any more after its organization was deleted', async () => {
+    const owner = await customer();
+    await enqueue(owner);
+    await service.query(`UPDATE organizations SET deleted_at = now() WHERE id = '${owner.organizationId}'`);
+    await look();
+    expect(receiver.received).toEqual([]);
+    await service.app.get(WebhookHousekeeping).clean();
+    expect(await service.query(`SELECT FROM webhooks WHERE id = '${owner.id}'`)).toEqual([]);
+  });
+});
+
+describe('a delivery that fails', () => {
+  it('is repeated with the same ID and content over about a day, and is then given up', async () => {
+    const owner = await customer();
+    receiver.respond = fail(503);
+    await enqueue(owner);
+    const pauses: number[] = [];
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      const delivery = await attempted(owner, attempt);
+      expect(delivery).toMatchObject({ responseStatus: 503, error: 'The receiver responded with 503.' });
+      if (attempt === ATTEMPTS_MAX) {
+        expect(delivery).toMatchObject({ state: 'failed', nextAttemptAt: null });
+        break;
+      }
+      const pause = (Date.parse(String(delivery.nextAttemptAt)) - Date.parse(String(delivery.lastAttemptAt))) / 1000;
+      pauses.push(pause);
+      // Nothing is sent before it is due.
+      await advance(pause - 2);
+      await look();
+      expect(receiver.received).toHaveLength(attempt);
+      await advance(2);
+    }
+    expect(pauses).toEqual([...pauses].sort((a, b) => a - b));
+    const days = pauses.reduce((sum, pause) => sum + pause, 0) / SECONDS_PER_DAY;
+    expect(days).toBeGreaterThan(0.85);
+    expect(days).toBeLessThan(1.15);
+    await advance(SECONDS_PER_DAY);
+    await look();
+    expect(receiver.received).toHaveLength(ATTEMPTS_MAX);
+    expect(new Set(receiver.received.map(idOf)).size).toBe(1);
+    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
+    for (const message of receiver.received) expect(verified(message, owner.secret)).toBeDefined();
+    expect(await webhookOf(owner)).toMatchObject({ failingSince: expect.any(String), disabledAt: null });
+    expect(service.logs.some((line) => line.includes('webhook_delivery_given_up'))).toBe(true);
+  });
+
+  it('succeeds later, and the webhook does not count as failing any more', async () => {
+    const owner = await customer();
+    receiver.respond = fail(500);
+    await enqueue(owner);
+    const failed = await attempted(owner, 1);
+    expect(await webhookOf(owner)).toMatchObject({ failingSince: failed.lastAttemptAt });
+    receiver.respond = fail(200);
+    await advance(6);
+    expect(await attempted(owner, 2)).toMatchObject({ state: 'succeeded', responseStatus: 200, error: null });
+    expect(await webhookOf(owner)).toMatchObject({ failingSince: null });
+  });
+
+  it('turns the webhook off when it is given up and none has succeeded for five days', async () => {
+    const owner = await customer();
+    receiver.respond = fail(500);
+    await enqueue(owner);
+    await attempted(owner, 1);
+    // It keeps waiting.
+    await service.query("UPDATE webhook_deliveries SET next_attempt_at = next_attempt_at + interval '10 days'");
+    await advance(4.9 * SECONDS_PER_DAY);
+    await enqueueLastAttempt(owner);
+    await attempted(owner, ATTEMPTS_MAX);
+    expect(await webhookOf(owner)).toMatchObject({ disabledAt: null });
+    await advance(0.2 * SECONDS_PER_DAY);
+    await enqueueLastAttempt(owner);
+    await until(async () => {
+      await look();
+      return (await webhookOf(owner))['disabledAt'] !== null;
+    });
+    expect(await webhookOf(owner)).toMatchObject({ disabledReason: 'failing', failingSince: expect.any(String) });
+    const ended = await deliveriesOf(owner);
+    expect(ended.map(({ state, error }) => [state, error])).toEqual([
+      ['failed', 'The receiver responded with 500.'],
+      ['failed', 'The receiver responded with 500.'],
+      ['failed', 'The webhook was turned off.'],
+    ]);
+    await enqueue(owner);
+    expect(await deliveriesOf(owner)).toHaveLength(3);
+    expect(service.logs.join('')).toMatch(/"event":"webhook_disabled".*"reason":"failing"/);
+  });
+
+  it('with 410 turns the webhook off at once', async () => {
+    const owner = await customer();
+    receiver.respond = fail(410);
+    await enqueue(owner);
+    expect(await attempted(owner, 1)).toMatchObject({ state: 'failed', responseStatus: 410, nextAttemptAt: null });
+    expect(await webhookOf(owner)).toMatchObject({ disabledReason: 'gone', disabledAt: expect.any(String) });
+    await enqueue(owner);
+    await look();
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it.each([301, 302, 303, 307, 308])('with a redirect %i is not followed', async (status) => {
+    const other = await startReceiver();
+    const owner = await customer();
+    receiver.respond = (response) => void response.writeHead(status, { Location: other.url }).end();
+    await enqueue(owner);
+    expect(await attempted(owner, 1)).toMatchObject({
+      state: 'pending',
+      responseStatus: status,
+      error: `The receiver responded with ${status}; redirects are not followed.`,
+    });
+    expect(other.connections()).toBe(0);
+    await other.close();
+  });
+});
+
+describe('a receiver', () => {
+  it('that does not respond fails after the timeout, and holds up no other webhook and one delivery of its own', async () => {
+    const sender = service.app.get(WebhookSender);
+    const slow = await startReceiver();
+    slow.respond = () => undefined;
+    const [owner, other] = [await customer({ url: slow.url }), await customer()];
+    const before = sender.timeoutMs;
+    sender.timeoutMs = 1_500;
+    try {
+      for (const type of ['job.paused', 'job.completed']) await enqueue(owner, type);
+      await look();
+      await until(() => slow.received.length === 1);
+      for (const type of ['job.paused', 'job.completed']) await enqueue(other, type);
+      await look();
+      await until(() => receiver.received.length === 2, 1_400);
+      expect(slow.received).toHaveLength(1);
+      await until(() => slow.received.length === 2);
+      const [, first] = await deliveriesOf(owner);
+      expect(first).toMatchObject({
+        responseStatus: null,
+        error: 'The receiver did not respond in time.',
+        state: 'pending',
+      });
+      expect(first?.durationMs).toBeGreaterThanOrEqual(1_400);
+    } finally {
+      sender.timeoutMs = before;
+      await slow.close();
+    }
+  });
+
+  it('whose response never ends has accepted the delivery, and its connection is closed', async () => {
+    const owner = await customer();
+    let sent = 0;
+    let closed = false;
+    receiver.respond = (response) => {
+      response.writeHead(200, { 'Content-Type': 'text/plain' });
+      response.on('close', () => (closed = true));
+      const chunk = Buffer.alloc(64 * 1024);
+      const write = (): void => {
+        while (!response.destroyed && response.write(chunk)) sent += chunk.length;
+        response.once('drain', write);
+      };
+      write();
+    };
+    await enqueue(owner);
+    expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded', responseStatus: 200 });
+    await until(() => closed);
+    expect(sent).toBeLessThan(32 * 1024 * 1024);
+  });
+
+  it('with a slow response body has accepted the delivery', async () => {
+    const owner = await customer();
+    receiver.respond = (response) => void response.writeHead(202).write('.');
+    await enqueue(owner);
+    expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded', responseStatus: 202 });
+  });
+
+  it('is reached at the address that was checked, by its own name', async () => {
+    const resolve = jest.spyOn(service.app.get(HostResolver), 'resolve').mockResolvedValue(['127.0.0.1']);
+    const owner = await customer({ url: `http://hooks.example.com:${receiver.port}/` });
+    await enqueue(owner);
+    await attempted(owner, 1);
+    expect(only(receiver.received).headers.host).toBe(`hooks.example.com:${receiver.port}`);
+    resolve.mockRestore();
+  });
+});
+
+describe('a process that is killed', () => {
+  it('between sending and recording repeats the delivery with the same ID, when its lease has ended', async () => {
+    const owner = await customer();
+    receiver.respond = (response) => {
+      service.link.cut();
+      response.writeHead(200).end();
+    };
+    await enqueue(owner);
+    await look();
+    await until(() => service.logs.some((line) => line.includes('webhook_attempt_not_recorded')));
+    receiver.respond = fail(200);
+    service.link.join();
+    await until(async () => (await service.get('/usage', owner.key)).status === 200);
+    await look();
+    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'pending', attempts: 0 }]);
+    expect(receiver.received).toHaveLength(1);
+    await advance(61);
+    expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded' });
+    expect(receiver.received.map(idOf)).toEqual(Array(2).fill((await deliveriesOf(owner))[0]?.id));
+  });
+
+  it('does not record for the process that has claimed the delivery since', async () => {
+    const owner = await customer();
+    let respond = (): void => undefined;
+    receiver.respond = (response) => {
+      respond = () => void response.writeHead(500).end();
+    };
+    await enqueue(owner);
+    await look();
+    await until(() => receiver.received.length === 1);
+    const other = '00000000-0000-0000-0000-000000000001';
+    await service.query(`UPDATE webhook_deliveries SET claim = '${other}'`);
+    respond();
+    await service.query(
+      `SELECT webhook_record(id, '${other}', 'succeeded', 200, NULL, 1, NULL, 1) FROM webhook_deliveries`,
+    );
+    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'succeeded', attempts: 1, responseStatus: 200 }]);
+  });
+});
+
+describe('claims', () => {
+  it('of any number of processes at once give each delivery to one, and one of each webhook', async () => {
+    const owners = await Promise.all(Array.from({ length: 4 }, () => customer()));
+    // The deliverer of this process does not take part: it has no key with this ID.
+    await service.query(`UPDATE webhooks SET secret = '\\x0000000000000000'::bytea || secret`);
+    for (const owner of owners) for (let n = 0; n < 3; n += 1) await enqueue(owner);
+    const claim = async (n: number): Promise<string[]> => {
+      const claimId = `00000000-0000-0000-0000-0000000000${10 + n}`;
+      const rows = await service.query(
+        `SELECT delivery_id FROM webhook_claim('${claimId}', 50, 60, ARRAY['\\x0000000000000000'::bytea])`,
+      );
+      return rows.map((row) => String(row['delivery_id']));
+    };
+    for (let round = 1; round <= 3; round += 1) {
+      const claimed = (await Promise.all(Array.from({ length: 8 }, (_, n) => claim(n)))).flat();
+      expect(new Set(claimed).size).toBe(claimed.length);
+      const ids = claimed.map((id) => `'${id}'`).join(', ');
+      const webhooks = await service.query(`SELECT DISTINCT webhook_id FROM webhook_deliveries WHERE id IN (${ids})`);
+      expect([claimed.length, webhooks.length]).toEqual([4, 4]);
+      await service.query(`SELECT webhook_record(id, claim, 'succeeded', 200, NULL, 1, NULL, 1)
+        FROM webhook_deliveries WHERE claim IS NOT NULL`);
+    }
+    expect((await Promise.all([claim(0), claim(1)])).flat()).toEqual([]);
+  });
+});
+
+describe('housekeeping', () => {
+  it('removes deliveries of more than 30 days, and secrets whose rotation has ended', async () => {
+    const owner = await customer();
+    await service.request('POST', `/webhooks/${owner.id}/rotate`, { Authorization: `Bearer ${owner.key}` });
+    await enqueue(owner);
+    await attempted(owner, 1);
+    await advance(29 * SECONDS_PER_DAY);
+    await enqueue(owner);
+    await attempted(owner, 1);
+    const housekeeping = service.app.get(WebhookHousekeeping);
+    await housekeeping.clean();
+    expect(await deliveriesOf(owner)).toHaveLength(2);
+    expect(await service.query('SELECT previous_secret FROM webhooks')).toEqual([{ previous_secret: null }]);
+    await advance(1.1 * SECONDS_PER_DAY);
+    await housekeeping.clean();
+    expect(await deliveriesOf(owner)).toHaveLength(1);
+  });
+
+  it('reports what waits, and deliveries that no process can sign as overdue', async () => {
+    const owner = await customer();
+    await service.query(`UPDATE webhooks SET secret = '\\x0000000000000000'::bytea || secret`);
+    await enqueue(owner);
+    await enqueue(owner);
+    await advance(600);
+    await look();
+    expect(receiver.received).toEqual([]);
+    const housekeeping = service.app.get(WebhookHousekeeping);
+    await housekeeping.count();
+    await housekeeping.clean();
+    const { text } = await service.request('GET', '/metrics');
+    expect(text).toMatch(/^ct_webhook_deliveries_waiting 2$/m);
+    expect(Number(/^ct_webhook_deliveries_overdue_seconds ([\d.]+)$/m.exec(text)?.[1])).toBeGreaterThan(590);
+    expect(service.logs.join('')).toMatch(/"event":"webhook_secrets_unreadable".*"webhooks":1/);
+    const response = await service.request('POST', `/webhooks/${owner.id}/test`, {
+      Authorization: `Bearer ${owner.key}`,
+    });
+    expect([response.status, response.body.error.code]).toEqual([409, 'conflict']);
+    await service.request('POST', `/webhooks/${owner.id}/rotate`, { Authorization: `Bearer ${owner.key}` });
+    await attempted(owner, 1);
+  });
+});
+
+// The last one: it stops the deliverer.
+describe('a process that ends', () => {
+  it('gives back what receivers have not responded to, so that another process sends it at once', async () => {
+    const owner = await customer();
+    receiver.respond = () => undefined;
+    await enqueue(owner);
+    await look();
+    await until(() => receiver.received.length === 1);
+    await service.app.get(WebhookDeliverer).beforeApplicationShutdown();
+    const [row] = await service.query(
+      `SELECT claim, attempts, state, next_attempt_at <= quota_now() AS due FROM webhook_deliveries`,
+    );
+    expect(row).toEqual({ claim: null, attempts: 0, state: 'pending', due: true });
+    await look();
+    expect(receiver.received).toHaveLength(1);
+  });
+});

@@ -1,0 +1,418 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { HostResolutionError, HostResolver } from '../../src/webhooks/host-resolver.js';
+import { rowsAsText } from '../plaintext-keys.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
+import { until } from '../until.js';
+import { startReceiver, verified, type Receiver } from './receiver.js';
+
+const PROJECT = join(import.meta.dirname, '../..');
+const opensslIsInstalled = spawnSync('openssl', ['version']).error === undefined;
+
+let service: TestService;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE_ADDRESSES: true } });
+});
+afterAll(async () => {
+  await service.close();
+  await receiver.close();
+});
+afterEach(() => {
+  receiver.received.length = 0;
+  receiver.respond = (response) => void response.writeHead(204).end();
+});
+
+function send(key: string, method: string, path: string, body?: unknown): Promise<ServiceResponse> {
+  const headers = { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) };
+  return service.request(method, path, headers, typeof body === 'object' ? JSON.stringify(body) : (body as string));
+}
+const create = (key: string, body: object = {}): Promise<ServiceResponse> =>
+  send(key, 'POST', '/webhooks', { url: receiver.url, ...body });
+
+async function freePort(): Promise<number> {
+  const server = createTcpServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+describe('a webhook', () => {
+  it('is created with a secret that is shown this once and stored encrypted', async () => {
+    const { key } = await service.organization();
+    const { status, body } = await create(key, { events: ['job.failed', 'job.completed', 'job.failed'] });
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^whk_[0-9a-f]{24}$/),
+      url: receiver.url,
+      events: ['job.failed', 'job.completed'],
+      createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      previousSecretUntil: null,
+      failingSince: null,
+      disabledAt: null,
+      disabledReason: null,
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+    });
+    const { secret, ...webhook } = body;
+    expect((await send(key, 'GET', '/webhooks')).body).toEqual({ webhooks: [webhook] });
+    const bytes = Buffer.from(String(secret).slice('whsec_'.length), 'base64');
+    const rows = await rowsAsText(service.databaseUrl);
+    for (const form of ['base64', 'hex'] as const) expect(rows).not.toContain(bytes.toString(form));
+    expect(service.logs.join('')).not.toContain(secret);
+  });
+
+  it('wants every event when none is named, and its URL is stored as it is used', async () => {
+    const { key } = await service.organization();
+    const { body } = await create(key, { url: `HTTP://LocalHost:${receiver.port}` });
+    expect(body).toMatchObject({ events: null, url: `http://localhost:${receiver.port}/` });
+  });
+
+  it('is deleted with its deliveries', async () => {
+    const { id: organizationId, key } = await service.organization();
+    const { id } = (await create(key)).body;
+    await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at)
+      VALUES ('${id}', 'job.completed', '{}', 'failed', quota_now())`);
+    const deleted = await send(key, 'DELETE', `/webhooks/${id}`);
+    expect([deleted.status, deleted.text]).toEqual([204, '']);
+    expect((await send(key, 'GET', '/webhooks')).body).toEqual({ webhooks: [] });
+    expect((await send(key, 'DELETE', `/webhooks/${id}`)).status).toBe(404);
+    expect(await service.query(`SELECT FROM webhooks WHERE organization_id = '${organizationId}'`)).toEqual([]);
+  });
+
+  it('is one of ten at most, also when they are created at once', async () => {
+    const { key } = await service.organization();
+    const responses = await Promise.all(Array.from({ length: 14 }, () => create(key)));
+    const codes = responses.map(({ status, body }) => (status === 201 ? 'created' : String(body.error.code)));
+    expect(codes.sort()).toEqual([...Array(4).fill('conflict'), ...Array(10).fill('created')]);
+    const { webhooks } = (await send(key, 'GET', '/webhooks')).body;
+    expect(webhooks).toHaveLength(10);
+    await send(key, 'DELETE', `/webhooks/${webhooks[0].id}`);
+    expect((await create(key)).status).toBe(201);
+  });
+
+  it.each([
+    ['no URL', {}, 'url'],
+    ['a number as URL', { url: 5 }, 'url'],
+    ['null as URL', { url: null }, 'url'],
+    ['a relative URL', { url: '/hook' }, 'url'],
+    ['a URL with a password', { url: 'https://a:b@example.com/' }, 'url'],
+    ['the port of SSH', { url: 'https://example.com:22/' }, 'url'],
+    ['no event', { url: 'https://127.0.0.1/', events: [] }, 'events'],
+    ['null as events', { url: 'https://127.0.0.1/', events: null }, 'events'],
+    ['an unknown event', { url: 'https://127.0.0.1/', events: ['job.started'] }, 'events'],
+    ['one text as events', { url: 'https://127.0.0.1/', events: 'job.failed' }, 'events'],
+    ['a secret of its own', { url: 'https://127.0.0.1/', secret: 'whsec_AAAA' }, 'secret'],
+  ])('with %s is refused, naming the field', async (_what, body, field) => {
+    const { key } = await service.organization();
+    const response = await send(key, 'POST', '/webhooks', body);
+    expect([response.status, response.body.error.code]).toEqual([400, 'invalid_request']);
+    expect(response.body.error.details).toEqual([{ field, message: expect.stringMatching(/./) }]);
+  });
+
+  it.each([
+    ['broken JSON', '{"url":', 400],
+    ['more than 16 KB', { url: `https://127.0.0.1/${'a'.repeat(17_000)}` }, 413],
+  ])('with %s is refused', async (_what, body, status) => {
+    const { key } = await service.organization();
+    expect((await send(key, 'POST', '/webhooks', body)).status).toBe(status);
+  });
+});
+
+describe('a test event', () => {
+  it('is sent at once, signed, to the URL with its path and query', async () => {
+    const { key } = await service.organization();
+    const { id, secret } = (await create(key, { url: `${receiver.url}?a=1&b=%20`, events: ['job.failed'] })).body;
+    const { status, body } = await send(key, 'POST', `/webhooks/${id}/test`);
+    expect([status, body]).toEqual([
+      200,
+      { delivered: true, responseStatus: 204, error: null, durationMs: expect.any(Number) },
+    ]);
+    const [message] = receiver.received;
+    if (!message) throw new Error('Nothing was received.');
+    expect(message.path).toBe('/hook?a=1&b=%20');
+    expect(message.headers).toMatchObject({
+      'content-type': 'application/json',
+      'user-agent': 'channel-transcripts-webhooks',
+      host: `127.0.0.1:${receiver.port}`,
+    });
+    expect(verified(message, secret as string)).toEqual({
+      type: 'webhook.test',
+      timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+      data: { webhookId: id },
+    });
+    expect((await send(key, 'GET', `/webhooks/${id}/deliveries`)).body).toEqual({ deliveries: [], next: null });
+  });
+
+  it('reports what went wrong, and turns nothing off', async () => {
+    const { key } = await service.organization();
+    const { id } = (await create(key)).body;
+    receiver.respond = (response) => void response.writeHead(500).end('not shown');
+    expect((await send(key, 'POST', `/webhooks/${id}/test`)).body).toMatchObject({
+      delivered: false,
+      responseStatus: 500,
+      error: 'The receiver responded with 500.',
+    });
+    receiver.respond = (response) => void response.writeHead(410).end();
+    expect((await send(key, 'POST', `/webhooks/${id}/test`)).body).toMatchObject({ responseStatus: 410 });
+    const { id: refused } = (await create(key, { url: 'http://127.0.0.1:65535/' })).body;
+    expect((await send(key, 'POST', `/webhooks/${refused}/test`)).body).toMatchObject({
+      delivered: false,
+      responseStatus: null,
+      error: 'The connection was refused.',
+    });
+    const { webhooks } = (await send(key, 'GET', '/webhooks')).body;
+    expect(webhooks[0]).toMatchObject({ failingSince: null, disabledAt: null });
+  });
+
+  // Without openssl there is no certificate to refuse; continuous integration has it.
+  (opensslIsInstalled ? it : it.skip)(
+    'is not sent to a server whose certificate is not valid for the host',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'webhooks-'));
+      const [keyFile, certificateFile] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+      const files = ['-keyout', keyFile, '-out', certificateFile];
+      const options = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=localhost'];
+      spawnSync('openssl', ['req', '-x509', ...options, ...files]);
+      let requests = 0;
+      const secure = createServer(
+        { key: await readFile(keyFile), cert: await readFile(certificateFile) },
+        (_, response) => {
+          requests += 1;
+          response.end();
+        },
+      );
+      await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+      try {
+        const { key } = await service.organization();
+        const { port } = secure.address() as AddressInfo;
+        const { id } = (await create(key, { url: `https://localhost:${port}/` })).body;
+        expect((await send(key, 'POST', `/webhooks/${id}/test`)).body).toMatchObject({
+          delivered: false,
+          error: 'The TLS connection failed (DEPTH_ZERO_SELF_SIGNED_CERT).',
+        });
+        expect(requests).toBe(0);
+      } finally {
+        secure.close();
+        await rm(folder, { recursive: true });
+      }
+    },
+  );
+
+  it('is accepted by the receiver of docs/webhooks.md', async () => {
+    const page = await readFile(join(PROJECT, 'docs/webhooks.md'), 'utf8');
+    const [, source = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
+    const { key } = await service.organization();
+    const port = await freePort();
+    const { id, secret } = (await create(key, { url: `http://127.0.0.1:${port}/` })).body;
+    const environment = { ...process.env, WEBHOOK_SECRET: String(secret), PORT: String(port) };
+    const program = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+      cwd: PROJECT,
+      env: environment,
+    });
+    let printed = '';
+    program.stdout.on('data', (text: Buffer) => (printed += text.toString()));
+    try {
+      const test = async (): Promise<Record<string, unknown>> =>
+        (await send(key, 'POST', `/webhooks/${id}/test`)).body as Record<string, unknown>;
+      await until(async () => (await test())['delivered'] === true);
+      await until(() => printed.includes(`webhook.test { webhookId: '${id}' }`));
+      await send(key, 'POST', `/webhooks/${id}/rotate`);
+      await service.query(`UPDATE webhooks SET previous_secret_until = quota_now() WHERE id = '${id}'`);
+      expect(await test()).toMatchObject({ delivered: false, responseStatus: 400 });
+    } finally {
+      program.kill();
+      await once(program, 'exit');
+    }
+  });
+
+  it('takes no parameters', async () => {
+    const { key } = await service.organization();
+    const { id } = (await create(key)).body;
+    for (const path of ['test', 'rotate']) {
+      const response = await send(key, 'POST', `/webhooks/${id}/${path}`, { type: 'job.completed' });
+      expect([response.status, response.body.error.details[0].field]).toEqual([400, 'type']);
+    }
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+describe('a rotated secret', () => {
+  it('signs together with the one before it, for a day', async () => {
+    const { key } = await service.organization();
+    const first = (await create(key)).body;
+    const rotated = await send(key, 'POST', `/webhooks/${first.id}/rotate`);
+    const { secret, previousSecretUntil } = rotated.body;
+    expect([rotated.status, secret]).toEqual([200, expect.stringMatching(/^whsec_/)]);
+    expect(secret).not.toBe(first.secret);
+    expect(Date.parse(previousSecretUntil as string) - Date.now()).toBeGreaterThan(23.9 * 3_600_000);
+    await send(key, 'POST', `/webhooks/${first.id}/test`);
+    const again = (await send(key, 'POST', `/webhooks/${first.id}/rotate`)).body;
+    await send(key, 'POST', `/webhooks/${first.id}/test`);
+    await service.query(`UPDATE webhooks SET previous_secret_until = quota_now() WHERE id = '${first.id}'`);
+    await send(key, 'POST', `/webhooks/${first.id}/test`);
+    const valid = receiver.received.map((message) =>
+      [first.secret, secret, again.secret].map((each) => {
+        try {
+          return verified(message, each as string) !== undefined;
+        } catch {
+          return false;
+        }
+      }),
+    );
+    expect(valid).toEqual([
+      [true, true, false],
+      [false, true, true],
+      [false, false, true],
+    ]);
+    expect((await send(key, 'GET', '/webhooks')).body.webhooks[0].previousSecretUntil).toBeNull();
+  });
+});
+
+describe('the deliveries of a webhook', () => {
+  it('are listed newest first, a page at a time', async () => {
+    const { key } = await service.organization();
+    const { id } = (await create(key)).body;
+    await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at)
+      SELECT '${id}', 'job.' || n, '{}', 'failed', quota_now() - make_interval(mins => n / 2) FROM generate_series(1, 30) n`);
+    interface DeliveriesPage {
+      deliveries: { id: string; createdAt: string }[];
+      next: string | null;
+    }
+    const pages: DeliveriesPage[] = [];
+    let after = '';
+    do {
+      const page = (await send(key, 'GET', `/webhooks/${id}/deliveries?limit=12${after}`)).body as DeliveriesPage;
+      pages.push(page);
+      after = `&after=${page.next}`;
+    } while (pages.at(-1)?.next && pages.length < 5);
+    expect(pages.map(({ deliveries }) => deliveries.length)).toEqual([12, 12, 6]);
+    const all = pages.flatMap(({ deliveries }) => deliveries);
+    expect(new Set(all.map((delivery) => delivery.id)).size).toBe(30);
+    const times = all.map(({ createdAt }) => createdAt);
+    expect(times).toEqual([...times].sort().reverse());
+    expect((await send(key, 'GET', `/webhooks/${id}/deliveries`)).body.deliveries).toHaveLength(25);
+    expect((await send(key, 'GET', `/webhooks/${id}/deliveries?limit=500`)).body.deliveries).toHaveLength(30);
+  });
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=x', 'limit'],
+    ['after=msg_0', 'after'],
+    ['after=msg_00000000000000000000000000000000', 'after'],
+    ['after=%00', 'after'],
+    ['page=2', 'page'],
+  ])('with %s are refused', async (query, field) => {
+    const { key } = await service.organization();
+    const { id } = (await create(key)).body;
+    const response = await send(key, 'GET', `/webhooks/${id}/deliveries?${query}`);
+    expect([response.status, response.body.error.details[0].field]).toEqual([400, field]);
+  });
+});
+
+describe('webhooks', () => {
+  const ROUTES: [string, string][] = [
+    ['DELETE', ''],
+    ['POST', '/rotate'],
+    ['POST', '/test'],
+    ['GET', '/deliveries'],
+  ];
+
+  it('of another organization are 404 as unknown ones are, and stay as they are', async () => {
+    const [owner, other] = [await service.organization(), await service.organization()];
+    const { id } = (await create(owner.key)).body;
+    const before = (await send(owner.key, 'GET', '/webhooks')).body;
+    for (const [method, path] of ROUTES) {
+      for (const asked of [id, 'whk_ffffffffffffffffffffffff', 'x', '%00']) {
+        const response = await send(other.key, method, `/webhooks/${asked}${path}`);
+        expect([response.status, response.body.error.code]).toEqual([404, 'not_found']);
+      }
+    }
+    expect((await send(other.key, 'GET', '/webhooks')).body).toEqual({ webhooks: [] });
+    expect((await send(owner.key, 'GET', '/webhooks')).body).toEqual(before);
+    expect(receiver.received).toEqual([]);
+  });
+
+  it('require the Pro plan; without it existing ones can be read and deleted', async () => {
+    const { id: organizationId, key } = await service.organization();
+    const { id } = (await create(key)).body;
+    await service.query(`UPDATE organizations SET plan = 'free' WHERE id = '${organizationId}'`);
+    for (const path of ['', `/${id}/rotate`, `/${id}/test`]) {
+      const { status, body } = await send(key, 'POST', `/webhooks${path}`);
+      expect([status, body.error.code, body.error.feature]).toEqual([403, 'feature_not_in_plan', 'channel_archives']);
+    }
+    expect((await send(key, 'GET', '/webhooks')).body.webhooks).toHaveLength(1);
+    expect((await send(key, 'GET', `/webhooks/${id}/deliveries`)).status).toBe(200);
+    expect((await send(key, 'DELETE', `/webhooks/${id}`)).status).toBe(204);
+  });
+
+  it('of unknown organizations are 401', async () => {
+    expect((await service.request('GET', '/webhooks')).status).toBe(401);
+  });
+});
+
+describe('without WEBHOOK_ALLOW_PRIVATE_ADDRESSES', () => {
+  let strict: TestService;
+  let organization: TestOrganization;
+  let resolve: jest.SpiedFunction<HostResolver['resolve']>;
+
+  beforeAll(async () => {
+    strict = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
+    organization = await strict.organization();
+  });
+  afterAll(() => strict.close());
+
+  const request = (method: string, path: string, body?: object): Promise<ServiceResponse> =>
+    strict.request(
+      method,
+      path,
+      { Authorization: `Bearer ${organization.key}`, 'Content-Type': 'application/json' },
+      body && JSON.stringify(body),
+    );
+
+  it.each(['http://example.com/', 'https://127.0.0.1/', 'https://0x7f.1/', 'https://[::1]/', 'https://localhost/'])(
+    '%s is refused without a look-up',
+    async (url) => {
+      resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve').mockResolvedValue(['93.184.215.14']);
+      const response = await request('POST', '/webhooks', { url });
+      expect([response.status, response.body.error.details[0].field]).toEqual([400, 'url']);
+      expect(resolve).not.toHaveBeenCalled();
+      resolve.mockRestore();
+    },
+  );
+
+  it('a host with one private address, or none, is refused; name servers that do not respond are not its fault', async () => {
+    resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve');
+    const url = 'https://hooks.example.com/';
+    resolve.mockResolvedValueOnce(['93.184.215.14', '10.0.0.1']);
+    expect((await request('POST', '/webhooks', { url })).body.error.message).toMatch(/public addresses only/);
+    resolve.mockRejectedValueOnce(new HostResolutionError(true, undefined));
+    expect((await request('POST', '/webhooks', { url })).body.error.message).toMatch(/no address/);
+    resolve.mockRejectedValueOnce(new HostResolutionError(false, undefined));
+    expect((await request('POST', '/webhooks', { url })).status).toBe(201);
+    resolve.mockRestore();
+  });
+
+  it('a name that resolves to a private address after the creation is not connected to', async () => {
+    resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve');
+    resolve.mockResolvedValueOnce(['93.184.215.14']).mockResolvedValue(['127.0.0.1']);
+    const url = `https://rebinding.example.com:${receiver.port}/`;
+    const { id } = (await request('POST', '/webhooks', { url })).body;
+    const connections = receiver.connections();
+    expect((await request('POST', `/webhooks/${id}/test`)).body).toMatchObject({
+      delivered: false,
+      responseStatus: null,
+      error: 'The host resolves to an address that is not public.',
+    });
+    expect(receiver.connections()).toBe(connections);
+    resolve.mockRestore();
+  });
+});
