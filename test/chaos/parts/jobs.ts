@@ -88,6 +88,7 @@ class Torture {
   private readonly blows: Blows;
   private readonly violations: string[] = [];
   private snapshots = 0;
+  private captionRequests = 0;
   private channels = 0;
   private looking = true;
 
@@ -155,7 +156,10 @@ class Torture {
 
   /** @throws when the database is down */
   private async lookOnce(): Promise<void> {
-    const { database, databaseUrl } = this.targets;
+    const { database, databaseUrl, fakeYoutube } = this.targets;
+    // The fake YouTube records a limited number of requests.
+    this.captionRequests += fakeYoutube.requests.count({ kind: 'timedtext' });
+    fakeYoutube.requests.clear();
     this.violations.push(...(await violationsIn(database, databaseUrl)));
     this.snapshots += 1;
   }
@@ -194,7 +198,7 @@ class Torture {
     unfinished: readonly Archive[],
     { struckMs, ms }: { struckMs: number; ms: number },
   ): Promise<PartReport> {
-    const { fleet, database, databaseUrl, fakeYoutube } = this.targets;
+    const { fleet, database, databaseUrl } = this.targets;
     const { text, books } = await this.books();
     const settled: Check[] = [];
     for (const [index, service] of fleet.running.entries()) {
@@ -213,7 +217,7 @@ class Torture {
         `${PROCESSES} processes, ${ORGANIZATIONS} organizations and ${this.archives.length} jobs of ` +
         `${Math.min(...this.sizes())} to ${Math.max(...this.sizes())} videos, under faults for ${(struckMs / 1000).toFixed(0)} s; ` +
         `the last job completed after ${(ms / 1000).toFixed(0)} s. ${videos} videos, ${charged} of them charged, ` +
-        `${fakeYoutube.requests.count({ kind: 'timedtext' })} caption requests. Each job was read ` +
+        `${this.captionRequests} caption requests. Each job was read ` +
         `${this.archives.reduce((sum, { looks }) => sum + looks, 0)} times over HTTP in all, and ${this.snapshots} snapshots of the ` +
         'database were compared. Time, and with it leases, pauses, retries and months, was moved on by the clock of the database.',
       columns: ['fault', 'times'],
@@ -240,6 +244,7 @@ class Torture {
           Math.ceil(videos / 100),
           `of ${videos}`,
         ),
+        atMost('transcripts charged, against the caption requests', charged, this.captionRequests, ''),
         equal('transcripts forfeited', Number(forfeited?.['count']), 0),
         equal('slices still claimed', claimed, 0),
         nothing('bugs in the logs', await this.bugs()),
