@@ -4,15 +4,13 @@ import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { JobNotFoundError } from '../domain/errors.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { toPage, type Page, type PageRequest } from '../organizations/page.js';
-import { JOB_STATES, type Job, type JobState } from './job.js';
+import { JOB_ID, JOB_STATES, type Job, type JobState } from './job.js';
 import { dueIn, type JobRow } from './job-queries.js';
 import { toJob } from './job-rows.js';
 
 /** A slice that was due for longer than this and is not running waits for a worker that does not come. */
 export const STUCK_AFTER_SECONDS = 300;
 const STUCK_JOBS_MAX = 20;
-
-const ID = /^job_[0-9A-Za-z]{22}$/;
 
 /** An archive job as the operator sees it. */
 export interface OperatedJob extends Job {
@@ -95,7 +93,7 @@ export class JobOverview {
   }
 
   private async find(id: string): Promise<OperatedJob | undefined> {
-    const [row] = ID.test(id) ? await queryWithDeadline<OperatedRow[]>(this.database, FIND, [id]) : [];
+    const [row] = JOB_ID.test(id) ? await queryWithDeadline<OperatedRow[]>(this.database, FIND, [id]) : [];
     return row && toOperatedJob(row);
   }
 }

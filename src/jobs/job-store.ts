@@ -37,7 +37,7 @@ export type ResumeOutcome = CancelOutcome | 'expired' | 'too_many';
 
 const SECONDS_PER_HOUR = 3_600;
 
-/** The jobs as their organizations read and change them. Every operation is one statement. */
+/** The jobs as their organizations read and change them. Every change is one statement. */
 @Injectable()
 export class JobStore {
   constructor(

@@ -1,6 +1,9 @@
 import type { Channel } from '../domain/transcript.js';
 import type { SentText } from '../transcripts/cache/transcript-text.js';
 
+/** The form of the ID of a job. */
+export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
+
 /** `paused` goes on by itself; the last three are final until the job is resumed. */
 export const JOB_STATES = ['queued', 'listing', 'running', 'paused', 'completed', 'canceled', 'failed'] as const;
 export type JobState = (typeof JOB_STATES)[number];

@@ -36,11 +36,9 @@ import {
 } from './dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto, JobsPageDto, NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
+import { JOB_ID } from './job.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';
-
-/** Any other text in the place of an ID is not logged. */
-const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
 
 const BODY_ERRORS = [
   { title: 'The body is too large', error: bodyTooLarge() },
@@ -64,7 +62,7 @@ export class JobsController {
     summary: 'Create an archive job',
     description:
       'Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken ' +
-      'once; then the videos are fetched in parts, each of which reserves and charges quota like a call. Every video is charged ' +
+      'once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged ' +
       'once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.',
   })
   @ApiIdempotencyKey()
@@ -141,7 +139,7 @@ export class JobsController {
     operationId: 'cancelJob',
     summary: 'Cancel an archive job',
     description:
-      'Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the part ' +
+      'Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice ' +
       'that is being fetched is still stored. A job that is already canceled is returned unchanged.',
   })
   @ApiJobId()
@@ -187,7 +185,7 @@ export class JobsController {
     operationId: 'deleteJob',
     summary: 'Delete an archive job',
     description:
-      'Deletes a job in any state with its results, on every plan. The part that is being fetched is not charged; what was charged ' +
+      'Deletes a job in any state with its results, on every plan. The slice that is being fetched is not charged; what was charged ' +
       'before stays charged.',
   })
   @ApiJobId()
@@ -228,7 +226,7 @@ export class JobsController {
   }
 }
 
-/** The organization of the caller; adds the job to the log line of the request. */
+/** The organization of the caller; adds the job to the log line of the request, unless the path has another text than an ID. */
 function organizationOf(request: Request, jobId?: string): string {
   const { caller, log } = requestContext(request);
   if (jobId !== undefined && JOB_ID.test(jobId)) log['jobId'] = jobId;

@@ -13,14 +13,13 @@ import {
 import { base62 } from '../organizations/api-key.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
-import { isFinished, type Job, type JobRequest, type JobResultsPage, type JobsPage } from './job.js';
+import { isFinished, JOB_ID, type Job, type JobRequest, type JobResultsPage, type JobsPage } from './job.js';
 import { logStateChange } from './job-rows.js';
 import { JobStore, type FoundJob } from './job-store.js';
 import { SliceQueue } from './slice-queue.js';
 
-/** Bounds the memory of a page of results; a page ends after the entry that exceeds it. */
-const PAGE_BYTES_MAX = 8 * 1024 * 1024;
-const ID = /^job_[0-9A-Za-z]{22}$/;
+/** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
+const READ_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
@@ -55,7 +54,7 @@ export class JobsService {
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
   async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPage> {
     const { limit, after } = page;
-    if (after !== undefined && !ID.test(after)) throw new UnknownCursorError(after);
+    if (after !== undefined && !JOB_ID.test(after)) throw new UnknownCursorError(after);
     const jobs = await this.store.list(organizationId, limit + 1, after);
     if (!jobs) throw new UnknownCursorError(after ?? '');
     const data = jobs.slice(0, limit);
@@ -73,7 +72,7 @@ export class JobsService {
    * @throws JobNotFoundError | JobFinishedError
    */
   async cancel(organizationId: string, id: string): Promise<Job> {
-    const canceled = ID.test(id) ? await this.store.cancel(organizationId, id) : undefined;
+    const canceled = JOB_ID.test(id) ? await this.store.cancel(organizationId, id) : undefined;
     if (!canceled) throw new JobNotFoundError();
     const { outcome, job } = canceled;
     if (outcome === 'finished') throw new JobFinishedError('cancel', job.state);
@@ -87,7 +86,7 @@ export class JobsService {
    * @throws JobNotFoundError | JobFinishedError when it is completed | ResultsExpiredError | TooManyJobsError
    */
   async resume(organizationId: string, id: string): Promise<Job> {
-    const resumed = ID.test(id) ? await this.store.resume(organizationId, id) : undefined;
+    const resumed = JOB_ID.test(id) ? await this.store.resume(organizationId, id) : undefined;
     if (!resumed) throw new JobNotFoundError();
     const { outcome, job } = resumed;
     if (outcome === 'finished') throw new JobFinishedError('resume', job.state);
@@ -100,7 +99,7 @@ export class JobsService {
 
   /** Deletes a job and its results. What its running slice fetches is neither charged nor stored. @throws JobNotFoundError */
   async delete(organizationId: string, id: string): Promise<void> {
-    if (!ID.test(id) || !(await this.store.delete(organizationId, id))) throw new JobNotFoundError();
+    if (!JOB_ID.test(id) || !(await this.store.delete(organizationId, id))) throw new JobNotFoundError();
     this.logger.log({ event: 'job_deleted', jobId: id, organizationId });
   }
 
@@ -121,7 +120,7 @@ export class JobsService {
     const { job, expired, active } = await this.find(organizationId, id);
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
     const isFinal = !active && isFinished(job.state);
-    const options = { after, pastPending: pastPending || isFinal, bytesMax: PAGE_BYTES_MAX };
+    const options = { after, pastPending: pastPending || isFinal, bytesMax: READ_BYTES_MAX };
     const { entries, more } = await this.store.entries(id, limit, options);
     const ended = !more && isFinal;
     return { job, entries, next: ended ? null : (entries.at(-1)?.position ?? after) };
@@ -129,7 +128,7 @@ export class JobsService {
 
   /** @throws JobNotFoundError */
   private async find(organizationId: string, id: string): Promise<FoundJob> {
-    const found = ID.test(id) ? await this.store.find(organizationId, id) : undefined;
+    const found = JOB_ID.test(id) ? await this.store.find(organizationId, id) : undefined;
     if (!found) throw new JobNotFoundError();
     return found;
   }

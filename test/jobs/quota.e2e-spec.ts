@@ -44,7 +44,7 @@ describe('a job at the end of the quota', () => {
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 100 } });
   });
 
-  it('fails when it was created so, keeps what was fetched, and can be resumed', async () => {
+  it('fails with onQuota=fail, keeps what was fetched, and can be resumed', async () => {
     const organization = await steps.service.organization({ monthlyLimit: 3 });
     const run = await JobRun.create(steps.service, organization, '@bench-9x4', { onQuota: 'fail' });
     await steps.finish();

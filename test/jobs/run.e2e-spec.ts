@@ -111,8 +111,8 @@ describe('an archive job', () => {
   });
 });
 
-describe('the operations on a job', () => {
-  it('end and resume it where it was', async () => {
+describe('the operations on a job:', () => {
+  it('a canceled job that is resumed continues without repeating a video', async () => {
     const { service } = steps;
     const run = await JobRun.create(service, await service.organization(), '@bench-60x3');
     expect((await run.cancel()).state).toBe('canceled');
@@ -130,7 +130,7 @@ describe('the operations on a job', () => {
     await expect(run.resume()).rejects.toMatchObject({ code: 'job_finished' });
   });
 
-  it('count an unfinished job, also a resumed one', async () => {
+  it('a resume is refused beyond the bound of unfinished jobs', async () => {
     const { service } = steps;
     const organization = await service.organization();
     const first = await JobRun.create(service, organization, '@bench-2x2');
@@ -146,14 +146,14 @@ describe('the operations on a job', () => {
     await steps.finish();
   });
 
-  it('page the results by size, and give all of them once', async () => {
+  it('pages of any size have each result once', async () => {
     const run = await finished('@bench-60x3');
     const pages = [await run.entries(7), await run.entries(100)];
     expect(pages[0]).toEqual(pages[1]);
     expect(pages[0]).toHaveLength(60);
   });
 
-  it('remove expired results, and a week later the job', async () => {
+  it('expired results are removed, and a week later the job', async () => {
     const { app } = steps.service;
     const run = await finished('@bench-3x3');
     await steps.pass(72 * 3_600 + 60);

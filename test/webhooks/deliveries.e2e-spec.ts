@@ -369,7 +369,7 @@ describe('a process that is killed', () => {
 });
 
 describe('claims', () => {
-  it('of any number of processes at once give each delivery to one, and one of each webhook', async () => {
+  it('of any number of processes at once give each delivery to one process, and at most one of a webhook at a time', async () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => customer()));
     // The deliverer of this process does not take part: it has no key with this ID.
     await service.query(`UPDATE webhooks SET secret = '\\x0000000000000000'::bytea || secret`);
@@ -438,7 +438,7 @@ describe('housekeeping', () => {
 
 // The last one: it stops the deliverer.
 describe('a process that ends', () => {
-  it('gives back what receivers have not responded to, so that another process sends it at once', async () => {
+  it('gives back what receivers have not responded to as due at once and not attempted, and sends nothing more', async () => {
     const owner = await customer();
     receiver.respond = () => undefined;
     await enqueue(owner);

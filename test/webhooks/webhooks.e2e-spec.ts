@@ -70,7 +70,7 @@ describe('a webhook', () => {
     expect(service.logs.join('')).not.toContain(secret);
   });
 
-  it('wants every event when none is named, and its URL is stored as it is used', async () => {
+  it('receives every event when none is named, and its URL is stored normalized', async () => {
     const { key } = await service.organization();
     const { body } = await create(key, { url: `HTTP://LocalHost:${receiver.port}` });
     expect(body).toMatchObject({ events: null, url: `http://localhost:${receiver.port}/` });
@@ -389,7 +389,7 @@ describe('without WEBHOOK_ALLOW_PRIVATE', () => {
     },
   );
 
-  it('a host with one private address, or none, is refused; name servers that do not respond are not its fault', async () => {
+  it('a host with one private address, or none, is refused; name servers that do not respond do not prevent the creation', async () => {
     resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve');
     const url = 'https://hooks.example.com/';
     resolve.mockResolvedValueOnce(['93.184.215.14', '10.0.0.1']);

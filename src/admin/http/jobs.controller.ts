@@ -58,7 +58,7 @@ export class AdminJobsController {
     operationId: 'getJobStats',
     summary: 'Retrieve the work of the archive jobs',
     description:
-      'Returns the jobs by state, the parts that are due, the size of the results, and the jobs that do not move.',
+      'Returns the jobs by state, the slices that are due, the size of the results, and the jobs that do not move.',
   })
   @ApiResult(HttpStatus.OK, JobStatsDto, 'The work of the jobs of all organizations.', JOB_STATS)
   @ApiErrors(unknownParameter('state'), ADMIN_DISABLED)

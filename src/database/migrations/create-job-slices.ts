@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * The slices of archive jobs: who runs which, and what one changes. A slice is claimed, and its results are stored only
- * while its claim holds, in the transaction that settles its reservations. So a process can be killed at any point: nothing
- * is stored that is not charged, and nothing charged that is not stored.
+ * while its claim holds, in the transaction that settles its reservations. So a process can be killed at any point: what
+ * was fetched is stored and charged together, or neither.
  */
 export class CreateJobSlices1763683209000 implements MigrationInterface {
   readonly name = 'CreateJobSlices1763683209000';

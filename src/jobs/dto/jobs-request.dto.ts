@@ -17,7 +17,7 @@ import { NEW_JOB_EXAMPLE } from './job.dto.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
-const UPLOADS_MAX = 2_147_483_647;
+export const UPLOADS_MAX = 2_147_483_647;
 const PAGE_SIZE_DEFAULT = 25;
 const PAGE_SIZE_MAX = 100;
 const LIMIT_INVALID = 'limit must be an integer of at least 1 in decimal digits, given once.';
@@ -25,20 +25,24 @@ const AFTER_INVALID = 'after must be the "next" value of a page, given once.';
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
-/** Printable characters of ASCII. */
-const IDEMPOTENCY_KEY_VALID = /^[ -~]+$/;
+/** Printable ASCII characters. */
+export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 /** PostgreSQL stores no text with these, and no reference to a channel has them. */
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
 
 const redact = createRedactor();
 
-/** References are stored and displayed; API keys must never be. */
+/** References and idempotency keys are stored, and references displayed; API keys must never be. */
+export function hasNoApiKey(text: string): boolean {
+  return redact(text) === text;
+}
+
 function HasNoApiKey(): PropertyDecorator {
   return ValidateBy({
     name: 'hasNoApiKey',
     validator: {
-      validate: (value: unknown) => typeof value !== 'string' || redact(value) === value,
+      validate: (value: unknown) => typeof value !== 'string' || hasNoApiKey(value),
       defaultMessage: (argument) => `${argument?.property} must not contain an API key.`,
     },
   });
@@ -119,8 +123,9 @@ export function idempotencyKey(request: Request): string | undefined {
   const values = request.headersDistinct[IDEMPOTENCY_KEY.toLowerCase()];
   if (values === undefined) return undefined;
   const [key = ''] = values;
-  const isValid = values.length === 1 && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && IDEMPOTENCY_KEY_VALID.test(key);
-  if (isValid && redact(key) === key) return key;
+  const isValid =
+    values.length === 1 && key.length <= IDEMPOTENCY_KEY_LENGTH_MAX && IDEMPOTENCY_KEY_CHARACTERS.test(key);
+  if (isValid && hasNoApiKey(key)) return key;
   const message = isValid
     ? `${IDEMPOTENCY_KEY} must not contain an API key.`
     : `${IDEMPOTENCY_KEY} must have 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters, given once.`;

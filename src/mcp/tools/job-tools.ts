@@ -1,17 +1,15 @@
 import { z } from 'zod';
-import { createRedactor } from '../../http/redaction.js';
 import { JOB_REASONS, JOB_STATES, ON_QUOTA, type Job } from '../../jobs/job.js';
-import { toJobRequest } from '../../jobs/dto/jobs-request.dto.js';
+import {
+  hasNoApiKey,
+  IDEMPOTENCY_KEY_CHARACTERS,
+  IDEMPOTENCY_KEY_LENGTH_MAX,
+  toJobRequest,
+  UPLOADS_MAX,
+} from '../../jobs/dto/jobs-request.dto.js';
 import { escapeMarkdown } from '../../transcripts/formats/markdown-text.js';
 import { payerOf } from '../../transcripts/quota-reservations.js';
 import { channel, defineTool, languages, type ToolResult } from './tool.js';
-
-/** As over HTTP: the number of uploads is stored as an `integer` of PostgreSQL. */
-const UPLOADS_MAX = 2_147_483_647;
-const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
-
-const redact = createRedactor();
-const hasNoApiKey = (text: string): boolean => redact(text) === text;
 
 const jobOutput = z.object({
   id: z.string(),
@@ -65,7 +63,7 @@ export const startArchiveJob = defineTool({
       .string()
       .min(1)
       .max(IDEMPOTENCY_KEY_LENGTH_MAX)
-      .regex(/^[ -~]+$/, 'must have printable ASCII characters only')
+      .regex(IDEMPOTENCY_KEY_CHARACTERS, 'must have printable ASCII characters only')
       .refine(hasNoApiKey, 'must not contain an API key')
       .optional()
       .describe('A call with the same key and parameters returns the job of the first call instead of a second one.'),

@@ -40,7 +40,7 @@ export class AdminJobDto extends JobDto implements OperatedJob {
     type: 'integer',
     nullable: true,
     minimum: 0,
-    description: 'How long the next part of the job has been due without running, in seconds. Null when none is due.',
+    description: 'How long the next slice of the job has been due without running, in seconds. Null when none is due.',
   })
   overdueSeconds: number | null;
 }
@@ -84,13 +84,13 @@ class JobCountsDto implements Record<JobState, number> {
 
 @ApiSchema({ name: 'JobSlices' })
 class JobSlicesDto {
-  @ApiProperty(count('Parts of jobs that are being worked on.'))
+  @ApiProperty(count('Slices of jobs (up to 25 videos, or a page of the list) that are being worked on.'))
   running: number;
 
-  @ApiProperty(count('Parts of jobs that are due and wait for a worker.'))
+  @ApiProperty(count('Slices of jobs that are due and wait for a worker.'))
   due: number;
 
-  @ApiProperty(count('How long the oldest due part has waited, in seconds.'))
+  @ApiProperty(count('How long the oldest due slice has waited, in seconds.'))
   oldestDueSeconds: number;
 }
 
@@ -111,7 +111,7 @@ export class JobStatsDto implements JobStats {
   @ApiProperty({
     type: [AdminJobDto],
     description:
-      'Jobs that do not move: their next part has been due for more than 5 minutes and is not being worked on. The most overdue ' +
+      'Jobs that do not move: their next slice has been due for more than 5 minutes and is not being worked on. The most overdue ' +
       'first, 20 at most.',
   })
   stuck: AdminJobDto[];
