@@ -4,7 +4,9 @@ import { retryConflicts } from '../database/query-with-deadline.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 import {
-  REMOVE_OF_DELETED_ORGANIZATIONS,
+  DELETE_OF_DELETED_ORGANIZATIONS,
+  REMOVE_DELETED,
+  REMOVE_OF_DELETED_WEBHOOKS,
   REMOVE_OLD,
   REMOVE_OLD_SECRETS,
   REPLACE_SECRET,
@@ -18,6 +20,8 @@ import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 
 const COUNT_INTERVAL_MS = 15_000;
 const CLEAN_INTERVAL_MS = 3_600_000;
+/** After a step failed. */
+const CLEAN_AGAIN_MS = 60_000;
 const BATCH_DELIVERIES = 1_000;
 const SHUTDOWN_WAIT_MS = 2_000;
 
@@ -28,7 +32,7 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private closing = false;
-  private cleanedAtMs = -Infinity;
+  private cleanAtMs = 0;
 
   constructor(
     private readonly database: DataSource,
@@ -47,15 +51,32 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     if (this.running) await withTimeout(this.running, SHUTDOWN_WAIT_MS);
   }
 
-  /** Removes what is stored for long enough, and what belongs to deleted organizations. */
-  async clean(): Promise<void> {
-    await this.encryptWithCurrentKey();
-    await this.query(REMOVE_OLD_SECRETS, []);
-    await this.query(REMOVE_OF_DELETED_ORGANIZATIONS, []);
-    let removed: number;
-    do {
-      [, removed] = await this.query<[unknown[], number]>(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, BATCH_DELIVERIES]);
-    } while (removed === BATCH_DELIVERIES && !this.closing);
+  /**
+   * Removes what is stored for long enough, and deleted webhooks. A step that fails is logged and does not keep the others
+   * from running.
+   *
+   * @returns whether every step succeeded
+   */
+  async clean(): Promise<boolean> {
+    const steps = {
+      old_deliveries: () => this.removeInBatches(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, BATCH_DELIVERIES]),
+      old_secrets: () => this.query(REMOVE_OLD_SECRETS, []),
+      encryption: () => this.encryptWithCurrentKey(),
+      deleted_organizations: () => this.query(DELETE_OF_DELETED_ORGANIZATIONS, []),
+      deliveries_of_deleted_webhooks: () => this.removeInBatches(REMOVE_OF_DELETED_WEBHOOKS, [BATCH_DELIVERIES]),
+      deleted_webhooks: () => this.query(REMOVE_DELETED, []),
+    };
+    let succeeded = true;
+    for (const [step, run] of Object.entries(steps)) {
+      if (this.closing) return false;
+      try {
+        await run();
+      } catch (error) {
+        succeeded = false;
+        this.logger.warn({ event: 'webhook_cleanup_failed', step, cause: String(error) });
+      }
+    }
+    return succeeded;
   }
 
   /** Updates the metrics of the waiting deliveries. */
@@ -63,22 +84,31 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     const [row] = await this.query<WaitingRow[]>(WAITING, []);
     this.metrics.waiting.set(row?.waiting ?? 0);
     this.metrics.overdueSeconds.set(row?.overdue_seconds ?? 0);
+    this.metrics.dropped.set(row?.dropped ?? 0);
   }
 
   private start(): void {
     this.running ??= this.run().finally(() => (this.running = undefined));
   }
 
-  /** Failures are logged by the deliverer, which uses the same database; the next run catches up. */
   private async run(): Promise<void> {
+    if (performance.now() >= this.cleanAtMs) {
+      const pauseMs = (await this.clean()) ? CLEAN_INTERVAL_MS : CLEAN_AGAIN_MS;
+      this.cleanAtMs = performance.now() + pauseMs;
+    }
     try {
       await this.count();
-      if (performance.now() - this.cleanedAtMs < CLEAN_INTERVAL_MS) return;
-      await this.clean();
-      this.cleanedAtMs = performance.now();
     } catch (error) {
-      this.logger.debug(`Webhooks were not cleaned up: ${String(error)}`);
+      // When the database is unavailable, the deliverer has logged it.
+      this.logger.debug(`The waiting deliveries were not counted: ${String(error)}`);
     }
+  }
+
+  private async removeInBatches(statement: string, values: readonly unknown[]): Promise<void> {
+    let removed: number;
+    do {
+      [, removed] = await this.query<[unknown[], number]>(statement, values);
+    } while (removed === BATCH_DELIVERIES && !this.closing);
   }
 
   private async encryptWithCurrentKey(): Promise<void> {

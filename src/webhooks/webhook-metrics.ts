@@ -12,6 +12,7 @@ export class WebhookMetrics {
   readonly disabled: Counter<'reason'>;
   readonly waiting: Gauge;
   readonly overdueSeconds: Gauge;
+  readonly dropped: Gauge;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -35,6 +36,11 @@ export class WebhookMetrics {
     this.overdueSeconds = new Gauge({
       name: 'ct_webhook_deliveries_overdue_seconds',
       help: 'Age of the oldest due delivery of a webhook to which nothing is being sent.',
+      registers,
+    });
+    this.dropped = new Gauge({
+      name: 'ct_webhook_deliveries_dropped',
+      help: 'Events that were not sent because their webhook had too many waiting deliveries, since the database was created.',
       registers,
     });
     // A series that starts with its first increment hides that increment from rate().

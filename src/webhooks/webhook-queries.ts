@@ -22,17 +22,20 @@ const WEBHOOK = `
 /** $1 id, $2 organization, $3 URL, $4 events, $5 stored secret, $6 most webhooks. No row: too many. */
 export const CREATE = `SELECT ${WEBHOOK} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
 
-export const LIST = `SELECT ${WEBHOOK} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
+export const LIST = `SELECT ${WEBHOOK} FROM webhooks WHERE organization_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`;
 
-export const FIND = `SELECT ${WEBHOOK} FROM webhooks WHERE id = $1 AND organization_id = $2`;
+export const FIND = `SELECT ${WEBHOOK} FROM webhooks WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL`;
 
-export const DELETE = 'DELETE FROM webhooks WHERE id = $1 AND organization_id = $2 RETURNING id';
+/** Its deliveries are removed later, in batches. */
+export const DELETE = `
+  UPDATE webhooks SET deleted_at = quota_now()
+    WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL RETURNING id`;
 
 /** $3 new stored secret, $4 hours for which the old one signs too. */
 export const ROTATE = `
   UPDATE webhooks
     SET previous_secret = secret, previous_secret_until = quota_now() + make_interval(hours => $4), secret = $3
-    WHERE id = $1 AND organization_id = $2 RETURNING ${WEBHOOK}`;
+    WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL RETURNING ${WEBHOOK}`;
 
 export interface DeliveryRow {
   id: string;
@@ -95,8 +98,20 @@ export const REMOVE_OLD = `
     SELECT id FROM webhook_deliveries WHERE created_at < quota_now() - make_interval(days => $1)
       ORDER BY created_at LIMIT $2)`;
 
-export const REMOVE_OF_DELETED_ORGANIZATIONS = `
-  DELETE FROM webhooks WHERE organization_id IN (SELECT id FROM organizations WHERE deleted_at IS NOT NULL)`;
+export const DELETE_OF_DELETED_ORGANIZATIONS = `
+  UPDATE webhooks SET deleted_at = quota_now()
+    WHERE deleted_at IS NULL AND organization_id IN (SELECT id FROM organizations WHERE deleted_at IS NOT NULL)`;
+
+/** Deliveries of deleted webhooks; $1 most rows. */
+export const REMOVE_OF_DELETED_WEBHOOKS = `
+  DELETE FROM webhook_deliveries WHERE id IN (
+    SELECT delivery.id FROM webhooks webhook CROSS JOIN LATERAL (
+      SELECT id FROM webhook_deliveries WHERE webhook_id = webhook.id ORDER BY created_at, id LIMIT $1) delivery
+    WHERE webhook.deleted_at IS NOT NULL LIMIT $1)`;
+
+export const REMOVE_DELETED = `
+  DELETE FROM webhooks webhook WHERE deleted_at IS NOT NULL
+    AND NOT EXISTS (SELECT FROM webhook_deliveries WHERE webhook_id = webhook.id)`;
 
 export const REMOVE_OLD_SECRETS = `
   UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= quota_now()`;
@@ -114,6 +129,7 @@ export const REPLACE_SECRET = 'UPDATE webhooks SET secret = $3 WHERE id = $1 AND
 export interface WaitingRow {
   waiting: number;
   overdue_seconds: number;
+  dropped: number;
 }
 
 /** Overdue is what is due at a webhook to which nothing is being sent. */
@@ -126,5 +142,8 @@ export const WAITING = `
   SELECT coalesce(sum(queue.waiting), 0)::integer AS waiting,
          coalesce(max(extract(epoch FROM clock.now - queue.due_at)) FILTER (
            WHERE queue.due_at <= clock.now AND NOT queue.is_sending AND webhook.disabled_at IS NULL
-         ), 0)::double precision AS overdue_seconds
-    FROM clock CROSS JOIN queue JOIN webhooks webhook ON webhook.id = queue.webhook_id`;
+         ), 0)::double precision AS overdue_seconds,
+         (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM webhook_deliveries_dropped)::double precision AS dropped
+    FROM clock CROSS JOIN queue
+      JOIN webhooks webhook ON webhook.id = queue.webhook_id AND webhook.deleted_at IS NULL
+      JOIN organizations organization ON organization.id = webhook.organization_id AND organization.deleted_at IS NULL`;

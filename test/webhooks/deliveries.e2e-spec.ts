@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Client } from 'pg';
 import { ATTEMPTS_MAX } from '../../src/webhooks/retry-schedule.js';
 import { HostResolver } from '../../src/webhooks/host-resolver.js';
 import { WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
@@ -146,6 +147,45 @@ describe('an event', () => {
     const owner = await customer();
     await service.query(`BEGIN; SELECT webhook_enqueue('${owner.organizationId}', 'job.failed', '{}'); ROLLBACK`);
     expect(await deliveriesOf(owner)).toEqual([]);
+  });
+
+  it('neither waits for the removal of a webhook nor fails because of it', async () => {
+    const owner = await customer();
+    const { id } = await addWebhook(owner.key);
+    const removal = new Client({ connectionString: service.databaseUrl });
+    await removal.connect();
+    try {
+      await removal.query('BEGIN');
+      await removal.query('DELETE FROM webhooks WHERE id = $1', [owner.id]);
+      await enqueue(owner);
+      await removal.query('COMMIT');
+    } finally {
+      await removal.end();
+    }
+    expect(await deliveriesOf({ key: owner.key, id })).toHaveLength(1);
+  });
+
+  it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is listed and counted', async () => {
+    const owner = await customer();
+    const { id } = await addWebhook(owner.key);
+    const insertWaiting = (count: number): Promise<unknown> =>
+      service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
+        SELECT '${owner.id}', 'job.paused', '{}', quota_now(), quota_now() + interval '1 day'
+          FROM generate_series(1, ${count})`);
+    await insertWaiting(999);
+    await enqueue(owner);
+    expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded' });
+    await insertWaiting(1);
+    await enqueue(owner);
+    expect((await deliveriesOf(owner))[0]).toMatchObject({
+      state: 'failed',
+      attempts: 0,
+      nextAttemptAt: null,
+      error: 'The webhook has 1000 waiting deliveries.',
+    });
+    expect((await deliveriesOf({ key: owner.key, id })).every(({ state }) => state !== 'failed')).toBe(true);
+    await service.app.get(WebhookHousekeeping).count();
+    expect((await service.request('GET', '/metrics')).text).toMatch(/^ct_webhook_deliveries_dropped 1$/m);
   });
 
   it('is not sent any more after its organization was deleted', async () => {
@@ -410,6 +450,40 @@ describe('housekeeping', () => {
     await advance(1.1 * SECONDS_PER_DAY);
     await housekeeping.clean();
     expect(await deliveriesOf(owner)).toHaveLength(1);
+  });
+
+  it('removes a deleted webhook and its deliveries in batches', async () => {
+    const [owner, other] = [await customer(), await customer()];
+    await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at)
+      SELECT id, 'job.completed', '{}', 'failed', quota_now() FROM webhooks, generate_series(1, 2500)`);
+    await service.request('DELETE', `/webhooks/${owner.id}`, { Authorization: `Bearer ${owner.key}` });
+    expect(await service.app.get(WebhookHousekeeping).clean()).toBe(true);
+    const rows = await service.query(
+      `SELECT webhook_id, count(*)::integer AS deliveries FROM webhook_deliveries GROUP BY webhook_id`,
+    );
+    expect(rows).toEqual([{ webhook_id: other.id, deliveries: 2500 }]);
+    expect(await service.query('SELECT id FROM webhooks')).toEqual([{ id: other.id }]);
+  });
+
+  it('runs every step although one fails, and says which', async () => {
+    const owner = await customer();
+    await enqueue(owner);
+    await attempted(owner, 1);
+    await service.query(`UPDATE webhooks SET deleted_at = quota_now() WHERE id = '${owner.id}';
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
+      CREATE TRIGGER refuse BEFORE DELETE ON webhook_deliveries EXECUTE FUNCTION refuse()`);
+    const rotated = await customer();
+    await service.request('POST', `/webhooks/${rotated.id}/rotate`, { Authorization: `Bearer ${rotated.key}` });
+    await advance(1.1 * SECONDS_PER_DAY);
+    expect(await service.app.get(WebhookHousekeeping).clean()).toBe(false);
+    await service.query('DROP TRIGGER refuse ON webhook_deliveries');
+    const failed = service.logs.filter((line) => line.includes('webhook_cleanup_failed'));
+    expect(failed.map((line) => (JSON.parse(line) as { step: string }).step)).toEqual([
+      'old_deliveries',
+      'deliveries_of_deleted_webhooks',
+    ]);
+    const [row] = await service.query(`SELECT previous_secret FROM webhooks WHERE id = '${rotated.id}'`);
+    expect(row).toEqual({ previous_secret: null });
   });
 
   it('reports what waits, and deliveries that no process can sign as overdue', async () => {

@@ -1,9 +1,13 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
+/** Of one webhook. */
+const WAITING_MAX = 1_000;
+
 /**
  * Webhooks and their deliveries. A delivery that waits has a `next_attempt_at`; one that a process is sending has a
  * `claim`, and its `next_attempt_at` is the end of the lease, so that a process that was killed delays it and never loses
- * it. Every function locks the webhook before its deliveries.
+ * it. A deleted webhook is marked, because its deliveries are removed in batches. Every function locks the webhook before
+ * its deliveries.
  */
 export class CreateWebhooks1763683206500 implements MigrationInterface {
   readonly name = 'CreateWebhooks1763683206500';
@@ -19,6 +23,8 @@ export class CreateWebhooks1763683206500 implements MigrationInterface {
         previous_secret bytea,
         previous_secret_until timestamptz,
         created_at timestamptz NOT NULL,
+        deleted_at timestamptz,
+        last_claimed_at timestamptz,
         failing_since timestamptz,
         disabled_at timestamptz,
         disabled_reason text CHECK (disabled_reason IN ('gone', 'failing')),
@@ -26,6 +32,9 @@ export class CreateWebhooks1763683206500 implements MigrationInterface {
         CHECK ((previous_secret IS NULL) = (previous_secret_until IS NULL))
       )`);
     await queryRunner.query('CREATE INDEX webhooks_organization ON webhooks (organization_id, created_at, id)');
+    await queryRunner.query('CREATE INDEX webhooks_deleted ON webhooks (id) WHERE deleted_at IS NOT NULL');
+    // Counts without a lock.
+    await queryRunner.query('CREATE SEQUENCE webhook_deliveries_dropped');
     await queryRunner.query(`
       CREATE TABLE webhook_deliveries (
         id text PRIMARY KEY DEFAULT 'msg_' || replace(gen_random_uuid()::text, '-', ''),
@@ -60,6 +69,7 @@ export class CreateWebhooks1763683206500 implements MigrationInterface {
       await queryRunner.query(`DROP FUNCTION ${name}`);
     }
     await queryRunner.query('DROP TABLE webhook_deliveries');
+    await queryRunner.query('DROP SEQUENCE webhook_deliveries_dropped');
     await queryRunner.query('DROP TABLE webhooks');
   }
 }
@@ -73,22 +83,41 @@ const CREATE = `
     v_organization organizations := quota_lock(p_organization_id);
   BEGIN
     IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL
-      OR (SELECT count(*) FROM webhooks WHERE organization_id = p_organization_id) >= p_webhooks_max THEN
+      OR (SELECT count(*) FROM webhooks WHERE organization_id = p_organization_id AND deleted_at IS NULL)
+        >= p_webhooks_max THEN
       RETURN;
     END IF;
     RETURN QUERY INSERT INTO webhooks (id, organization_id, url, events, secret, created_at)
       VALUES (p_id, p_organization_id, p_url, p_events, p_secret, quota_now()) RETURNING *;
   END $$`;
 
+// A webhook whose row is being removed is skipped without waiting: a removal must neither fail nor delay the caller's
+// transaction. Beyond the maximum of waiting deliveries an event is stored as a failed delivery: to fail an older one instead would wait for the
+// process that sends it.
 const ENQUEUE = `
   CREATE FUNCTION webhook_enqueue(p_organization_id text, p_type text, p_data jsonb) RETURNS void
   LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
     v_now timestamptz := quota_now();
+    v_id text;
   BEGIN
-    INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
-      SELECT id, p_type, p_data, v_now, v_now FROM webhooks
-        WHERE organization_id = p_organization_id AND disabled_at IS NULL AND (events IS NULL OR p_type = ANY (events));
+    FOR v_id IN
+      SELECT id FROM webhooks
+        WHERE organization_id = p_organization_id AND disabled_at IS NULL AND deleted_at IS NULL
+          AND (events IS NULL OR p_type = ANY (events))
+        FOR KEY SHARE SKIP LOCKED
+    LOOP
+      IF (SELECT count(*) FROM (
+            SELECT FROM webhook_deliveries WHERE webhook_id = v_id AND next_attempt_at IS NOT NULL LIMIT ${WAITING_MAX}
+          ) waiting) < ${WAITING_MAX} THEN
+        INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
+          VALUES (v_id, p_type, p_data, v_now, v_now);
+      ELSE
+        PERFORM nextval('webhook_deliveries_dropped');
+        INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at, error)
+          VALUES (v_id, p_type, p_data, 'failed', v_now, 'The webhook has ${WAITING_MAX} waiting deliveries.');
+      END IF;
+    END LOOP;
   END $$`;
 
 // One delivery of a webhook at a time, the one that waits longest first, so that a receiver that does not respond occupies
@@ -125,7 +154,8 @@ const CLAIM = `
       WHERE earliest.due_at <= v_now ORDER BY earliest.due_at
     LOOP
       SELECT webhook.* INTO v_webhook FROM webhooks webhook
-        WHERE webhook.id = v_id AND webhook.disabled_at IS NULL AND substr(webhook.secret, 1, 8) = ANY (p_key_ids)
+        WHERE webhook.id = v_id AND webhook.disabled_at IS NULL AND webhook.deleted_at IS NULL
+          AND substr(webhook.secret, 1, 8) = ANY (p_key_ids)
           AND EXISTS (SELECT FROM organizations WHERE id = webhook.organization_id AND deleted_at IS NULL)
         FOR NO KEY UPDATE SKIP LOCKED;
       CONTINUE WHEN NOT FOUND;
