@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { VIDEO_ID } from '../../domain/video-reference.js';
 import { JOB_REASONS, JOB_STATES, ON_QUOTA, type Job } from '../../jobs/job.js';
 import {
   hasNoApiKey,
@@ -12,20 +13,20 @@ import { payerOf } from '../../transcripts/quota-reservations.js';
 import { channel, defineTool, languages, type ToolResult } from './tool.js';
 
 const jobOutput = z.object({
-  id: z.string(),
-  state: z.enum(JOB_STATES),
+  id: z.string().describe('The ID of the job, for get_job.'),
+  state: z.enum(JOB_STATES).describe('Finished when it is completed, canceled or failed.'),
   reason: z.enum(JOB_REASONS).nullable().describe('Why the job is paused or has failed.'),
   channelId: z.string().nullable().describe('Null until the channel was looked up.'),
   summary: z.object({
     total: z.int().describe('The listed uploads: succeeded, failed and pending. It grows until the list is complete.'),
-    succeeded: z.int(),
-    failed: z.int(),
-    cached: z.int(),
+    succeeded: z.int().describe('Videos with a transcript: cached and fetched.'),
+    failed: z.int().describe('Videos without a transcript that are not tried again.'),
+    cached: z.int().describe('Transcripts that came from the cache, which are free.'),
     fetched: z.int().describe('Transcripts charged to the monthly quota.'),
-    pending: z.int(),
+    pending: z.int().describe('Videos that are not read yet or are tried again.'),
   }),
-  createdAt: z.string(),
-  finishedAt: z.string().nullable(),
+  createdAt: z.string().describe('ISO 8601 in UTC.'),
+  finishedAt: z.string().nullable().describe('ISO 8601 in UTC; null until the job has finished.'),
   expiresAt: z.string().nullable().describe('When the results of the finished job are deleted.'),
   checkAgainSeconds: z.int().nullable().describe('When to call get_job again; null when the job has finished.'),
 });
@@ -51,7 +52,7 @@ export const startArchiveJob = defineTool({
       .describe('The number of uploads at most, the newest ones; by default all.'),
     since: z
       .string()
-      .regex(/^[\w-]{11}$/, 'must be the ID of a video')
+      .regex(VIDEO_ID, 'must be the ID of a video')
       .optional()
       .describe('The ID of a video: only the uploads that are newer than it.'),
     languages,
