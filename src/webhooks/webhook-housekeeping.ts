@@ -114,10 +114,12 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   private async encryptWithCurrentKey(): Promise<void> {
     const [current] = this.secrets.keyIds;
     const unreadable: string[] = [];
-    for (const { id, secret } of await this.query<StoredSecretRow[]>(SECRETS_OF_OTHER_KEYS, [current])) {
+    for (const { id, secret, is_current: isCurrent } of await this.query<StoredSecretRow[]>(SECRETS_OF_OTHER_KEYS, [
+      current,
+    ])) {
       const replacement = this.secrets.reencrypt(id, secret);
       if (replacement) await this.query(REPLACE_SECRET, [id, secret, replacement]);
-      else unreadable.push(id);
+      else if (isCurrent) unreadable.push(id);
     }
     if (unreadable.length === 0) return;
     this.logger.warn({

@@ -31,10 +31,13 @@ export const DELETE = `
   UPDATE webhooks SET deleted_at = quota_now()
     WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL RETURNING id`;
 
-/** $3 new stored secret, $4 hours for which the old one signs too. */
+/** $3 new stored secret, $4 hours for which the old one signs too, $5 IDs of the keys of this process: it can read the old one. */
 export const ROTATE = `
   UPDATE webhooks
-    SET previous_secret = secret, previous_secret_until = quota_now() + make_interval(hours => $4), secret = $3
+    SET previous_secret = CASE WHEN substr(secret, 1, 8) = ANY ($5::bytea[]) THEN secret END,
+        previous_secret_until =
+          CASE WHEN substr(secret, 1, 8) = ANY ($5::bytea[]) THEN quota_now() + make_interval(hours => $4) END,
+        secret = $3
     WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL RETURNING ${WEBHOOK}`;
 
 export interface DeliveryRow {
@@ -119,12 +122,22 @@ export const REMOVE_OLD_SECRETS = `
 export interface StoredSecretRow {
   id: string;
   secret: Buffer;
+  /** False for the old secret of a rotation. */
+  is_current: boolean;
 }
 
-/** Secrets under another key than the current one ($1); the old secrets of rotations end by themselves. */
-export const SECRETS_OF_OTHER_KEYS = 'SELECT id, secret FROM webhooks WHERE substr(secret, 1, 8) <> $1';
+/** Secrets under another key than the current one ($1). */
+export const SECRETS_OF_OTHER_KEYS = `
+  SELECT id, stored.secret, stored.is_current
+    FROM webhooks CROSS JOIN LATERAL (VALUES (webhooks.secret, true), (previous_secret, false)) stored (secret, is_current)
+    WHERE deleted_at IS NULL AND substr(stored.secret, 1, 8) <> $1`;
 
-export const REPLACE_SECRET = 'UPDATE webhooks SET secret = $3 WHERE id = $1 AND secret = $2';
+/** $1 webhook, $2 stored secret, $3 replacement; a rotation may have made $2 the previous secret meanwhile. */
+export const REPLACE_SECRET = `
+  UPDATE webhooks
+    SET secret = CASE WHEN secret = $2 THEN $3 ELSE secret END,
+        previous_secret = CASE WHEN previous_secret = $2 THEN $3 ELSE previous_secret END
+    WHERE id = $1 AND $2 IN (secret, previous_secret)`;
 
 export interface WaitingRow {
   waiting: number;

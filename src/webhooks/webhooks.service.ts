@@ -83,7 +83,8 @@ export class WebhooksService {
   async rotate(organizationId: string, id: string): Promise<WebhookWithSecret> {
     const secret = generateSecret();
     const stored = this.secrets.encrypt(id, secret);
-    const [[row] = []] = await this.query<[WebhookRow[], number]>(ROTATE, organizationId, id, stored, ROTATION_HOURS);
+    const values = [stored, ROTATION_HOURS, this.secrets.keyIds];
+    const [[row] = []] = await this.query<[WebhookRow[], number]>(ROTATE, organizationId, id, ...values);
     if (!row) throw new WebhookNotFoundError();
     return { ...toWebhook(row), secret: secretText(secret) };
   }

@@ -1,10 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
+import { DataSource } from 'typeorm';
 import { ATTEMPTS_MAX } from '../../src/webhooks/retry-schedule.js';
+import { Environment } from '../../src/config/environment.js';
 import { HostResolver } from '../../src/webhooks/host-resolver.js';
 import { WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
+import { WebhookMetrics } from '../../src/webhooks/webhook-metrics.js';
+import { WebhookSecrets } from '../../src/webhooks/webhook-secrets.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -505,8 +509,31 @@ describe('housekeeping', () => {
       Authorization: `Bearer ${owner.key}`,
     });
     expect([response.status, response.body.error.code]).toEqual([409, 'conflict']);
-    await service.request('POST', `/webhooks/${owner.id}/rotate`, { Authorization: `Bearer ${owner.key}` });
+    const rotated = await service.request('POST', `/webhooks/${owner.id}/rotate`, {
+      Authorization: `Bearer ${owner.key}`,
+    });
+    // The old secret cannot sign, so it is not said to.
+    expect(rotated.body['previousSecretUntil']).toBeNull();
     await attempted(owner, 1);
+  });
+
+  it('encrypts both secrets of a rotation with a new key', async () => {
+    const owner = await customer();
+    await service.request('POST', `/webhooks/${owner.id}/rotate`, { Authorization: `Bearer ${owner.key}` });
+    const { app } = service;
+    const stored = async (): Promise<Buffer[]> =>
+      (await service.query('SELECT secret, previous_secret FROM webhooks')).flatMap(
+        (row) => Object.values(row) as Buffer[],
+      );
+    const read = (secrets: WebhookSecrets, values: Buffer[]) => values.map((value) => secrets.decrypt(owner.id, value));
+    const before = read(app.get(WebhookSecrets), await stored());
+    const WEBHOOK_SECRET_KEY = ['a-new-key'];
+    const secrets = await WebhookSecrets.open(
+      Object.assign(new Environment(), app.get(Environment), { WEBHOOK_SECRET_KEY }),
+    );
+    await new WebhookHousekeeping(app.get(DataSource), secrets, app.get(WebhookMetrics)).clean();
+    expect(before).toEqual([expect.any(Buffer), expect.any(Buffer)]);
+    expect(read(new WebhookSecrets('a-new-key'), await stored())).toEqual(before);
   });
 });
 
