@@ -121,7 +121,7 @@ const PENDING = `
 
 export const PENDING_VIDEOS = `${PENDING} ORDER BY position LIMIT $2`;
 
-export const PROBE_VIDEO = `${PENDING} ORDER BY retries, position LIMIT 1`;
+export const PROBE_VIDEOS = `${PENDING} ORDER BY retries, position LIMIT $2`;
 
 export const COMMIT_PAGE = `
   SELECT result.old_state, ${CHANGED} FROM job_commit_page($1, $2, $3, $4, $5, $6, $7, $8) result`;

@@ -1,5 +1,5 @@
 import type { QuotaState } from '../domain/errors.js';
-import type { Entry } from '../transcripts/transcript-events.js';
+import { statesBlock, type Entry } from '../transcripts/transcript-events.js';
 import type { OnQuota } from './job.js';
 import type { SliceEnd } from './slice-store.js';
 
@@ -10,10 +10,21 @@ const YOUNG_MS = 24 * 3_600_000;
 
 const SETBACK_DELAY_SECONDS = 30;
 const SETBACK_DELAY_SECONDS_MAX = 900;
+/** One refused video is no block of the service. */
+const REFUSED_VIDEOS_OF_BLOCK = 2;
 /** Of a video whose failure does not say when a retry can succeed. */
 const BUSY_SECONDS = 30;
 /** Other calls hold the rest of the quota, for as long as they run. */
 const RESERVED_SECONDS = 5;
+
+/** A video of a slice as it was read. */
+export interface SliceVideo {
+  entry: Entry;
+  /** How often it was tried again. */
+  retries: number;
+  /** Whether the platform was asked: not for what the list or the cache states, and not when the service gave it up itself. */
+  source: 'platform' | 'known' | 'none';
+}
 
 /** What becomes of a video after a slice. All but a decided one stay pending. */
 export type Disposition =
@@ -22,49 +33,47 @@ export type Disposition =
   | { kind: 'retry'; afterSeconds: number }
   | { kind: 'blocked' }
   | { kind: 'busy'; afterSeconds: number }
-  /** The slice was ended before the video was read. */
+  /** The platform had no part in its failure, or the slice was ended before it was read. */
   | { kind: 'unread' };
 
 /** What the end of a slice says about all of its videos. */
 export interface SliceConditions {
   /** The time of the database. */
   now: Date;
-  /** Whether the platform blocks the service as a whole, see `blocksService`. */
-  serviceBlocked: boolean;
+  /** Whether the platform refused all that it was asked for, see `refusesAll`. */
+  allRefused: boolean;
   /** Whether the slice was ended early. */
   stopped: boolean;
 }
 
 /**
- * Whether the platform blocks the service as a whole: it refused videos and served none. Videos that failed before do not
- * show it, because they can be refused for good, e.g. without a PO token for their captions.
- *
- * @param fetched the transcripts that the slice fetched
- * @param videos those of the slice, and how often each was tried again
+ * Whether the platform refused several videos and answered for none: it blocks the service, though the service does not
+ * know it yet. A single video can be refused for good, e.g. without a PO token for its captions.
  */
-export function blocksService(fetched: number, videos: readonly { entry: Entry; retries: number }[]): boolean {
-  return (
-    fetched === 0 &&
-    videos.some(({ entry, retries }) => !entry.ok && entry.error.code === 'upstream_blocked' && retries === 0)
-  );
+export function refusesAll(videos: readonly SliceVideo[]): boolean {
+  const refused = videos.filter(({ entry }) => !entry.ok && entry.error.code === 'upstream_blocked');
+  return refused.length >= REFUSED_VIDEOS_OF_BLOCK && !videos.some(isAnswered);
+}
+
+/** Whether the platform served or judged a video, which it does not while it blocks the service. */
+export function isAnswered({ entry, source }: SliceVideo): boolean {
+  if (entry.ok) return source === 'platform' || !entry.cached;
+  return source === 'platform' && !entry.error.code.startsWith('upstream_');
 }
 
 /**
- * A block of the whole service is no reason for a video to fail. One that is refused while others are served is tried again
- * as after any other failure, so that its job ends.
- *
- * @param retries how often the video was tried again
+ * A block of the whole service is no reason for a video to fail. A video that is refused otherwise is tried again as after
+ * any other failure, so that its job ends.
  */
 export function dispositionOf(
-  entry: Entry,
-  retries: number,
-  { now, serviceBlocked, stopped }: SliceConditions,
+  { entry, retries, source }: SliceVideo,
+  { now, allRefused, stopped }: SliceConditions,
 ): Disposition {
   if (entry.ok) return { kind: 'decided' };
   const { code, retryable, retryAfterSeconds } = entry.error;
-  if (code === 'upstream_blocked' && serviceBlocked) return { kind: 'blocked' };
+  if (statesBlock(entry.error) || (code === 'upstream_blocked' && allRefused)) return { kind: 'blocked' };
   if (code === 'upstream_busy') return { kind: 'busy', afterSeconds: retryAfterSeconds ?? BUSY_SECONDS };
-  if (stopped && code === 'upstream_timeout') return { kind: 'unread' };
+  if (source === 'none' || (stopped && code === 'upstream_timeout')) return { kind: 'unread' };
   const afterSeconds = RETRY_DELAYS_SECONDS[retries];
   if (afterSeconds === undefined) return { kind: 'decided' };
   const mayGetCaptions = code === 'transcript_unavailable' && isYoung(entry.metadata.publishedAt, now);
@@ -75,21 +84,45 @@ function isYoung(publishedAt: string | null, now: Date): boolean {
   return publishedAt !== null && now.getTime() - Date.parse(publishedAt) < YOUNG_MS;
 }
 
-/**
- * How a slice of videos ends.
- *
- * @param setbacks consecutive slices before that the platform did not serve
- * @param durationSeconds how long the slice took: the pace states at its start when it can serve what it holds back
- */
-export function endOfSlice(dispositions: readonly Disposition[], setbacks: number, durationSeconds: number): SliceEnd {
-  if (dispositions.some(({ kind }) => kind === 'blocked')) return blocked(setbacks);
-  const waits = dispositions.flatMap((disposition) => (disposition.kind === 'busy' ? [disposition.afterSeconds] : []));
-  return waits.length > 0 ? { delaySeconds: Math.max(1, Math.min(...waits) - durationSeconds) } : {};
+/** A slice whose videos are read. */
+export interface SliceCourse {
+  videos: readonly (SliceVideo & { disposition: Disposition })[];
+  /** Consecutive slices before that the platform did not serve. */
+  setbacks: number;
+  /** Whether the job is paused because the platform blocks the service. */
+  paused: boolean;
+  stopped: boolean;
+  /** The pace states at the start of the slice when it can serve what it holds back. */
+  durationSeconds: number;
 }
+
+/** How a slice of videos ends. */
+export function endOfSlice({ videos, setbacks, paused, stopped, durationSeconds }: SliceCourse): SliceEnd {
+  const is = (kind: Disposition['kind']): boolean => videos.some(({ disposition }) => disposition.kind === kind);
+  const fetched = videos.some(({ entry }) => entry.ok && !entry.cached);
+  if (is('blocked') && !fetched) return blocked(setbacks);
+  const answered = videos.some(isAnswered);
+  const end = (): SliceEnd => {
+    const waits = videos.flatMap(({ disposition }) => (disposition.kind === 'busy' ? [disposition.afterSeconds] : []));
+    if (waits.length > 0) return { delaySeconds: Math.max(1, Math.min(...waits) - durationSeconds) };
+    if (answered) return {};
+    if (stopped) return { setbacks };
+    const asked = videos.some(({ source }) => source === 'platform');
+    return is('unread') || (paused && asked) ? setback(setbacks) : {};
+  };
+  return paused && !answered ? stayPaused(end(), setbacks) : end();
+}
+
+const PAUSE = { state: 'paused', reason: 'upstream_blocked' } as const;
 
 /** The platform blocks the service: the job pauses, and its next slice finds out whether it still does. */
 export function blocked(setbacks: number): SliceEnd {
-  return { change: { state: 'paused', reason: 'upstream_blocked' }, ...setback(setbacks) };
+  return { ...setback(setbacks), change: PAUSE };
+}
+
+/** The end of a slice that did not show whether the block has ended: the pause goes on. */
+export function stayPaused(end: SliceEnd, setbacks: number): SliceEnd {
+  return end.change ? end : { delaySeconds: 0, setbacks, ...end, change: PAUSE };
 }
 
 /** The next slice runs after a pause that doubles with each consecutive setback. */

@@ -9,7 +9,7 @@ import { retryDelayMs } from '../quota/settlement-retry.js';
 import { JobMetrics, type SliceResult } from './job-metrics.js';
 import { logStateChange, type ChangedJob } from './job-rows.js';
 import { ListingSlice } from './listing-slice.js';
-import { setback } from './slice-outcome.js';
+import { setback, stayPaused } from './slice-outcome.js';
 import { SLICE_EXPIRED, SliceStore, type ClaimedSlice, type SliceEnd } from './slice-store.js';
 import { VideoSlice, type FetchedVideos } from './video-slice.js';
 
@@ -89,7 +89,7 @@ export class SliceRunner {
 
   /** Ends a slice without results. */
   private async end(slice: ClaimedSlice, end: SliceEnd): Promise<Committed> {
-    const changed = await this.store.commitSlice(slice, end);
+    const changed = await this.store.commitSlice(slice, withoutResults(slice, end));
     return { result: changed ? 'committed' : 'lost', changed, counts: {} };
   }
 
@@ -111,7 +111,7 @@ export class SliceRunner {
       } catch (error) {
         if (sqlStateOf(error) === SLICE_EXPIRED) {
           reservations.release();
-          return { ...(await this.end(slice, {})), result: 'expired' };
+          return { ...(await this.end(slice, setback(slice.setbacks))), result: 'expired' };
         }
         const delayMs = retryDelayMs(attempt);
         if (stop.aborted || !isConnectionFailure(error) || performance.now() + delayMs > retryUntilMs) {
@@ -139,9 +139,15 @@ export class SliceRunner {
     if (temporary) this.logger.warn(line);
     else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
     try {
-      return (await this.store.commitSlice(slice, setback(setbacks)))?.dueInSeconds ?? null;
+      const end = withoutResults(slice, setback(setbacks));
+      return (await this.store.commitSlice(slice, end))?.dueInSeconds ?? null;
     } catch {
       return null;
     }
   }
+}
+
+/** A pause for a block ends only with what the platform served. */
+function withoutResults({ job, setbacks }: ClaimedSlice, end: SliceEnd): SliceEnd {
+  return job.reason === 'upstream_blocked' ? stayPaused(end, setbacks) : end;
 }

@@ -14,7 +14,7 @@ import {
   COMMIT_PAGE,
   COMMIT_SLICE,
   PENDING_VIDEOS,
-  PROBE_VIDEO,
+  PROBE_VIDEOS,
   REMOVE_BATCH,
   SWEEP,
   type ChangedRow,
@@ -26,6 +26,8 @@ import { JobStore } from './job-store.js';
 
 /** How long a claim outlasts the deadline of its slice: as long as a reservation of the slice, which is made after it. */
 const CLAIM_MARGIN_SECONDS = 15;
+/** Videos that probes take turns with. */
+const PROBED_VIDEOS = 25;
 /** Rows that one statement removes: some megabytes, well within the statement timeout. */
 const REMOVED_ROWS_MAX = 200;
 
@@ -123,9 +125,14 @@ export class SliceStore {
     return (await this.query<PendingVideoRow>(PENDING_VIDEOS, [jobId, count])).map(toPendingVideo);
   }
 
-  /** One pending video, if possible one that has not failed yet, which shows whether the platform serves the service. */
-  async probeVideo(jobId: string): Promise<PendingVideo[]> {
-    return (await this.query<PendingVideoRow>(PROBE_VIDEO, [jobId])).map(toPendingVideo);
+  /**
+   * One pending video, which shows whether the platform serves the service: one of those that failed the least, and another
+   * one for each turn, because a single video can be refused for good.
+   */
+  async probeVideo(jobId: string, turn: number): Promise<PendingVideo[]> {
+    const rows = await this.query<PendingVideoRow>(PROBE_VIDEOS, [jobId, PROBED_VIDEOS]);
+    const row = rows[turn % rows.length];
+    return row ? [toPendingVideo(row)] : [];
   }
 
   /**

@@ -9,7 +9,14 @@ import { entryJson } from '../transcripts/response/response-writer.js';
 import type { Entry, Summary } from '../transcripts/transcript-events.js';
 import type { CallPlan } from '../transcripts/transcript-planner.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { blocksService, dispositionOf, endOfSlice, withoutQuota, type Disposition } from './slice-outcome.js';
+import {
+  dispositionOf,
+  endOfSlice,
+  refusesAll,
+  withoutQuota,
+  type Disposition,
+  type SliceVideo,
+} from './slice-outcome.js';
 import {
   SliceStore,
   type ClaimedSlice,
@@ -46,8 +53,9 @@ export class VideoSlice {
     const { job, setbacks, now } = slice;
     const startedAtMs = performance.now();
     // After a block, one video finds out whether the platform serves the service again.
-    const videos = await (job.reason === 'upstream_blocked'
-      ? this.store.probeVideo(job.id)
+    const paused = job.reason === 'upstream_blocked';
+    const videos = await (paused
+      ? this.store.probeVideo(job.id, setbacks)
       : this.store.pendingVideos(job.id, SLICE_VIDEOS));
     if (videos.length === 0) return {};
     const plan = await this.plan(slice, videos.map(requestedUpload), stop);
@@ -57,22 +65,18 @@ export class VideoSlice {
     try {
       const { entries, summary } = await this.read(plan, reservations);
       if (reservations.fetched !== summary.fetched) throw new Error('The settlement does not agree with the entries.');
+      const known = new Set(plan.videos.flatMap(({ upload, outcome }) => (outcome ? [upload.videoId] : [])));
       const read = videos.flatMap(({ position, retries, upload: { videoId } }) => {
         const found = entries.get(videoId);
-        return found ? [{ position, retries, ...found }] : [];
+        const source = known.has(videoId) ? ('known' as const) : ('platform' as const);
+        return found ? [{ position, retries, source, ...found }] : [];
       });
-      const serviceBlocked = blocksService(summary.fetched, read);
-      const conditions = { now, serviceBlocked, stopped: stop.aborted };
-      const decisions = read.map((video) => ({
-        ...video,
-        disposition: dispositionOf(video.entry, video.retries, conditions),
-      }));
+      const stopped = stop.aborted;
+      const conditions = { now, allRefused: refusesAll(read), stopped };
+      const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
+      const durationSeconds = (performance.now() - startedAtMs) / 1000;
       return {
-        end: endOfSlice(
-          decisions.map(({ disposition }) => disposition),
-          setbacks,
-          (performance.now() - startedAtMs) / 1000,
-        ),
+        end: endOfSlice({ videos: decisions, setbacks, paused, stopped, durationSeconds }),
         results: { settlements: reservations.settlements, ...resultsOf(decisions) },
         reservations,
         summary,
@@ -127,7 +131,7 @@ interface ReadEntry {
   stored: SentText;
 }
 
-interface Decision extends ReadEntry {
+interface Decision extends ReadEntry, SliceVideo {
   position: number;
   disposition: Disposition;
 }

@@ -20,6 +20,11 @@ export interface EntryError {
   retryAfterSeconds?: number;
 }
 
+/** Whether the service knows that the platform blocks it, and until when. Without that time a single video is refused. */
+export function statesBlock({ code, retryAfterSeconds }: Pick<EntryError, 'code' | 'retryAfterSeconds'>): boolean {
+  return code === 'upstream_blocked' && retryAfterSeconds !== undefined;
+}
+
 export interface SucceededEntry {
   videoId: string;
   ok: true;

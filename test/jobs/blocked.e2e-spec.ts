@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { hoursBefore } from '../fake-youtube/catalogue/model.js';
 import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
+import { SliceStore } from '../../src/jobs/slice-store.js';
 import { JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
 
@@ -54,6 +55,42 @@ describe('a job while the platform blocks the service', () => {
     ).toEqual([{ retries: '0' }]);
   });
 
+  it('stays paused when the process stops while it tries a video', async () => {
+    const run = await listed('@bench-30x28');
+    await blocked.steps(1);
+    await steps.pass(30);
+    await blocked.run(await blocked.claimed(), AbortSignal.abort());
+    expect(await run.get()).toMatchObject({ state: 'paused', reason: 'upstream_blocked' });
+    await blocked.steps(1);
+    expect(await run.get()).toMatchObject({ state: 'paused', checkAgainSeconds: 60 });
+    await steps.pass(60);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 30 } });
+  });
+
+  it('tries another video each time', async () => {
+    const run = await listed('@bench-3x29');
+    const tried = new Set<string | undefined>();
+    await steps.service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${run.id}'`);
+    for (const turn of [1, 2, 3]) {
+      const [video] = await steps.service.app.get(SliceStore).probeVideo(run.id, turn);
+      tried.add(video?.upload.videoId);
+    }
+    expect(tried.size).toBe(3);
+  });
+
+  it('stays paused while all its videos wait for their next try', async () => {
+    const run = await listed('@bench-2x30');
+    await steps.service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${run.id}'`);
+    await steps.service.query(`
+      UPDATE job_videos SET retries = 1, retry_at = quota_now() + interval '10 minutes' WHERE job_id = '${run.id}'`);
+    await steps.steps(1);
+    expect(await run.get()).toMatchObject({ state: 'paused', reason: 'upstream_blocked', checkAgainSeconds: 600 });
+    await steps.pass(600);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 2 } });
+  });
+
   it('pauses while the list is blocked, too', async () => {
     const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-5x23');
     await blocked.steps(1);
@@ -64,7 +101,19 @@ describe('a job while the platform blocks the service', () => {
   });
 });
 
-describe('a video that is refused while others are served', () => {
+describe('a video that is refused while the service is not blocked', () => {
+  it('is tried again, and fails at the end, also when it is the only one', async () => {
+    const run = await listed('@bench-1x31');
+    steps.service.fakeYoutube.setFaults({ kind: 'bot-check' });
+    await steps.steps(1);
+    for (const seconds of RETRY_DELAYS_SECONDS) {
+      expect(await run.get()).toMatchObject({ state: 'running', reason: null });
+      await steps.pass(seconds);
+      await steps.steps(1);
+    }
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { failed: 1 } });
+  });
+
   it('is tried again, and fails at the end, so that the job ends', async () => {
     const run = await listed('@bench-3x27');
     const [video] = await steps.service.query(

@@ -86,6 +86,8 @@ describe('a slice whose process is killed', () => {
     await running;
     expect(await steps.slices('expired')).toBe(before + 1);
     expect((await run.verify()).summary).toMatchObject({ succeeded: 0, pending: 4 });
+    expect(await steps.step()).toBe(false);
+    await steps.pass(30);
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { cached: 4, fetched: 0 } });
   });

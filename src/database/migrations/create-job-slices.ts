@@ -180,11 +180,11 @@ const COMMIT_SLICE = `
         job.state := 'listing';
       ELSE
         job.state := 'running';
-        PERFORM FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND retry_at IS NULL LIMIT 1;
-        IF NOT FOUND THEN
-          SELECT min(retry_at) INTO v_due FROM job_videos WHERE job_id = p_job_id AND state = 'pending';
-          job.next_run_at := greatest(job.next_run_at, v_due);
-        END IF;
+      END IF;
+      PERFORM FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND retry_at IS NULL LIMIT 1;
+      IF job.listed_at IS NOT NULL AND job.next_run_at IS NOT NULL AND NOT FOUND THEN
+        SELECT min(retry_at) INTO v_due FROM job_videos WHERE job_id = p_job_id AND state = 'pending';
+        job.next_run_at := greatest(job.next_run_at, v_due);
       END IF;
     END IF;
     job := job_store(v_old, job, p_results_seconds);

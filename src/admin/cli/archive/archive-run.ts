@@ -3,7 +3,7 @@ import { UpstreamError } from '../../../domain/errors.js';
 import type { Channel, Upload } from '../../../domain/transcript.js';
 import { formatTranscript } from '../../../transcripts/formats/transcript-formats.js';
 import { entryJson } from '../../../transcripts/response/response-writer.js';
-import type { Entry, SucceededEntry } from '../../../transcripts/transcript-events.js';
+import { statesBlock, type Entry, type SucceededEntry } from '../../../transcripts/transcript-events.js';
 import type { TranscriptsService } from '../../../transcripts/transcripts.service.js';
 import type { ArchiveDirectory } from './archive-directory.js';
 import { writeIndex, type IndexedVideo } from './archive-index.js';
@@ -114,8 +114,7 @@ export class ArchiveRun {
         if (entry.ok) await this.store(entry, video);
         else {
           const { code, retryAfterSeconds } = entry.error;
-          // Without that time it is a single video that is refused.
-          if (code === 'upstream_blocked' && retryAfterSeconds !== undefined) outcome.blocked++;
+          if (statesBlock(entry.error)) outcome.blocked++;
           if (code === 'upstream_busy') outcome.busy++;
           outcome.retryAfterSeconds = Math.max(outcome.retryAfterSeconds, retryAfterSeconds ?? 0);
           this.fail(entry, video);
