@@ -78,6 +78,7 @@ describe('the configuration', () => {
     ['TRANSCRIPT_TTL_SECONDS', '1.5'],
     ['REQUEST_DEADLINE_SECONDS', 'soon'],
     ['PLAN_PRO_MONTHLY', '99999999999999999999'],
+    ['JOB_RESULTS_MAX_MEGABYTES', '0'],
     ['DATABASE_URL', 'mysql://db/app'],
     ['DATABASE_URL', 'localhost:5432'],
     ['REDIS_URL', 'http://cache'],

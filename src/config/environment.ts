@@ -169,6 +169,10 @@ export class Environment {
   @Variable(wholeNumber(1, 87_600))
   JOB_RESULTS_TTL_HOURS: number = 72;
 
+  /** Stored results of archive jobs of one organization, beyond which it cannot create another job. */
+  @Variable(wholeNumber(1, 100_000_000))
+  JOB_RESULTS_MAX_MEGABYTES: number = 10_000;
+
   /** How often this process looks for archive jobs that are due. */
   @Variable(wholeNumber(1, 3_600))
   JOB_SWEEP_SECONDS: number = 5;

@@ -209,6 +209,20 @@ export class TooManyJobsError extends DomainError {
   }
 }
 
+/** The organization stores as many jobs, or as many results, as it may. */
+export class StoredResultsLimitError extends DomainError {
+  readonly code = 'too_many_jobs';
+  override readonly retryable = true;
+  override readonly retryAfterSeconds = TOO_MANY_JOBS_RETRY_AFTER_SECONDS;
+
+  constructor(jobsMax: number, megabytesMax: number) {
+    super(
+      `Your organization has reached ${jobsMax} stored jobs or ${megabytesMax} MB of results, the maximum. ` +
+        'Delete finished jobs with DELETE /jobs/{id}, or wait until they expire.',
+    );
+  }
+}
+
 export class WebhookNotFoundError extends DomainError {
   readonly code = 'not_found';
 

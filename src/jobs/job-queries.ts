@@ -44,11 +44,11 @@ export const dueIn = (job: string): string => `
 const CHANGED = `(result.job).*, ${dueIn('(result.job)')}`;
 
 export const CREATE = `
-  SELECT result.outcome, ${CHANGED} FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) result`;
+  SELECT result.outcome, ${CHANGED} FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`;
 
 export const CANCEL = `SELECT result.outcome, result.old_state, ${CHANGED} FROM job_cancel($1, $2, $3) result`;
 
-export const RESUME = `SELECT result.outcome, result.old_state, ${CHANGED} FROM job_resume($1, $2, $3, $4) result`;
+export const RESUME = `SELECT result.outcome, result.old_state, ${CHANGED} FROM job_resume($1, $2, $3, $4, $5) result`;
 
 export const DELETE = 'SELECT job_delete($1, $2) AS deleted';
 
@@ -81,6 +81,9 @@ export interface EntryRow {
   available: number;
 }
 
+/** The only row of a job without an entry in the page. A job that does not exist, or has expired, has none. */
+export type NoEntryRow = Record<keyof EntryRow, null>;
+
 // $2: the position that the page follows. $3: whether the page ends before the first pending video. $5: the bytes of a
 // page, which is exceeded by one entry at most. The lengths are known without reading the entries.
 export const ENTRIES = `
@@ -92,8 +95,11 @@ export const ENTRIES = `
           (SELECT min(position) FROM job_videos WHERE job_id = $1 AND state = 'pending' AND position > $2), 2147483647))
         ORDER BY position LIMIT $4::integer + 1) page
   )
-  SELECT position, entry, entry_bytes, entry_crc, available
-    FROM job_videos JOIN decided USING (position) WHERE job_id = $1 AND bytes_before < $5 ORDER BY position LIMIT $4`;
+  SELECT video.position, video.entry, video.entry_bytes, video.entry_crc, decided.available FROM jobs job
+    LEFT JOIN (decided JOIN job_videos video ON video.job_id = $1 AND video.position = decided.position)
+      ON decided.bytes_before < $5
+    WHERE job.id = $1 AND job.deleted_at IS NULL AND (job.expires_at IS NULL OR job.expires_at > quota_now())
+    ORDER BY video.position LIMIT $4`;
 
 /** A claimed job, with what decides whether its slice may run. */
 export interface ClaimedRow extends ChangedRow {

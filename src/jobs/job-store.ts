@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
+import { InvalidApiKeyError } from '../domain/errors.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
 import { type Job, type JobRequest, type StoredEntry } from './job.js';
 import {
@@ -17,6 +18,7 @@ import {
   RESUME,
   type ChangedRow,
   type EntryRow,
+  type NoEntryRow,
   type FiguresRow,
   type FoundRow,
   type JobRow,
@@ -31,11 +33,14 @@ export interface FoundJob {
   active: boolean;
 }
 
-export type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many';
+export type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many' | 'too_much_stored';
 export type CancelOutcome = 'changed' | 'unchanged' | 'finished';
-export type ResumeOutcome = CancelOutcome | 'expired' | 'too_many';
+export type ResumeOutcome = CancelOutcome | 'expired' | 'too_many' | 'too_much_stored';
 
+/** Finished and unfinished jobs of an organization whose results are stored; each costs time in every list. */
+export const STORED_JOBS_MAX = 1_000;
 const SECONDS_PER_HOUR = 3_600;
+const BYTES_PER_MEGABYTE = 1024 * 1024;
 
 /** The jobs as their organizations read and change them. Every change is one statement. */
 @Injectable()
@@ -50,7 +55,16 @@ export class JobStore {
     return this.environment.JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR;
   }
 
-  /** Creates a job, or finds the one that was created with the same idempotency key. */
+  /** Stored results of an organization beyond which it cannot have another unfinished job. */
+  private get resultsBytesMax(): number {
+    return this.environment.JOB_RESULTS_MAX_MEGABYTES * BYTES_PER_MEGABYTE;
+  }
+
+  /**
+   * Creates a job, or finds the one that was created with the same idempotency key.
+   *
+   * @throws InvalidApiKeyError when the organization was deleted
+   */
   async create(
     id: string,
     request: JobRequest,
@@ -63,13 +77,14 @@ export class JobStore {
       .digest();
     const values = [
       ...[id, organizationId, keyId, idempotencyKey ?? null, hash, channel, languages, limit, since, onQuota],
-      this.environment.JOBS_PER_ORGANIZATION,
+      ...[this.environment.JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax],
     ];
     const [row] = await queryWithDeadline<(JobRow & { outcome: CreateOutcome })[]>(this.database, CREATE, values, {
       organizationId,
     });
-    if (!row) throw new Error('job_create returned no row.');
-    return { outcome: row.outcome, job: row.outcome === 'too_many' ? undefined : toJob(row) };
+    if (!row) throw new InvalidApiKeyError();
+    const { outcome } = row;
+    return { outcome, job: outcome === 'created' || outcome === 'known' ? toJob(row) : undefined };
   }
 
   async find(organizationId: string, id: string): Promise<FoundJob | undefined> {
@@ -95,7 +110,8 @@ export class JobStore {
   /** Resolves to undefined for an unknown job. */
   resume(organizationId: string, id: string): Promise<(ChangedJob & { outcome: ResumeOutcome }) | undefined> {
     const { JOBS_PER_ORGANIZATION } = this.environment;
-    return this.change<ResumeOutcome>(RESUME, [organizationId, id, JOBS_PER_ORGANIZATION, this.resultsSeconds]);
+    const values = [organizationId, id, JOBS_PER_ORGANIZATION, this.resultsBytesMax, this.resultsSeconds];
+    return this.change<ResumeOutcome>(RESUME, values, { organizationId });
   }
 
   /** @returns false for an unknown job */
@@ -108,19 +124,23 @@ export class JobStore {
    * Up to `count` decided entries after a position, in the channel's order, of about `bytesMax` bytes.
    *
    * @param pastPending false to end before the first pending video
+   * @returns undefined when the job does not exist or its results have expired
    */
   async entries(
     jobId: string,
     count: number,
     { after, pastPending, bytesMax }: { after: number; pastPending: boolean; bytesMax: number },
-  ): Promise<{ entries: StoredEntry[]; more: boolean }> {
+  ): Promise<{ entries: StoredEntry[]; more: boolean } | undefined> {
     const values = [jobId, after, !pastPending, count, bytesMax];
-    const rows = await queryWithDeadline<EntryRow[]>(this.database, ENTRIES, values);
-    const entries = rows.map(({ position, entry, entry_bytes: jsonBytes, entry_crc }) => ({
-      position,
-      text: { bytes: entry, jsonBytes, crc32: Number(entry_crc) },
-    }));
-    return { entries, more: (rows[0]?.available ?? 0) > rows.length };
+    const rows = await queryWithDeadline<(EntryRow | NoEntryRow)[]>(this.database, ENTRIES, values);
+    const [first] = rows;
+    if (!first) return undefined;
+    const entries = rows.flatMap((row) => {
+      if (row.position === null) return [];
+      const { position, entry: bytes, entry_bytes: jsonBytes, entry_crc } = row;
+      return [{ position, text: { bytes, jsonBytes, crc32: Number(entry_crc) } }];
+    });
+    return { entries, more: (first.available ?? 0) > entries.length };
   }
 
   /** The figures of all jobs, by state. */
@@ -131,8 +151,14 @@ export class JobStore {
   private async change<Outcome>(
     statement: string,
     values: readonly unknown[],
+    slot: { organizationId?: string } = {},
   ): Promise<(ChangedJob & { outcome: Outcome }) | undefined> {
-    const [row] = await queryWithDeadline<(ChangedRow & { outcome: Outcome })[]>(this.database, statement, values);
+    const [row] = await queryWithDeadline<(ChangedRow & { outcome: Outcome })[]>(
+      this.database,
+      statement,
+      values,
+      slot,
+    );
     return row && { outcome: row.outcome, ...toChangedJob(row) };
   }
 }

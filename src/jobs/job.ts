@@ -82,6 +82,8 @@ export interface JobResultsPage {
   entries: StoredEntry[];
   /** The `after` of the next page; null when the job is finished and this page reaches its end. */
   next: number | null;
+  /** Whether the job could decide no more entries when this part was read, unless it is resumed. */
+  isFinal: boolean;
 }
 
 const FINISHED: readonly JobState[] = ['completed', 'canceled', 'failed'];

@@ -16,7 +16,7 @@ import { ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { READ_ERRORS } from '../channels/dto/api-transcripts.js';
-import { FeatureNotInPlanError } from '../domain/errors.js';
+import { FeatureNotInPlanError, StoredResultsLimitError } from '../domain/errors.js';
 import { ApiErrors, invalidField, unknownParameter } from '../http/error-docs.js';
 import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
@@ -37,6 +37,7 @@ import {
 import { CANCELED_JOB_EXAMPLE, JobDto, JobsPageDto, NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
 import { JOB_ID } from './job.js';
+import { STORED_JOBS_MAX } from './job-store.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';
 
@@ -44,6 +45,11 @@ const BODY_ERRORS = [
   { title: 'The body is too large', error: bodyTooLarge() },
   { title: 'The body is not JSON', error: unsupportedBody() },
 ] as const;
+
+const TOO_MUCH_STORED = {
+  title: 'The organization stores too many results',
+  error: new StoredResultsLimitError(STORED_JOBS_MAX, 10_000),
+} as const;
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
@@ -78,6 +84,7 @@ export class JobsController {
     'channel_not_found',
     'idempotency_conflict',
     'too_many_jobs',
+    TOO_MUCH_STORED,
     {
       title: 'The plan does not include archive jobs',
       error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
@@ -167,7 +174,15 @@ export class JobsController {
   })
   @ApiJobId()
   @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
-  @ApiErrors(...JOBS_ERRORS, 'job_not_found', 'job_completed', 'results_expired', 'too_many_jobs', ...BODY_ERRORS)
+  @ApiErrors(
+    ...JOBS_ERRORS,
+    'job_not_found',
+    'job_completed',
+    'results_expired',
+    'too_many_jobs',
+    TOO_MUCH_STORED,
+    ...BODY_ERRORS,
+  )
   resume(
     @Param('id') id: string,
     @Body() _body: NoParameters,
@@ -185,8 +200,8 @@ export class JobsController {
     operationId: 'deleteJob',
     summary: 'Delete an archive job',
     description:
-      'Deletes a job in any state with its results, on every plan. The slice that is being fetched is not charged; what was charged ' +
-      'before stays charged.',
+      'Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is ' +
+      'running: its transcripts are then cached.',
   })
   @ApiJobId()
   @ApiNoContentResponse({ description: 'The job was deleted.', headers: JOB_HEADERS })

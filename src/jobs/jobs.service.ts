@@ -8,6 +8,7 @@ import {
   JobFinishedError,
   JobNotFoundError,
   ResultsExpiredError,
+  StoredResultsLimitError,
   TooManyJobsError,
 } from '../domain/errors.js';
 import { base62 } from '../organizations/api-key.js';
@@ -15,7 +16,7 @@ import { UnknownCursorError } from '../organizations/organization-errors.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
 import { isFinished, JOB_ID, type Job, type JobRequest, type JobResultsPage, type JobsPage } from './job.js';
 import { logStateChange } from './job-rows.js';
-import { JobStore, type FoundJob } from './job-store.js';
+import { JobStore, STORED_JOBS_MAX, type FoundJob } from './job-store.js';
 import { SliceQueue } from './slice-queue.js';
 
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
@@ -36,13 +37,15 @@ export class JobsService {
    * Creates a job. The same idempotency key with the same request gives the same job again.
    *
    * @param payer the key that creates the job, and the organization that is charged
-   * @throws TooManyJobsError | IdempotencyConflictError | ChannelNotFoundError when the text is no reference to a channel
+   * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
+   * was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
   async create(request: JobRequest, payer: Payer, idempotencyKey?: string): Promise<Job> {
     if (!parseChannelReference(request.channel)) throw new ChannelNotFoundError();
     const id = `job_${base62(BigInt(`0x${randomBytes(16).toString('hex')}`), 22)}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
+    if (outcome === 'too_much_stored') throw this.tooMuchStored();
     if (!job) throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'created') {
       this.logger.log({ event: 'job_created', jobId: id, ...payer, onQuota: request.onQuota });
@@ -83,7 +86,8 @@ export class JobsService {
   /**
    * Lets a paused, canceled or failed job go on where it ended; an unfinished one does not change.
    *
-   * @throws JobNotFoundError | JobFinishedError when it is completed | ResultsExpiredError | TooManyJobsError
+   * @throws JobNotFoundError | JobFinishedError when it is completed | ResultsExpiredError | TooManyJobsError |
+   * StoredResultsLimitError
    */
   async resume(organizationId: string, id: string): Promise<Job> {
     const resumed = JOB_ID.test(id) ? await this.store.resume(organizationId, id) : undefined;
@@ -92,12 +96,13 @@ export class JobsService {
     if (outcome === 'finished') throw new JobFinishedError('resume', job.state);
     if (outcome === 'expired') throw new ResultsExpiredError(job.expiresAt ?? '');
     if (outcome === 'too_many') throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
+    if (outcome === 'too_much_stored') throw this.tooMuchStored();
     logStateChange(this.logger, resumed);
     if (outcome === 'changed') void this.queue.wake();
     return job;
   }
 
-  /** Deletes a job and its results. What its running slice fetches is neither charged nor stored. @throws JobNotFoundError */
+  /** Deletes a job and its results. What its running slice fetches is charged, as after a cancel. @throws JobNotFoundError */
   async delete(organizationId: string, id: string): Promise<void> {
     if (!JOB_ID.test(id) || !(await this.store.delete(organizationId, id))) throw new JobNotFoundError();
     this.logger.log({ event: 'job_deleted', jobId: id, organizationId });
@@ -121,9 +126,16 @@ export class JobsService {
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
     const isFinal = !active && isFinished(job.state);
     const options = { after, pastPending: pastPending || isFinal, bytesMax: READ_BYTES_MAX };
-    const { entries, more } = await this.store.entries(id, limit, options);
+    const stored = await this.store.entries(id, limit, options);
+    // The job was deleted or has expired meanwhile.
+    if (!stored) return this.results(organizationId, id, page);
+    const { entries, more } = stored;
     const ended = !more && isFinal;
-    return { job, entries, next: ended ? null : (entries.at(-1)?.position ?? after) };
+    return { job, entries, next: ended ? null : (entries.at(-1)?.position ?? after), isFinal };
+  }
+
+  private tooMuchStored(): StoredResultsLimitError {
+    return new StoredResultsLimitError(STORED_JOBS_MAX, this.environment.JOB_RESULTS_MAX_MEGABYTES);
   }
 
   /** @throws JobNotFoundError */

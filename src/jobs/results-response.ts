@@ -129,6 +129,8 @@ async function* serialize(
   let separator = '';
   /** The position up to which every entry was sent. */
   let complete = range.after;
+  /** Whether a video was passed that was still pending. It can be decided before the last part is read. */
+  let hasPassedPending = false;
   let last: JobResultsPage | undefined;
   for await (const part of parts) {
     last = part;
@@ -136,11 +138,13 @@ async function* serialize(
       yield [separator + format.before(position), encoding === 'gzip' ? text : await inflated(text), format.after];
       separator = format.separator;
       if (position === complete + 1) complete = position;
+      else hasPassedPending ||= !part.isFinal;
     }
   }
   if (!last) throw new Error('The results have no first part.');
   const { job, next } = last;
-  yield [format.tail({ job, next: range.pastPending && next !== null ? complete : next })];
+  const isComplete = next === null && !hasPassedPending;
+  yield [format.tail({ job, next: range.pastPending && !isComplete ? complete : next })];
 }
 
 async function inflated({ bytes, jsonBytes, crc32 }: SentText): Promise<SentText> {

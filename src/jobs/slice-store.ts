@@ -155,8 +155,8 @@ export class SliceStore {
   }
 
   /**
-   * Ends a slice: charges what it fetched and stores its results, both or neither. Without the claim, which a deleted job
-   * takes away, it releases the reservations and stores nothing.
+   * Ends a slice: charges what it fetched and stores its results, both or neither. Without the claim it releases the
+   * reservations and stores nothing.
    *
    * @returns undefined when the claim was lost
    * @throws the driver's error: `SLICE_EXPIRED` as SQLSTATE when a reservation ended before the slice

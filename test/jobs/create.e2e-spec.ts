@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateKey } from '../../src/organizations/api-key.js';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { startService, type TestService } from '../service.js';
+import { JobRun } from './job-run.js';
 import { createJob, onJob, postJob, waitForJob } from './job-requests.js';
 
 let service: TestService;
@@ -73,6 +75,40 @@ describe('a new job', () => {
     expect((await postJob(idle, key, { channel: '@tidewater' })).status).toBe(202);
     const resumed = await onJob(idle, key, 'POST', `${first}/resume`);
     expect([resumed.status, resumed.body.error.code]).toEqual([429, 'too_many_jobs']);
+  });
+
+  it('is refused while the organization stores too many results, until some are deleted', async () => {
+    const { id: organization, key } = await idle.organization();
+    const id = await createJob(idle, key, { channel: '@tidewater' });
+    await idle.query(`UPDATE jobs SET stored_bytes = 10000::bigint * 1024 * 1024 WHERE id = '${id}'`);
+    await onJob(idle, key, 'POST', `${id}/cancel`);
+    for (const refused of [
+      await postJob(idle, key, { channel: '@tidewater' }),
+      await onJob(idle, key, 'POST', `${id}/resume`),
+    ]) {
+      expect([refused.status, refused.body.error]).toMatchObject([429, { code: 'too_many_jobs', retryable: true }]);
+      expect(refused.body.error.message).toMatch(/10000 MB.*Delete/);
+    }
+    expect((await onJob(idle, key, 'DELETE', id)).status).toBe(204);
+    const next = await createJob(idle, key, { channel: '@tidewater' });
+    await onJob(idle, key, 'POST', `${next}/cancel`);
+    await idle.query(`
+      INSERT INTO jobs (id, organization_id, key_id, request_hash, reference, languages, on_quota, state, created_at,
+                        finished_at, expires_at)
+        SELECT 'job_' || number, '${organization}', key_id, '', '@a', '{}', 'pause', 'canceled', created_at, finished_at,
+               expires_at
+          FROM jobs, generate_series(1, 999) number WHERE id = '${next}'`);
+    expect((await postJob(idle, key, { channel: '@tidewater' })).status).toBe(429);
+    // What has expired is not stored any more, although it is not removed yet.
+    await idle.query(`UPDATE jobs SET expires_at = quota_now() WHERE id = 'job_1'`);
+    expect((await onJob(idle, key, 'POST', `${next}/resume`)).status).toBe(200);
+    expect((await postJob(idle, key, { channel: '@tidewater' })).status).toBe(202);
+  });
+
+  it('is refused for an organization that was deleted after its key was checked', async () => {
+    const organization = await idle.organization();
+    await idle.app.get(OrganizationsService).delete(organization.id);
+    await expect(JobRun.create(idle, organization, '@tidewater')).rejects.toMatchObject({ code: 'invalid_api_key' });
   });
 
   it('for a channel that does not exist fails with that reason, without a charge', async () => {

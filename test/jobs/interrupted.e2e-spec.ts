@@ -106,19 +106,35 @@ describe('a running slice', () => {
     expect(await steps.step()).toBe(false);
   });
 
-  it('of a job that is deleted charges nothing, and everything of the job is removed', async () => {
+  it('of a job that is deleted is charged, and everything of the job is removed after that', async () => {
     const run = await listed('@bench-10x16');
+    const rows = (table: string, id: string) => steps.service.query(`SELECT FROM ${table} WHERE ${id} = '${run.id}'`);
     const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = steps.run(await steps.claimed());
     await hold.arrived;
     await run.delete();
+    await expect(run.get()).rejects.toMatchObject({ code: 'job_not_found' });
+    await steps.remove();
+    expect(await rows('job_videos', 'job_id')).toHaveLength(10);
     hold.release();
     await running;
-    await expect(run.get()).rejects.toMatchObject({ code: 'job_not_found' });
-    expect((await steps.service.get('/usage', run.organization.key)).body).toMatchObject({ used: 0, reserved: 0 });
+    expect((await steps.service.get('/usage', run.organization.key)).body).toMatchObject({ used: 10, reserved: 0 });
+    expect(await steps.step()).toBe(false);
+    await steps.remove();
+    expect([await rows('jobs', 'id'), await rows('job_videos', 'job_id')]).toEqual([[], []]);
+    const again = await JobRun.create(steps.service, run.organization, '@bench-10x16');
+    await steps.finish();
+    expect((await again.verify()).summary).toMatchObject({ cached: 10, fetched: 0 });
+  });
+
+  it('of a job that is deleted and whose process is killed does not keep the job', async () => {
+    const run = await listed('@bench-10x22');
+    await steps.read(await steps.claimed());
+    await run.delete();
+    await steps.pass(LEASES_SECONDS);
     await steps.remove();
     expect(await steps.service.query(`SELECT FROM jobs WHERE id = '${run.id}'`)).toEqual([]);
-    expect(await steps.service.query(`SELECT FROM job_videos WHERE job_id = '${run.id}'`)).toEqual([]);
+    expect(await reserved(run)).toBe(0);
   });
 
   it('that is stopped stores what it has fetched, releases its claim, and counts no video as tried', async () => {

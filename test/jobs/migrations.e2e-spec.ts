@@ -63,7 +63,7 @@ describe('the migrations of jobs', () => {
     expect(await quota.usage(id)).toMatchObject({ used: 2, reserved: 3 });
     await runQuery(
       database.url,
-      `SELECT job_create('job_1', '${id}', '${apiKey.id}', NULL, '', '@a', '{}', NULL, NULL, 'pause', 5)`,
+      `SELECT job_create('job_1', '${id}', '${apiKey.id}', NULL, '', '@a', '{}', NULL, NULL, 'pause', 5, 5, 1)`,
     );
     expect(await organizations.delete(id)).toMatchObject({ revokedKeys: 1 });
     expect(await quota.verify(id)).toMatchObject({ exact: true });

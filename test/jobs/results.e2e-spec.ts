@@ -1,8 +1,10 @@
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { request as httpRequest } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Job } from '../../src/jobs/job.js';
+import { JobStore } from '../../src/jobs/job-store.js';
+import { JobsService } from '../../src/jobs/jobs.service.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -219,6 +221,68 @@ describe('the results of a job with a video that stays pending', () => {
   });
 });
 
+describe('the results of a job that ends while they are sent', () => {
+  let key: string;
+  let id: string;
+
+  beforeEach(async () => {
+    ({ key } = await service.organization());
+    id = await createJob(service, key, { channel: '@bench-45x2' });
+    await waitForJob(service, key, id);
+  });
+  afterEach(() => void jest.restoreAllMocks());
+
+  const toJob = (change: string): Promise<unknown> => service.query(`UPDATE jobs SET ${change} WHERE id = '${id}'`);
+  const toVideo = (position: number, change: string): Promise<unknown> =>
+    service.query(`UPDATE job_videos video SET ${change} FROM job_videos other
+      WHERE video.job_id = '${id}' AND video.position = ${position} AND other.job_id = '${id}' AND other.position = 45`);
+
+  /** Reads NDJSON of a running job; `change` happens after its first part was read. */
+  async function linesDuring(change: () => Promise<unknown>): Promise<any[]> {
+    const jobs = service.app.get(JobsService);
+    const read = jobs.results.bind(jobs);
+    jest.spyOn(jobs, 'results').mockImplementationOnce(async (...values) => {
+      const part = await read(...values);
+      await change();
+      return part;
+    });
+    return linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);
+  }
+
+  it.each<[what: string, pending: number, next: number | null]>([
+    ['before a video that was pending when it was passed', 3, 2],
+    ['null when every entry was sent', 30, null],
+  ])('as NDJSON have a next that is %s', async (_what, pending, next) => {
+    const others = Array.from({ length: 45 }, (_, place) => place + 1);
+    await toVideo(pending, `state = 'pending', cached = NULL, entry = NULL`);
+    await toJob(`state = 'running', finished_at = NULL, expires_at = NULL`);
+    const lines = await linesDuring(async () => {
+      const entry = 'entry = other.entry, entry_bytes = other.entry_bytes, entry_crc = other.entry_crc';
+      await toVideo(pending, `state = 'succeeded', cached = true, ${entry}`);
+      await toJob(`state = 'completed', finished_at = quota_now()`);
+    });
+    const sent = next === null ? others : others.filter((position) => position !== pending);
+    expect(lines.slice(0, -1).map(({ position }) => position as number)).toEqual(sent);
+    expect(lines.at(-1)).toMatchObject({ next, job: { state: 'completed' } });
+    const rest = linesOf((await service.get(`/jobs/${id}/results?after=${next ?? 45}`, key, NDJSON)).text);
+    expect(rest.slice(0, -1).map(({ position }) => position as number)).toEqual(others.slice(next ?? 45));
+    expect(rest.at(-1)).toMatchObject({ next: null });
+  });
+
+  it('are complete when videos stay pending in the canceled job, however many parts are sent', async () => {
+    await toVideo(3, `state = 'pending', cached = NULL, entry = NULL`);
+    await toJob(`state = 'canceled'`);
+    const lines = linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);
+    expect([lines.length, lines.at(-1).next]).toEqual([45, null]);
+  });
+
+  it('are cut off, and never empty, when the job is deleted', async () => {
+    await expect(linesDuring(() => onJob(service, key, 'DELETE', id))).rejects.toThrow();
+    const range = { after: 0, pastPending: true, bytesMax: 1_000_000 };
+    expect(await service.app.get(JobStore).entries(id, 10, range)).toBeUndefined();
+  });
+});
+
 describe('the results of a job that has ended early', () => {
   it('stay after a cancel, and are gone after a deletion', async () => {
     const { key } = await service.organization();
@@ -236,7 +300,7 @@ describe('the results of a job that has ended early', () => {
     hold.release();
     for (const path of [id, `${id}/results`])
       expect((await onJob(service, key, 'GET', path)).body.error.code).toBe('job_not_found');
-    expect((await service.get('/usage', key)).body.used).toBe(25);
+    await until(async () => (await service.get('/usage', key)).body.used === 50);
   });
 
   it('are 410 after their time, while the job can still be read', async () => {

@@ -91,24 +91,33 @@ describe('an archive job', () => {
     expect(await run.verify()).toMatchObject({ state: 'failed', reason: 'channel_not_found', summary: { total: 100 } });
   });
 
-  it('reads the list again when the platform no longer accepts its place in it, without what was uploaded meanwhile', async () => {
-    const { service } = steps;
-    const run = await JobRun.create(service, await service.organization(), '@bench-230x2');
-    await steps.steps(1);
-    // The two newest are as if they had been uploaded after the first page was read.
-    await service.query(`DELETE FROM job_videos WHERE job_id = '${run.id}' AND position <= 2`);
-    await service.query(`UPDATE job_videos SET position = position + 1000 WHERE job_id = '${run.id}'`);
-    await service.query(`UPDATE job_videos SET position = position - 1002 WHERE job_id = '${run.id}'`);
-    await service.query(`UPDATE jobs SET continuation = 'refused', total = total - 2 WHERE id = '${run.id}'`);
-    await steps.steps(1);
-    expect(await run.get()).toMatchObject({ state: 'listing', summary: { total: 98 } });
-    expect(await steps.step()).toBe(false);
-    await steps.pass(30);
-    await steps.finish();
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total: 228, fetched: 228 } });
-    const videos = (await run.entries()).map(({ entry }) => entry.metadata.title);
-    expect([videos[0], videos.at(-1)]).toEqual(['Generated talk 228 of 230', 'Generated talk 1 of 230']);
-  });
+  it.each([
+    { uploaded: 2, pages: 1 },
+    { uploaded: 130, pages: 2 },
+  ])(
+    'reads the list again when the platform no longer accepts its place in it, without $uploaded uploads since its start',
+    async ({ uploaded, pages }) => {
+      const { service } = steps;
+      const run = await JobRun.create(service, await service.organization(), '@bench-230x2');
+      await steps.steps(pages);
+      const total = 230 - uploaded;
+      // The newest are as if they had been uploaded after the first page was read.
+      await service.query(`DELETE FROM job_videos WHERE job_id = '${run.id}' AND position <= ${uploaded}`);
+      await service.query(`UPDATE job_videos SET position = position + 1000 WHERE job_id = '${run.id}'`);
+      await service.query(`UPDATE job_videos SET position = position - 1000 - ${uploaded} WHERE job_id = '${run.id}'`);
+      await service.query(
+        `UPDATE jobs SET continuation = 'refused', total = total - ${uploaded} WHERE id = '${run.id}'`,
+      );
+      await steps.steps(1);
+      expect(await run.get()).toMatchObject({ state: 'listing', summary: { total: 100 * pages - uploaded } });
+      expect(await steps.step()).toBe(false);
+      await steps.pass(30);
+      await steps.finish();
+      expect((await run.verify()).summary).toMatchObject({ total, succeeded: total, pending: 0 });
+      const videos = (await run.entries()).map(({ entry }) => entry.metadata.title);
+      expect([videos[0], videos.at(-1)]).toEqual([`Generated talk ${total} of 230`, 'Generated talk 1 of 230']);
+    },
+  );
 });
 
 describe('the operations on a job:', () => {

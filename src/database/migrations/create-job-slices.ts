@@ -47,7 +47,7 @@ const CLAIM = `
   END $$`;
 
 // Adds a page of the uploads. A job that reads its list again from the first page already has its videos: what is listed
-// above the first of them was uploaded meanwhile and does not belong to the job.
+// above the first of them, on any page, was uploaded meanwhile and does not belong to the job.
 const COMMIT_PAGE = `
   CREATE FUNCTION job_commit_page(
     p_job_id text, p_claim uuid, p_channel_id text, p_channel text, p_video_ids text[], p_uploads text[],
@@ -55,7 +55,7 @@ const COMMIT_PAGE = `
   ) RETURNS TABLE (old_state text, added integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
     v_old jobs;
-    v_known integer := 0;
+    v_known bigint := 0;
   BEGIN
     SELECT * INTO v_old FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
     IF NOT FOUND THEN
@@ -63,13 +63,14 @@ const COMMIT_PAGE = `
     END IF;
     old_state := v_old.state;
     job := v_old;
-    IF v_old.continuation IS NULL AND v_old.total > 0 THEN
-      SELECT coalesce(min(array_position(p_video_ids, video_id)), 0) INTO v_known FROM job_videos
+    IF v_old.relisting OR v_old.continuation IS NULL AND v_old.total > 0 THEN
+      SELECT min(array_position(p_video_ids, video_id)) INTO v_known FROM job_videos
         WHERE job_id = p_job_id AND video_id = ANY (p_video_ids);
+      job.relisting := v_known IS NULL;
     END IF;
     WITH new AS (
       SELECT page.* FROM unnest(p_video_ids, p_uploads) WITH ORDINALITY AS page (video_id, upload, place)
-        WHERE page.place > v_known AND NOT EXISTS (
+        WHERE NOT job.relisting AND page.place > v_known AND NOT EXISTS (
           SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = page.video_id)
         ORDER BY page.place LIMIT v_old.video_limit - v_old.total
     )
@@ -230,7 +231,8 @@ const SWEEP = `
   END $$`;
 
 // Removes results that have expired or were deleted, some rows of one job at a time, and the job itself: at once when it
-// was deleted, and a week after its results when it has expired. Returns the number of removed rows.
+// was deleted, and a week after its results when it has expired. A job whose slice is running stays until that is charged.
+// Returns the number of removed rows.
 const REMOVE_BATCH = `
   CREATE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
@@ -240,7 +242,7 @@ const REMOVE_BATCH = `
     v_bytes bigint;
   BEGIN
     SELECT * INTO v_job FROM jobs job
-      WHERE coalesce(job.deleted_at, job.expires_at) <= v_now AND (
+      WHERE coalesce(job.deleted_at, job.expires_at) <= v_now AND (job.claim IS NULL OR job.claimed_until <= v_now) AND (
         job.deleted_at IS NOT NULL OR job.expires_at <= v_now - interval '7 days'
         OR EXISTS (SELECT FROM job_videos WHERE job_id = job.id))
       ORDER BY coalesce(job.deleted_at, job.expires_at) LIMIT 1 FOR UPDATE SKIP LOCKED;
@@ -254,7 +256,8 @@ const REMOVE_BATCH = `
     )
     SELECT count(*), coalesce(sum(stored), 0) INTO v_rows, v_bytes FROM removed;
     IF v_rows = p_rows_max OR v_job.deleted_at IS NULL AND v_job.expires_at > v_now - interval '7 days' THEN
-      UPDATE jobs SET stored_bytes = greatest(0, stored_bytes - v_bytes) WHERE id = v_job.id;
+      UPDATE jobs SET stored_bytes = greatest(0, stored_bytes - v_bytes), claim = NULL, claimed_until = NULL
+        WHERE id = v_job.id;
       RETURN v_rows;
     END IF;
     DELETE FROM jobs WHERE id = v_job.id;

@@ -25,6 +25,7 @@ export class CreateJobs1763683208000 implements MigrationInterface {
     await queryRunner.query('ALTER TABLE job_videos ALTER COLUMN entry SET STORAGE EXTERNAL');
     await queryRunner.query(`CREATE INDEX job_videos_pending ON job_videos (job_id, position) WHERE state = 'pending'`);
     await queryRunner.query(STORE);
+    await queryRunner.query(REFUSAL);
     await queryRunner.query(CREATE);
     await queryRunner.query(CANCEL);
     await queryRunner.query(RESUME);
@@ -32,7 +33,7 @@ export class CreateJobs1763683208000 implements MigrationInterface {
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    for (const name of ['job_delete', 'job_resume', 'job_cancel', 'job_create', 'job_store'])
+    for (const name of ['job_delete', 'job_resume', 'job_cancel', 'job_create', 'job_refusal', 'job_store'])
       await queryRunner.query(`DROP FUNCTION ${name}`);
     await queryRunner.query('DROP TABLE job_videos');
     await queryRunner.query('DROP TABLE jobs');
@@ -40,7 +41,8 @@ export class CreateJobs1763683208000 implements MigrationInterface {
   }
 }
 
-// last_turn orders the slices of all jobs, by a sequence because clocks step back.
+// relisting: the list is read again, and no video of the job was met yet. last_turn orders the slices of all jobs, by a
+// sequence because clocks step back.
 const JOBS = `
   CREATE TABLE jobs (
     id text PRIMARY KEY,
@@ -59,6 +61,7 @@ const JOBS = `
     channel_id text,
     channel text,
     continuation text,
+    relisting boolean NOT NULL DEFAULT false,
     listed_at timestamptz,
     total integer NOT NULL DEFAULT 0,
     succeeded integer NOT NULL DEFAULT 0,
@@ -119,7 +122,7 @@ const STORE = `
       v_job.next_run_at := NULL;
     END IF;
     UPDATE jobs SET state = v_job.state, reason = v_job.reason, channel_id = v_job.channel_id, channel = v_job.channel,
-        continuation = v_job.continuation, listed_at = v_job.listed_at, total = v_job.total,
+        continuation = v_job.continuation, relisting = v_job.relisting, listed_at = v_job.listed_at, total = v_job.total,
         succeeded = v_job.succeeded, failed = v_job.failed, cached = v_job.cached, fetched = v_job.fetched,
         stored_bytes = v_job.stored_bytes, setbacks = v_job.setbacks, finished_at = v_job.finished_at,
         expires_at = v_job.expires_at, next_run_at = v_job.next_run_at, claim = v_job.claim,
@@ -136,23 +139,40 @@ const STORE = `
     RETURN v_job;
   END $$`;
 
-// Locks the organization first, as every function that also locks a job does.
+// Why an organization cannot have another unfinished job; null when it can. Its lock must be held. Results that have expired
+// or were deleted do not count, although they are removed a little later.
+const REFUSAL = `
+  CREATE FUNCTION job_refusal(
+    p_organization_id text, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
+  ) RETURNS text LANGUAGE sql VOLATILE AS $$
+    SELECT CASE WHEN count(*) FILTER (WHERE finished_at IS NULL) >= p_unfinished_max THEN 'too_many'
+                WHEN count(*) >= p_stored_max OR sum(stored_bytes) >= p_bytes_max THEN 'too_much_stored' END
+      FROM jobs WHERE organization_id = p_organization_id AND deleted_at IS NULL
+        AND (expires_at IS NULL OR expires_at > quota_now())
+  $$`;
+
+// Locks the organization first, as every function that also locks a job does. Returns no row for one that was deleted.
 const CREATE = `
   CREATE FUNCTION job_create(
     p_id text, p_organization_id text, p_key_id text, p_idempotency_key text, p_request_hash bytea, p_reference text,
-    p_languages text[], p_video_limit integer, p_since text, p_on_quota text, p_jobs_max integer
+    p_languages text[], p_video_limit integer, p_since text, p_on_quota text, p_unfinished_max integer,
+    p_stored_max integer, p_bytes_max double precision
   ) RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE SET lock_timeout = '3s' AS $$
   DECLARE
+    v_organization organizations := quota_lock(p_organization_id);
     v_now timestamptz;
   BEGIN
-    PERFORM quota_lock(p_organization_id);
+    IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
+      RETURN;
+    END IF;
     SELECT * INTO job FROM jobs WHERE organization_id = p_organization_id AND idempotency_key = p_idempotency_key;
     IF FOUND THEN
       outcome := CASE WHEN job.request_hash = p_request_hash THEN 'known' ELSE 'conflict' END;
-    ELSIF (SELECT count(*) FROM jobs unfinished WHERE unfinished.organization_id = p_organization_id
-             AND unfinished.finished_at IS NULL AND unfinished.deleted_at IS NULL) >= p_jobs_max THEN
-      outcome := 'too_many';
-    ELSE
+      RETURN NEXT;
+      RETURN;
+    END IF;
+    outcome := job_refusal(p_organization_id, p_unfinished_max, p_stored_max, p_bytes_max);
+    IF outcome IS NULL THEN
       outcome := 'created';
       v_now := quota_now();
       INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request_hash, reference, languages, video_limit,
@@ -193,7 +213,8 @@ const CANCEL = `
 
 const RESUME = `
   CREATE FUNCTION job_resume(
-    p_organization_id text, p_id text, p_jobs_max integer, p_results_seconds double precision
+    p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision,
+    p_results_seconds double precision
   ) RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE SET lock_timeout = '3s' AS $$
   DECLARE
     v_old jobs;
@@ -212,11 +233,10 @@ const RESUME = `
       outcome := 'expired';
     ELSIF v_old.state NOT IN ('paused', 'canceled', 'failed') THEN
       outcome := 'unchanged';
-    ELSIF v_old.finished_at IS NOT NULL
-      AND (SELECT count(*) FROM jobs unfinished WHERE unfinished.organization_id = p_organization_id
-             AND unfinished.finished_at IS NULL AND unfinished.deleted_at IS NULL) >= p_jobs_max THEN
-      outcome := 'too_many';
-    ELSE
+    ELSIF v_old.finished_at IS NOT NULL THEN
+      outcome := job_refusal(p_organization_id, p_unfinished_max, NULL, p_bytes_max);
+    END IF;
+    IF outcome IS NULL THEN
       outcome := 'changed';
       job.state := CASE WHEN job.started_at IS NULL THEN 'queued' WHEN job.listed_at IS NULL THEN 'listing' ELSE 'running' END;
       job.reason := NULL;
@@ -227,12 +247,15 @@ const RESUME = `
     RETURN NEXT;
   END $$`;
 
-// The rows are removed later, in batches. Without its claim a running slice can neither charge nor store anything.
+// The rows are removed later, in batches. An unfinished job is canceled without an event: its running slice keeps its claim,
+// so that what it fetches is charged, and the job does not go on.
 const DELETE = `
-  CREATE FUNCTION job_delete(p_organization_id text, p_id text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+  CREATE FUNCTION job_delete(p_organization_id text, p_id text) RETURNS boolean LANGUAGE plpgsql VOLATILE
+  SET lock_timeout = '3s' AS $$
   BEGIN
-    UPDATE jobs SET deleted_at = quota_now(), next_run_at = NULL, claim = NULL, claimed_until = NULL,
-        idempotency_key = NULL
+    UPDATE jobs SET deleted_at = quota_now(), next_run_at = NULL, idempotency_key = NULL,
+        state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END,
+        finished_at = coalesce(finished_at, quota_now())
       WHERE id = p_id AND organization_id = p_organization_id AND deleted_at IS NULL;
     RETURN FOUND;
   END $$`;
