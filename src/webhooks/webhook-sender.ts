@@ -5,7 +5,8 @@ import { Environment } from '../config/environment.js';
 import { errorCode, HostResolutionError, HostResolver } from './host-resolver.js';
 import { isPublicAddress } from './public-address.js';
 import { signedHeaders, type WebhookMessage } from './webhook-signature.js';
-import { hostOf } from './webhook-url.js';
+import { InvalidUrlError } from './webhook-errors.js';
+import { hostOf, parseWebhookUrl } from './webhook-url.js';
 
 const USER_AGENT = 'channel-transcripts-webhooks';
 /** How much of a response body is read, so that an ordinary receiver can finish it; the content is discarded. */
@@ -59,7 +60,8 @@ export class WebhookSender {
   }
 
   /**
-   * Sends a message once. Redirects are not followed: they are failures, as is every status but 2xx.
+   * Sends a message once. Redirects are not followed: they are failures, as is every status but 2xx. The rules for URLs are
+   * checked again, because the webhook may be older than the configuration.
    *
    * @param secrets one signature for each
    * @param aborted ends the attempt early
@@ -81,7 +83,8 @@ export class WebhookSender {
     aborted?.addEventListener('abort', end, { once: true });
     try {
       aborted?.throwIfAborted();
-      const status = await this.post(new URL(url), message, secrets, ending.signal);
+      const checked = parseWebhookUrl(url, this.environment.WEBHOOK_ALLOW_PRIVATE);
+      const status = await this.post(checked, message, secrets, ending.signal);
       if (status >= 200 && status < 300) return result('succeeded', status, null);
       if (status === GONE)
         return result('gone', status, 'The receiver responded with 410: it wants no more deliveries.');
@@ -148,8 +151,8 @@ function statusError(status: number): string {
 }
 
 function errorText(error: unknown): string {
-  const isOwn = error === TIMED_OUT || error instanceof HostResolutionError || error instanceof PrivateAddressError;
-  if (isOwn && error instanceof Error) return error.message;
+  const isOwn = [HostResolutionError, PrivateAddressError, InvalidUrlError].some((type) => error instanceof type);
+  if ((error === TIMED_OUT || isOwn) && error instanceof Error) return error.message;
   const code = errorCode(error);
   if (code === 'ECONNREFUSED') return 'The connection was refused.';
   if (TLS_CODE.test(code)) return `The TLS connection failed (${code}).`;

@@ -413,6 +413,25 @@ describe('a process that is killed', () => {
 });
 
 describe('claims', () => {
+  it('take turns, so that webhooks whose deliveries wait longer do not keep another one waiting', async () => {
+    const owner = await customer();
+    const { id: other } = await addWebhook(owner.key);
+    await service.query(`UPDATE webhooks SET secret = '\\x0000000000000000'::bytea || secret`);
+    await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
+      SELECT '${owner.id}', 'job.paused', '{}', quota_now(), quota_now() - interval '1 hour' FROM generate_series(1, 3)`);
+    await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
+      SELECT '${other}', 'job.paused', '{}', quota_now(), quota_now() - interval '1 minute' FROM generate_series(1, 2)`);
+    const claimed: unknown[] = [];
+    for (let turn = 1; turn <= 4; turn += 1) {
+      const [row] = await service.query(`SELECT webhook_id, delivery_id FROM
+        webhook_claim('00000000-0000-0000-0000-000000000001', 1, 60, ARRAY['\\x0000000000000000'::bytea])`);
+      claimed.push(row?.['webhook_id']);
+      await service.query(`SELECT webhook_record(id, claim, 'failed', 500, NULL, 1, 0, 1)
+        FROM webhook_deliveries WHERE id = '${String(row?.['delivery_id'])}'`);
+    }
+    expect(claimed).toEqual([owner.id, other, owner.id, other]);
+  });
+
   it('of any number of processes at once give each delivery to one process, and at most one of a webhook at a time', async () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => customer()));
     // The deliverer of this process does not take part: it has no key with this ID.

@@ -406,6 +406,21 @@ describe('without WEBHOOK_ALLOW_PRIVATE', () => {
     resolve.mockRestore();
   });
 
+  it.each([
+    ['http://hooks.example.com/', 'url must be a URL that starts with https://.'],
+    ['https://hooks.example.com:22/', 'The port of url must be 80, 443 or above 1023.'],
+    ['https://intranet/', 'The host of url must be a public name or address.'],
+  ])('%s, stored under another configuration, is not sent to', async (url, error) => {
+    resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve').mockResolvedValue(['93.184.215.14']);
+    const { id } = (await request('POST', '/webhooks', { url: 'https://hooks.example.com/' })).body;
+    resolve.mockClear();
+    await strict.query(`UPDATE webhooks SET url = '${url}' WHERE id = '${id}'`);
+    const { body } = await request('POST', `/webhooks/${id}/test`);
+    expect(body).toMatchObject({ delivered: false, responseStatus: null, error });
+    expect(resolve).not.toHaveBeenCalled();
+    resolve.mockRestore();
+  });
+
   it('a name that resolves to a private address after the creation is not connected to', async () => {
     resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve');
     resolve.mockResolvedValueOnce(['93.184.215.14']).mockResolvedValue(['127.0.0.1']);

@@ -139,7 +139,7 @@ export interface paths {
         put?: never;
         /**
          * Create an archive job
-         * @description Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken once; then the videos are fetched in parts, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
+         * @description Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
          */
         post: operations["createJob"];
         delete?: never;
@@ -164,7 +164,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an archive job
-         * @description Deletes a job in any state with its results, on every plan. The part that is being fetched is not charged; what was charged before stays charged.
+         * @description Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is running: its transcripts are then cached.
          */
         delete: operations["deleteJob"];
         options?: never;
@@ -183,7 +183,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an archive job
-         * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the part that is being fetched is still stored. A job that is already canceled is returned unchanged.
+         * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice that is being fetched is still stored. A job that is already canceled is returned unchanged.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -526,7 +526,7 @@ export interface paths {
         };
         /**
          * Retrieve the work of the archive jobs
-         * @description Returns the jobs by state, the parts that are due, the size of the results, and the jobs that do not move.
+         * @description Returns the jobs by state, the slices that are due, the size of the results, and the jobs that do not move.
          */
         get: operations["getJobStats"];
         put?: never;
@@ -1748,7 +1748,7 @@ export interface components {
             organizationId: string;
             /** @description The ID of the key that created the job. */
             keyId: string;
-            /** @description How long the next part of the job has been due without running, in seconds. Null when none is due. */
+            /** @description How long the next slice of the job has been due without running, in seconds. Null when none is due. */
             overdueSeconds: number | null;
         };
         AdminJobsPage: {
@@ -1774,11 +1774,11 @@ export interface components {
             failed: number;
         };
         JobSlices: {
-            /** @description Parts of jobs that are being worked on. */
+            /** @description Slices of jobs (up to 25 videos, or a page of the list) that are being worked on. */
             running: number;
-            /** @description Parts of jobs that are due and wait for a worker. */
+            /** @description Slices of jobs that are due and wait for a worker. */
             due: number;
-            /** @description How long the oldest due part has waited, in seconds. */
+            /** @description How long the oldest due slice has waited, in seconds. */
             oldestDueSeconds: number;
         };
         JobStats: {
@@ -1790,7 +1790,7 @@ export interface components {
             pendingVideos: number;
             /** @description The size of the stored results, in bytes. */
             storedBytes: number;
-            /** @description Jobs that do not move: their next part has been due for more than 5 minutes and is not being worked on. The most overdue first, 20 at most. */
+            /** @description Jobs that do not move: their next slice has been due for more than 5 minutes and is not being worked on. The most overdue first, 20 at most. */
             stuck: components["schemas"]["AdminJob"][];
         };
         Live: {
@@ -3546,7 +3546,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4222,7 +4222,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     /** @description The ID of the request. */

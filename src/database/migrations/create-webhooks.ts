@@ -121,7 +121,8 @@ const ENQUEUE = `
   END $$`;
 
 // One delivery of a webhook at a time, the one that waits longest first, so that a receiver that does not respond occupies
-// one connection. The webhook is locked before its deliveries are looked at in later statements, which see what was
+// one connection. The webhooks take turns, the one whose last claim is oldest first: otherwise those with slow receivers,
+// whose deliveries wait longest, would get every connection that becomes free. The webhook is locked before its deliveries are looked at in later statements, which see what was
 // committed while another process held the lock. The first loop visits each webhook with waiting deliveries once, by the
 // index, however many deliveries it has.
 const CLAIM = `
@@ -151,7 +152,8 @@ const CLAIM = `
         SELECT min(delivery.next_attempt_at) AS due_at FROM webhook_deliveries delivery
           WHERE delivery.webhook_id = waiting.id AND delivery.next_attempt_at IS NOT NULL
       ) earliest
-      WHERE earliest.due_at <= v_now ORDER BY earliest.due_at
+      JOIN webhooks turn ON turn.id = waiting.id
+      WHERE earliest.due_at <= v_now ORDER BY turn.last_claimed_at NULLS FIRST, earliest.due_at
     LOOP
       SELECT webhook.* INTO v_webhook FROM webhooks webhook
         WHERE webhook.id = v_id AND webhook.disabled_at IS NULL AND webhook.deleted_at IS NULL
@@ -168,6 +170,7 @@ const CLAIM = `
             WHERE due.webhook_id = v_id AND due.next_attempt_at <= v_now ORDER BY due.next_attempt_at LIMIT 1)
         RETURNING * INTO v_delivery;
       CONTINUE WHEN NOT FOUND;
+      UPDATE webhooks SET last_claimed_at = v_now WHERE id = v_id;
       RETURN QUERY SELECT v_delivery.id, v_id, v_webhook.organization_id, v_webhook.url, v_delivery.type,
         v_delivery.data::text, v_delivery.created_at, v_delivery.attempts, v_webhook.secret,
         CASE WHEN v_webhook.previous_secret_until > v_now THEN v_webhook.previous_secret END;
