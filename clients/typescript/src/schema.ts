@@ -139,7 +139,7 @@ export interface paths {
         put?: never;
         /**
          * Create an archive job
-         * @description Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken once; then the videos are fetched in parts, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
+         * @description Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
          */
         post: operations["createJob"];
         delete?: never;
@@ -164,7 +164,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an archive job
-         * @description Deletes a job in any state with its results, on every plan. The part that is being fetched is not charged; what was charged before stays charged.
+         * @description Deletes a job in any state with its results, on every plan. The slice that is being fetched is not charged; what was charged before stays charged.
          */
         delete: operations["deleteJob"];
         options?: never;
@@ -183,7 +183,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel an archive job
-         * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the part that is being fetched is still stored. A job that is already canceled is returned unchanged.
+         * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice that is being fetched is still stored. A job that is already canceled is returned unchanged.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -221,7 +221,7 @@ export interface paths {
         };
         /**
          * The results of an archive job
-         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first video that is not decided yet. To read on, request `after` with the `next` of the last response: no entry is lost or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
+         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first pending video. To read on, request `after` with the `next` of the last response: no entry is lost or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
          */
         get: operations["getJobResults"];
         put?: never;
@@ -526,7 +526,7 @@ export interface paths {
         };
         /**
          * Retrieve the work of the archive jobs
-         * @description Returns the jobs by state, the parts that are due, the size of the results, and the jobs that do not move.
+         * @description Returns the jobs by state, the slices that are due, the size of the results, and the jobs that do not move.
          */
         get: operations["getJobStats"];
         put?: never;
@@ -1081,7 +1081,7 @@ export interface components {
              */
             fetched: number;
             /**
-             * @description Videos that are not decided yet, or that the job will try again.
+             * @description Videos that have neither a transcript nor a final error yet.
              * @example 830
              */
             pending: number;
@@ -1748,7 +1748,7 @@ export interface components {
             organizationId: string;
             /** @description The ID of the key that created the job. */
             keyId: string;
-            /** @description How long the next part of the job has been due without running, in seconds. Null when none is due. */
+            /** @description How long the next slice of the job has been due without running, in seconds. Null when none is due. */
             overdueSeconds: number | null;
         };
         AdminJobsPage: {
@@ -1774,11 +1774,11 @@ export interface components {
             failed: number;
         };
         JobSlices: {
-            /** @description Parts of jobs that are being worked on. */
+            /** @description Slices of jobs (up to 25 videos, or a page of the list) that are being worked on. */
             running: number;
-            /** @description Parts of jobs that are due and wait for a worker. */
+            /** @description Slices of jobs that are due and wait for a worker. */
             due: number;
-            /** @description How long the oldest due part has waited, in seconds. */
+            /** @description How long the oldest due slice has waited, in seconds. */
             oldestDueSeconds: number;
         };
         JobStats: {
@@ -1786,11 +1786,11 @@ export interface components {
             jobs: components["schemas"]["JobCounts"];
             /** @description The work that is done and that waits. */
             slices: components["schemas"]["JobSlices"];
-            /** @description Videos of unfinished jobs that are not decided yet. */
+            /** @description Videos of unfinished jobs that have neither a transcript nor a final error yet. */
             pendingVideos: number;
             /** @description The size of the stored results, in bytes. */
             storedBytes: number;
-            /** @description Jobs that do not move: their next part has been due for more than 5 minutes and is not being worked on. The most overdue first, 20 at most. */
+            /** @description Jobs that do not move: their next slice has been due for more than 5 minutes and is not being worked on. The most overdue first, 20 at most. */
             stuck: components["schemas"]["AdminJob"][];
         };
         Live: {
@@ -3929,7 +3929,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
-                     *       "expiresAt": "2026-12-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-11-23T16:21:44.000Z",
                      *       "checkAgainSeconds": null
                      *     }
                      */
@@ -7803,7 +7803,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
-                     *       "expiresAt": "2026-12-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-11-23T16:21:44.000Z",
                      *       "checkAgainSeconds": null,
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
