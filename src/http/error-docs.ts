@@ -83,7 +83,7 @@ const EXAMPLES = {
   },
   results_expired: {
     title: 'The results were deleted at `expiresAt`',
-    error: new ResultsExpiredError('2026-12-20T16:21:44.000Z'),
+    error: new ResultsExpiredError('2026-11-23T16:21:44.000Z'),
   },
   too_many_jobs: { title: 'The organization has too many unfinished jobs', error: new TooManyJobsError(5) },
   not_found: { title: 'The endpoint does not exist', error: new RouteNotFoundError() },

@@ -218,7 +218,7 @@ export class JobsController {
     summary: 'The results of an archive job',
     description:
       'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before ' +
-      'the first video that is not decided yet. To read on, request `after` with the `next` of the last response: no entry is lost or ' +
+      'the first pending video. To read on, request `after` with the `next` of the last response: no entry is lost or ' +
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
       'entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.',
   })

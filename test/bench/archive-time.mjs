@@ -11,14 +11,17 @@ import { BENCH, PROJECT } from './processes.mjs';
 const HELP = `Usage: npm run archive-time -- [options]
 
   --videos N       of the archive; default 10000
-  --exits LIST     numbers of addresses; default 1,4,16
-  --player N       player requests a minute that the platform sustains for each address; default: as reported
+  --egresses LIST  numbers of egresses; default 1,4,16
+  --player N       player requests a minute that the platform sustains for each egress; default: as reported
   --captions N     caption requests; default: as reported
   --ceilings       limit the service to these paces, so that it is never refused, instead of letting it learn them
   --quick          fewer scenarios
 `;
-/** Player requests for a video of the archive: two of a hundred are deleted, which two clients have to confirm. */
-const PLAYERS_PER_VIDEO = 1.02;
+/**
+ * Player requests for a video of the archive: of a hundred, two are deleted, which two clients have to confirm, and two are
+ * for members, which the list states.
+ */
+const PLAYERS_PER_VIDEO = 1;
 /** 92 of a hundred have a text. */
 const TEXTS_PER_VIDEO = 0.92;
 /** A quarter of UPSTREAM_CONCURRENCY is for calls. */
@@ -32,17 +35,17 @@ function readSettings(reported) {
   const { values } = parseArgs({
     options: {
       ...{ help: { type: 'boolean' }, quick: { type: 'boolean' }, ceilings: { type: 'boolean' } },
-      ...{ videos: { type: 'string' }, exits: { type: 'string' } },
+      ...{ videos: { type: 'string' }, egresses: { type: 'string' } },
       ...{ player: { type: 'string' }, captions: { type: 'string' } },
     },
   });
   const settings = {
     videos: Number(values.videos ?? 10_000),
-    exits: (values.exits ?? '1,4,16').split(',').map(Number),
+    egresses: (values.egresses ?? '1,4,16').split(',').map(Number),
     player: Number(values.player ?? reported.player.perMinute),
     captions: Number(values.captions ?? reported.timedtext.perMinute),
   };
-  const numbers = [settings.videos, settings.player, settings.captions, ...settings.exits];
+  const numbers = [settings.videos, settings.player, settings.captions, ...settings.egresses];
   if (values.help || !numbers.every((number) => number > 0) || settings.videos > 20_000) {
     process.stdout.write(HELP);
     process.exit(values.help ? 0 : 2);
@@ -51,9 +54,9 @@ function readSettings(reported) {
 }
 
 /** Hours by the slower of the two paces, once they are known. */
-function hoursAtPace({ videos, exits, player, captions }) {
-  const players = (videos * PLAYERS_PER_VIDEO) / (60 * exits * player);
-  const texts = (videos * TEXTS_PER_VIDEO) / (60 * exits * captions);
+function hoursAtPace({ videos, egresses, player, captions }) {
+  const players = (videos * PLAYERS_PER_VIDEO) / (60 * egresses * player);
+  const texts = (videos * TEXTS_PER_VIDEO) / (60 * egresses * captions);
   return Math.max(players, texts);
 }
 
@@ -73,17 +76,17 @@ async function simulate(scenario) {
   return JSON.parse(Buffer.concat(chunks).toString());
 }
 
-function scenariosOf({ videos, exits, player, captions, quick, ceilings }, reported) {
+function scenariosOf({ videos, egresses, player, captions, quick, ceilings }, reported) {
   const environment = ceilings ? { UPSTREAM_PLAYER_PER_MINUTE: player, UPSTREAM_TIMEDTEXT_PER_MINUTE: captions } : {};
   const budgets = {
     player: { ...reported.player, perMinute: player },
     timedtext: { ...reported.timedtext, perMinute: captions },
   };
   const common = { reader: 'service', badShare: 0, environment };
-  const paced = exits.map((count) => ({
+  const paced = egresses.map((count) => ({
     ...common,
-    ...{ name: `${count} ${count === 1 ? 'address' : 'addresses'}`, exits: count, budgets, archive: { videos } },
-    hours: hoursAtPace({ videos, exits: count, player, captions }),
+    ...{ name: `${count} ${count === 1 ? 'egress' : 'egresses'}`, exits: count, budgets, archive: { videos } },
+    hours: hoursAtPace({ videos, egresses: count, player, captions }),
   }));
   if (quick) return paced;
   const [first] = paced;

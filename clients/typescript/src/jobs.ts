@@ -13,7 +13,7 @@ type Http = Client<paths, 'application/json'>;
 
 /** The largest page of results. */
 const RESULTS_PER_PAGE = 100;
-/** For a canceled job whose last part is still being stored. */
+/** For a canceled job whose last slice is still being stored. */
 const PAUSE_SECONDS_DEFAULT = 2;
 
 export interface JobOptions {

@@ -39,7 +39,7 @@ export const CANCELED_JOB_EXAMPLE = {
   ...RUNNING_JOB_EXAMPLE,
   state: 'canceled',
   finishedAt: '2026-11-20T16:21:44.000Z',
-  expiresAt: '2026-12-20T16:21:44.000Z',
+  expiresAt: '2026-11-23T16:21:44.000Z',
   checkAgainSeconds: null,
 } satisfies JobDto;
 
@@ -129,7 +129,7 @@ export class JobSummaryDto implements JobSummary {
   @ApiProperty({
     type: 'integer',
     minimum: 0,
-    description: 'Videos that are not decided yet, or that the job will try again.',
+    description: 'Videos that have neither a transcript nor a final error yet.',
     example: RUNNING_JOB_EXAMPLE.summary.pending,
   })
   pending: number;

@@ -102,7 +102,7 @@ export class JobStatsDto implements JobStats {
   @ApiProperty({ description: 'The work that is done and that waits.' })
   slices: JobSlicesDto;
 
-  @ApiProperty(count('Videos of unfinished jobs that are not decided yet.'))
+  @ApiProperty(count('Videos of unfinished jobs that have neither a transcript nor a final error yet.'))
   pendingVideos: number;
 
   @ApiProperty(count('The size of the stored results, in bytes.'))
@@ -130,7 +130,7 @@ export const CANCELED_ADMIN_JOB: AdminJobDto = {
   ...ADMIN_JOB,
   state: 'canceled',
   finishedAt: '2026-11-20T16:21:44.000Z',
-  expiresAt: '2026-12-20T16:21:44.000Z',
+  expiresAt: '2026-11-23T16:21:44.000Z',
   checkAgainSeconds: null,
 };
 
