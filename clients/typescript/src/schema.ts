@@ -221,7 +221,7 @@ export interface paths {
         };
         /**
          * The results of an archive job
-         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first video that is not decided yet. To read on, request `after` with the `next` of the last response: no entry is lost or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
+         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first pending video. To read on, request `after` with the `next` of the last response: no entry is lost or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
          */
         get: operations["getJobResults"];
         put?: never;
@@ -1081,7 +1081,7 @@ export interface components {
              */
             fetched: number;
             /**
-             * @description Videos that are not decided yet, or that the job will try again.
+             * @description Videos that have neither a transcript nor a final error yet.
              * @example 830
              */
             pending: number;
@@ -1786,7 +1786,7 @@ export interface components {
             jobs: components["schemas"]["JobCounts"];
             /** @description The work that is done and that waits. */
             slices: components["schemas"]["JobSlices"];
-            /** @description Videos of unfinished jobs that are not decided yet. */
+            /** @description Videos of unfinished jobs that have neither a transcript nor a final error yet. */
             pendingVideos: number;
             /** @description The size of the stored results, in bytes. */
             storedBytes: number;
@@ -3929,7 +3929,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
-                     *       "expiresAt": "2026-12-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-11-23T16:21:44.000Z",
                      *       "checkAgainSeconds": null
                      *     }
                      */
@@ -7803,7 +7803,7 @@ export interface operations {
                      *       "createdAt": "2026-11-20T16:00:00.000Z",
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
-                     *       "expiresAt": "2026-12-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-11-23T16:21:44.000Z",
                      *       "checkAgainSeconds": null,
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
