@@ -164,7 +164,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an archive job
-         * @description Deletes a job in any state with its results, on every plan. The part that is being fetched is not charged; what was charged before stays charged.
+         * @description Deletes a job in any state with its results, on every plan. What was fetched stays charged, also the part that is being fetched: its transcripts are then cached.
          */
         delete: operations["deleteJob"];
         options?: never;
@@ -1191,7 +1191,7 @@ export interface components {
             jobs: components["schemas"]["Job"][];
             /**
              * @description The `after` of the next page. Null on the last page.
-             * @example job_3VqTb8yWm2LkR0sXcE9a1D
+             * @example 1795190400000.job_3VqTb8yWm2LkR0sXcE9a1D
              */
             next: string | null;
         };
@@ -3546,7 +3546,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4222,7 +4222,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
