@@ -7,7 +7,7 @@ const STATEMENTS_MAX = 200;
  * All columns, whatever they are. A column that a newer release adds meanwhile changes the result, and PostgreSQL refuses to
  * run a prepared statement whose result has changed.
  */
-const ALL_COLUMNS = /(?:\bSELECT|\bRETURNING|,|\.)\s*\*/i;
+const ALL_COLUMNS = /(?:\bSELECT(?:\s+(?:ALL|DISTINCT))?|\bRETURNING|,|\.)\s*\*/i;
 
 /** The names of the statements of this process, by text; connections prepare those that they are sent. */
 const names = new Map<string, string>();

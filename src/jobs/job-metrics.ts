@@ -11,11 +11,15 @@ import { JobStore } from './job-store.js';
 export const SLICE_RESULTS = ['committed', 'lost', 'expired', 'error'] as const;
 export type SliceResult = (typeof SLICE_RESULTS)[number];
 
-/** Metrics of archive jobs. The gauges are of all processes and are read from the database on each scrape. */
+/** The gauges read every job. So that frequent scrapes cost little, they are read again after this time. */
+const FIGURES_AGE_MAX_MS = 5_000;
+
+/** Metrics of archive jobs. The gauges are of all processes and are read from the database. */
 @Injectable()
 export class JobMetrics {
   readonly slices: Counter<'result'>;
   private sampling: Promise<FiguresRow[] | undefined> | undefined;
+  private sampledAtMs = 0;
 
   constructor(
     registry: Registry,
@@ -79,12 +83,13 @@ export class JobMetrics {
     );
   }
 
-  /** One statement for the gauges of one scrape; undefined when the database is unavailable. */
+  /** One statement for the gauges of the scrapes of some seconds; undefined when the database is unavailable. */
   private sample(): Promise<FiguresRow[] | undefined> {
-    this.sampling ??= this.store
-      .figures()
-      .catch(() => undefined)
-      .finally(() => (this.sampling = undefined));
+    const nowMs = performance.now();
+    if (!this.sampling || nowMs - this.sampledAtMs >= FIGURES_AGE_MAX_MS) {
+      this.sampledAtMs = nowMs;
+      this.sampling = this.store.figures().catch(() => (this.sampling = undefined));
+    }
     return this.sampling;
   }
 }

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { JobNotFoundError } from '../domain/errors.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
-import { toPage, type Page, type PageRequest } from '../organizations/page.js';
+import type { Page, PageRequest } from '../organizations/page.js';
+import { parseCursor, toJobsPage } from './job-cursor.js';
 import { JOB_ID, JOB_STATES, type Job, type JobState } from './job.js';
 import { dueIn, type JobRow } from './job-queries.js';
 import { toJob } from './job-rows.js';
@@ -61,10 +61,10 @@ export class JobOverview {
 
   /** Lists jobs, newest first. @throws UnknownCursorError */
   async list({ organizationId, state }: JobFilter, { count, after = null }: PageRequest): Promise<Page<OperatedJob>> {
-    if (after !== null && !(await this.find(after))) throw new UnknownCursorError(after);
-    const values = [organizationId ?? null, state ?? null, after, count + 1];
+    const cursor = after === null ? undefined : parseCursor(after);
+    const values = [organizationId ?? null, state ?? null, cursor?.createdAt ?? null, cursor?.id ?? null, count + 1];
     const rows = await queryWithDeadline<OperatedRow[]>(this.database, LIST, values);
-    return toPage(rows.map(toOperatedJob), count);
+    return toJobsPage(rows.map(toOperatedJob), count);
   }
 
   /** @throws JobNotFoundError */
@@ -113,11 +113,11 @@ const JOBS = `
 
 const FIND = `${JOBS} AND job.id = $1`;
 
-// $3: the job that the page follows; null for the first page.
+// $3 and $4: the place that the page follows; null for the first page.
 const LIST = `
   ${JOBS} AND ($1::text IS NULL OR job.organization_id = $1) AND ($2::text IS NULL OR job.state = $2)
-    AND ($3::text IS NULL OR (job.created_at, job.id) < (SELECT created_at, id FROM jobs WHERE id = $3))
-    ORDER BY job.created_at DESC, job.id DESC LIMIT $4`;
+    AND ($3::timestamptz IS NULL OR (job.created_at, job.id) < ($3, $4::text))
+    ORDER BY job.created_at DESC, job.id DESC LIMIT $5`;
 
 const STUCK = `
   ${JOBS} AND ${IS_DUE} AND job.next_run_at < quota_now() - make_interval(secs => $1)

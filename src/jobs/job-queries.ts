@@ -62,14 +62,12 @@ export const FIND = `
          coalesce(job.claimed_until > quota_now(), false) AS active
     FROM jobs job WHERE job.organization_id = $1 AND job.id = $2 AND job.deleted_at IS NULL`;
 
-// $2: the job that the page follows; null for the first page.
+// $2 and $3: the place that the page follows; null for the first page.
 export const LIST = `
   SELECT job.*, ${dueIn('job')} FROM jobs job
-    WHERE job.organization_id = $1 AND job.deleted_at IS NULL AND ($2::text IS NULL OR (job.created_at, job.id) <
-      (SELECT created_at, id FROM jobs WHERE organization_id = $1 AND id = $2))
-    ORDER BY job.created_at DESC, job.id DESC LIMIT $3`;
-
-export const EXISTS = 'SELECT FROM jobs WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL';
+    WHERE job.organization_id = $1 AND job.deleted_at IS NULL
+      AND ($2::timestamptz IS NULL OR (job.created_at, job.id) < ($2, $3::text))
+    ORDER BY job.created_at DESC, job.id DESC LIMIT $4`;
 
 export interface EntryRow {
   position: number;

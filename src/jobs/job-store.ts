@@ -6,12 +6,12 @@ import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
 import { type Job, type JobRequest, type StoredEntry } from './job.js';
+import type { JobCursor } from './job-cursor.js';
 import {
   CANCEL,
   CREATE,
   DELETE,
   ENTRIES,
-  EXISTS,
   FIGURES,
   FIND,
   LIST,
@@ -92,13 +92,10 @@ export class JobStore {
     return row && { job: toJob(row), expired: row.expired, active: row.active };
   }
 
-  /** Up to `count` jobs, newest first, from the one after `after` on; undefined when that does not exist. */
-  async list(organizationId: string, count: number, after: string | undefined): Promise<Job[] | undefined> {
-    if (after !== undefined) {
-      const known = await queryWithDeadline<object[]>(this.database, EXISTS, [organizationId, after]);
-      if (known.length === 0) return undefined;
-    }
-    const rows = await queryWithDeadline<JobRow[]>(this.database, LIST, [organizationId, after ?? null, count]);
+  /** Up to `count` jobs, newest first, after a place in the list. */
+  async list(organizationId: string, count: number, after: JobCursor | undefined): Promise<Job[]> {
+    const values = [organizationId, after?.createdAt ?? null, after?.id ?? null, count];
+    const rows = await queryWithDeadline<JobRow[]>(this.database, LIST, values);
     return rows.map(toJob);
   }
 

@@ -12,9 +12,9 @@ import {
   TooManyJobsError,
 } from '../domain/errors.js';
 import { base62 } from '../organizations/api-key.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
 import { isFinished, JOB_ID, type Job, type JobRequest, type JobResultsPage, type JobsPage } from './job.js';
+import { parseCursor, toJobsPage } from './job-cursor.js';
 import { logStateChange } from './job-rows.js';
 import { JobStore, STORED_JOBS_MAX, type FoundJob } from './job-store.js';
 import { SliceQueue } from './slice-queue.js';
@@ -57,11 +57,9 @@ export class JobsService {
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
   async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPage> {
     const { limit, after } = page;
-    if (after !== undefined && !JOB_ID.test(after)) throw new UnknownCursorError(after);
-    const jobs = await this.store.list(organizationId, limit + 1, after);
-    if (!jobs) throw new UnknownCursorError(after ?? '');
-    const data = jobs.slice(0, limit);
-    return { data, next: jobs.length > limit ? (data.at(-1)?.id ?? null) : null };
+    const cursor = after === undefined ? undefined : parseCursor(after);
+    const { items, next } = toJobsPage(await this.store.list(organizationId, limit + 1, cursor), limit);
+    return { data: items, next };
   }
 
   /** @throws JobNotFoundError */

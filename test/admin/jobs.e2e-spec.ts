@@ -65,6 +65,7 @@ describe('the jobs of all organizations', () => {
     const last = await admin('GET', `?limit=2&after=${first.body.next}`);
     expect([...idsOf(first.body.jobs), ...idsOf(last.body.jobs)]).toEqual(newestFirst);
     expect(last.body.next).toBeNull();
+    expect((await admin('GET', `?limit=2&after=${ids[1]}`)).status).toBe(400);
     expect(idsOf((await admin('GET', `?organization=${other.id}`)).body.jobs)).toEqual([ids[1]]);
     expect((await admin('GET', '?state=running')).body).toEqual({ jobs: [], next: null });
     expect(idsOf(await json('list'))).toEqual(newestFirst);

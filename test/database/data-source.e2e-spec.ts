@@ -84,6 +84,7 @@ describe('the database of a process', () => {
     const runner = dataSource.createQueryRunner();
     const statements = ['SELECT * FROM visits WHERE id = $1', 'SELECT id, visits.* FROM visits WHERE id = $1'];
     statements.push('SELECT id FROM visits WHERE id = $1', 'UPDATE visits SET id = id WHERE id = $1 RETURNING *');
+    statements.push('SELECT DISTINCT * FROM visits WHERE id = $1', 'SELECT ALL\n* FROM visits WHERE id = $1');
     const run = (): Promise<unknown[]> => Promise.all(statements.map((text) => runner.query(text, [1])));
     await run();
     await runQuery(database.url, 'ALTER TABLE visits ADD COLUMN duration integer');
@@ -92,6 +93,8 @@ describe('the database of a process', () => {
       [{ duration: null }],
       [{ id: 1 }],
       [[{ duration: null }], 1],
+      [{ duration: null }],
+      [{ duration: null }],
     ]);
     await runner.release();
   });

@@ -138,6 +138,18 @@ describe('the list of jobs', () => {
     );
   });
 
+  it('goes on after a page whose last job was deleted and removed', async () => {
+    const { key } = await idle.organization();
+    const created: string[] = [];
+    for (let job = 0; job < 4; job += 1) created.push(await createJob(idle, key, { channel: '@tidewater' }));
+    const { jobs, next } = (await idle.get('/jobs?limit=2', key)).body;
+    for (const { id } of jobs as { id: string }[]) await onJob(idle, key, 'DELETE', id);
+    await idle.query(`DELETE FROM jobs WHERE id = '${created[2]}'`);
+    const rest = (await idle.get(`/jobs?limit=2&after=${next}`, key)).body;
+    expect(rest.jobs.map(({ id }: { id: string }) => id)).toEqual([created[1], created[0]]);
+    expect(rest.next).toBeNull();
+  });
+
   it.each([
     ['limit=0', 'limit'],
     ['limit=-1', 'limit'],
@@ -147,6 +159,8 @@ describe('the list of jobs', () => {
     ['after=', 'after'],
     ['after=5', 'after'],
     ['after=job_0000000000000000000000', 'after'],
+    ['after=.job_0000000000000000000000', 'after'],
+    ['after=99999999999999.job_0000000000000000000000', 'after'],
     ['after=a&after=b', 'after'],
     ['after=%00', 'after'],
     ['page=2', 'page'],
@@ -157,9 +171,10 @@ describe('the list of jobs', () => {
     expect(response.body.error.details).toEqual([{ field, message: expect.stringMatching(/./) }]);
   });
 
-  it('does not accept the job of another organization as a cursor', async () => {
+  it('has no jobs of another organization after its cursor', async () => {
     const [{ key }, other] = [await idle.organization(), await idle.organization()];
-    const foreign = await createJob(idle, other.key, { channel: '@tidewater' });
-    expect((await idle.get(`/jobs?after=${foreign}`, key)).status).toBe(400);
+    for (let job = 0; job < 3; job += 1) await createJob(idle, other.key, { channel: '@tidewater' });
+    const { next } = (await idle.get('/jobs?limit=1', other.key)).body;
+    expect((await idle.get(`/jobs?after=${next}`, key)).body).toEqual({ jobs: [], next: null });
   });
 });

@@ -13,6 +13,7 @@ export class CreateJobs1763683208000 implements MigrationInterface {
     await queryRunner.query('CREATE SEQUENCE job_turns');
     await queryRunner.query('CREATE INDEX jobs_due ON jobs (next_run_at) WHERE next_run_at IS NOT NULL');
     await queryRunner.query('CREATE INDEX jobs_created ON jobs (organization_id, created_at, id)');
+    await queryRunner.query('CREATE INDEX jobs_all_created ON jobs (created_at, id)');
     await queryRunner.query('CREATE INDEX jobs_turn ON jobs (organization_id, last_turn)');
     await queryRunner.query(
       'CREATE INDEX jobs_unfinished ON jobs (organization_id) WHERE finished_at IS NULL AND deleted_at IS NULL',
@@ -174,7 +175,8 @@ const CREATE = `
     outcome := job_refusal(p_organization_id, p_unfinished_max, p_stored_max, p_bytes_max);
     IF outcome IS NULL THEN
       outcome := 'created';
-      v_now := quota_now();
+      -- The cursor of a list has the milliseconds.
+      v_now := date_trunc('milliseconds', quota_now());
       INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request_hash, reference, languages, video_limit,
                         since, on_quota, created_at, next_run_at)
         VALUES (p_id, p_organization_id, p_key_id, p_idempotency_key, p_request_hash, p_reference, p_languages,

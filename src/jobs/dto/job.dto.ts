@@ -11,6 +11,7 @@ import {
   type JobSummary,
   type OnQuota,
 } from '../job.js';
+import { toCursor } from '../job-cursor.js';
 
 /** The examples of the OpenAPI document: a job that was just created, one that runs, and one that has ended. */
 export const NEW_JOB_EXAMPLE = {
@@ -243,7 +244,7 @@ export class JobsPageDto {
     type: String,
     nullable: true,
     description: 'The `after` of the next page. Null on the last page.',
-    example: RUNNING_JOB_EXAMPLE.id,
+    example: toCursor(RUNNING_JOB_EXAMPLE),
   })
   next: string | null;
 }

@@ -13,6 +13,7 @@ import { REFERENCE_LENGTH_MAX } from '../../domain/channel-reference.js';
 import { createRedactor } from '../../http/redaction.js';
 import { IsIntegerBetween, Optional } from '../../http/validation.js';
 import { ON_QUOTA, type JobRequest, type OnQuota } from '../job.js';
+import { toCursor } from '../job-cursor.js';
 import { NEW_JOB_EXAMPLE } from './job.dto.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
@@ -148,7 +149,7 @@ export class JobsQueryDto {
   @ApiPropertyOptional({
     type: 'string',
     description: 'The `next` value of the previous page. By default the first page is returned.',
-    example: NEW_JOB_EXAMPLE.id,
+    example: toCursor(NEW_JOB_EXAMPLE),
   })
   @Optional()
   @IsString({ message: AFTER_INVALID })
