@@ -1191,7 +1191,7 @@ export interface components {
             jobs: components["schemas"]["Job"][];
             /**
              * @description The `after` of the next page. Null on the last page.
-             * @example job_3VqTb8yWm2LkR0sXcE9a1D
+             * @example 1795190400000.job_3VqTb8yWm2LkR0sXcE9a1D
              */
             next: string | null;
         };
