@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { NO_DETAILS, unlistedVideo } from '../domain/transcript.js';
 import { Call } from './call.js';
 import { Fetching, Slot, type VideoFetcher } from './fetching.js';
 import { BufferedTexts, ResponseMemory } from './response/response-memory.js';
+
+Logger.overrideLogger(false);
 
 const EVICTED = { ok: true as const, details: NO_DETAILS, transcript: { jsonBytes: 1, crc32: 1 } };
 
