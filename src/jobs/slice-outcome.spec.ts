@@ -9,6 +9,7 @@ import {
   refusesAll,
   setback,
   stayPaused,
+  videosOfSlice,
   withoutQuota,
   type Disposition,
   type SliceConditions,
@@ -143,7 +144,7 @@ describe('a job after a slice', () => {
 
   it('goes on with a block that began after something was fetched, and without a setback otherwise', () => {
     expect(end([video(FETCHED), video(BLOCK)])).toEqual({});
-    expect(end([video(failed('upstream_failure')), video(FETCHED)], { setbacks: 3 })).toEqual({});
+    expect(end([video(failed('upstream_failure')), video(FETCHED)], { setbacks: 2 })).toEqual({});
   });
 
   it('does not pause for one video that is refused', () => {
@@ -172,6 +173,12 @@ describe('a job after a slice', () => {
     expect(end([givenUp], { setbacks: 2 })).toEqual({ delaySeconds: 120, setbacks: 3 });
     expect(end([givenUp, video(FETCHED)], { setbacks: 2 })).toEqual({});
     expect(end([givenUp], { setbacks: 2, stopped: true })).toEqual({ setbacks: 2 });
+  });
+
+  it('reads one video at a time after three setbacks, until as many were read as a slice has', () => {
+    expect([0, 2, 3, 27, 28, 31].map(videosOfSlice)).toEqual([25, 25, 1, 1, 25, 1]);
+    expect(end([video(FETCHED)], { setbacks: 3 })).toEqual({ setbacks: 4 });
+    expect(end([video(CACHED, 0, 'known')], { setbacks: 27 })).toEqual({ setbacks: 0 });
   });
 
   it('waits for the first video that the service can read again when it holds back', () => {

@@ -3,6 +3,12 @@ import { statesBlock, type Entry } from '../transcripts/transcript-events.js';
 import type { OnQuota } from './job.js';
 import type { SliceEnd } from './slice-store.js';
 
+/** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
+export const SLICE_VIDEOS = 25;
+/** After so many setbacks one video may be the cause: the next slices read one each, together the videos of one slice. */
+const ISOLATED_AFTER = 3;
+const ISOLATION_ENDS_AFTER = ISOLATED_AFTER + SLICE_VIDEOS;
+
 /** When a video is tried again, in seconds after each failure. Captions often follow hours after the upload. */
 export const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
 /** A video without captions is tried again while it is younger than this. */
@@ -44,6 +50,15 @@ export interface SliceConditions {
   allRefused: boolean;
   /** Whether the slice was ended early. */
   stopped: boolean;
+}
+
+/** How many videos the next slice reads. */
+export function videosOfSlice(setbacks: number): number {
+  return isIsolated(setbacks) ? 1 : SLICE_VIDEOS;
+}
+
+function isIsolated(setbacks: number): boolean {
+  return setbacks % ISOLATION_ENDS_AFTER >= ISOLATED_AFTER;
 }
 
 /**
@@ -105,10 +120,11 @@ export function endOfSlice({ videos, setbacks, paused, stopped, durationSeconds 
   const end = (): SliceEnd => {
     const waits = videos.flatMap(({ disposition }) => (disposition.kind === 'busy' ? [disposition.afterSeconds] : []));
     if (waits.length > 0) return { delaySeconds: Math.max(1, Math.min(...waits) - durationSeconds) };
-    if (answered) return {};
-    if (stopped) return { setbacks };
+    if (stopped && !answered) return { setbacks };
     const asked = videos.some(({ source }) => source === 'platform');
-    return is('unread') || (paused && asked) ? setback(setbacks) : {};
+    if (!answered && (is('unread') || (paused && asked))) return setback(setbacks);
+    // Without its own setback this video is not the cause of those before: the next one may be.
+    return !paused && isIsolated(setbacks) ? { setbacks: (setbacks + 1) % ISOLATION_ENDS_AFTER } : {};
   };
   return paused && !answered ? stayPaused(end(), setbacks) : end();
 }

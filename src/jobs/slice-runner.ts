@@ -6,6 +6,7 @@ import { DomainError, InvalidApiKeyError } from '../domain/errors.js';
 import { failSpan, inRootSpan } from '../observability/tracing/tracer.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { retryDelayMs } from '../quota/settlement-retry.js';
+import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import { JobMetrics, type SliceResult } from './job-metrics.js';
 import { logStateChange, type ChangedJob } from './job-rows.js';
 import { ListingSlice } from './listing-slice.js';
@@ -31,6 +32,7 @@ export class SliceRunner {
     private readonly store: SliceStore,
     private readonly quota: QuotaService,
     private readonly metrics: JobMetrics,
+    private readonly entries: TranscriptMetrics,
     private readonly environment: Environment,
   ) {}
 
@@ -95,7 +97,7 @@ export class SliceRunner {
 
   /** Stores what was read, with retries while the reservations live: the database may be unavailable for a moment. */
   private async commit(slice: ClaimedSlice, read: FetchedVideos, stop: AbortSignal): Promise<Committed> {
-    const { end, results, reservations, summary, pending } = read;
+    const { end, results, reservations, summary, pending, failures } = read;
     const ids = results.settlements.map(({ id }) => id);
     const retryUntilMs = Math.min(
       reservations.leaseEndsAtMs,
@@ -105,8 +107,9 @@ export class SliceRunner {
       try {
         const changed = await this.store.commitSlice(slice, end, results);
         this.quota.settledElsewhere(ids, changed?.charged ?? 0);
-        const { succeeded, failed, cached, fetched } = summary;
-        const counts = { succeeded, failed: failed - pending, cached, fetched, pending };
+        if (changed) for (const code of failures) this.entries.countEntries(code, 1);
+        const { succeeded, cached, fetched } = summary;
+        const counts = { succeeded, failed: failures.length, cached, fetched, pending };
         return { result: changed ? 'committed' : 'lost', changed, counts };
       } catch (error) {
         if (sqlStateOf(error) === SLICE_EXPIRED) {

@@ -1,18 +1,23 @@
-import { Injectable } from '@nestjs/common';
-import { PlanLimitExceededError } from '../domain/errors.js';
-import { VIDEO_FAILURES, type Upload } from '../domain/transcript.js';
+import { Injectable, Logger } from '@nestjs/common';
+import { isConnectionFailure, sqlStateOf } from '../database/database-errors.js';
+import { DomainError, PlanLimitExceededError } from '../domain/errors.js';
+import { NO_DETAILS, VIDEO_FAILURES, type Upload, type VideoFailureCode } from '../domain/transcript.js';
 import { QuotaService } from '../quota/quota.service.js';
 import type { OpenReservation, Settle } from '../transcripts/quota-reservations.js';
 import type { SentText } from '../transcripts/cache/transcript-text.js';
 import { GzipMember } from '../transcripts/response/gzip-member.js';
 import { entryJson } from '../transcripts/response/response-writer.js';
-import type { Entry, Summary } from '../transcripts/transcript-events.js';
+import { emptySummary, failedEntry, type Entry, type Summary } from '../transcripts/transcript-events.js';
 import type { CallPlan } from '../transcripts/transcript-planner.js';
+import { videoFailed } from '../transcripts/fetching.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import {
   dispositionOf,
   endOfSlice,
   refusesAll,
+  setback,
+  stayPaused,
+  videosOfSlice,
   withoutQuota,
   type Disposition,
   type SliceVideo,
@@ -26,9 +31,6 @@ import {
   type VideoChange,
 } from './slice-store.js';
 
-/** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
-export const SLICE_VIDEOS = 25;
-
 /** The results of a slice, which are not stored yet. */
 export interface FetchedVideos {
   end: SliceEnd;
@@ -37,11 +39,15 @@ export interface FetchedVideos {
   summary: Summary;
   /** Videos of the slice that stay pending. */
   pending: number;
+  /** Why the others have failed. */
+  failures: readonly VideoFailureCode[];
 }
 
 /** Reads the next videos of a job as a call does: planned, reserved and delivered by the same services. */
 @Injectable()
 export class VideoSlice {
+  private readonly logger = new Logger(VideoSlice.name);
+
   constructor(
     private readonly store: SliceStore,
     private readonly transcripts: TranscriptsService,
@@ -50,42 +56,68 @@ export class VideoSlice {
 
   /** Resolves to how the slice ends when it reads no video. */
   async run(slice: ClaimedSlice, stop: AbortSignal): Promise<FetchedVideos | SliceEnd> {
-    const { job, setbacks, now } = slice;
-    const startedAtMs = performance.now();
+    const { job, setbacks } = slice;
     // After a block, one video finds out whether the platform serves the service again.
-    const paused = job.reason === 'upstream_blocked';
-    const videos = await (paused
+    const videos = await (isPaused(slice)
       ? this.store.probeVideo(job.id, setbacks)
-      : this.store.pendingVideos(job.id, SLICE_VIDEOS));
-    if (videos.length === 0) return {};
+      : this.store.pendingVideos(job.id, videosOfSlice(setbacks)));
+    const [first, ...others] = videos;
+    if (!first) return {};
+    try {
+      return await this.fetch(slice, videos, stop);
+    } catch (error) {
+      if (others.length > 0 || stop.aborted || !isBug(error)) throw error;
+      this.logger.error(videoFailed(first.upload.videoId, error));
+      return this.failed(slice, first);
+    }
+  }
+
+  private async fetch(
+    slice: ClaimedSlice,
+    videos: readonly PendingVideo[],
+    stop: AbortSignal,
+  ): Promise<FetchedVideos | SliceEnd> {
+    const { setbacks, now } = slice;
+    const startedAtMs = performance.now();
     const plan = await this.plan(slice, videos.map(requestedUpload), stop);
     if (!('videos' in plan)) return plan;
-
     const reservations = new SliceReservations(this.quota);
     try {
-      const { entries, summary } = await this.read(plan, reservations);
+      const { entries, summary, givenUp } = await this.read(plan, reservations);
       if (reservations.fetched !== summary.fetched) throw new Error('The settlement does not agree with the entries.');
       const known = new Set(plan.videos.flatMap(({ upload, outcome }) => (outcome ? [upload.videoId] : [])));
+      const sourceOf = (videoId: string, { entry }: ReadEntry): SliceVideo['source'] => {
+        // A text that is lost when its video is read alone is lost each time: this counts as a try.
+        const lost = videos.length === 1 && !entry.ok && entry.error.code === 'upstream_failure';
+        if (givenUp.has(videoId)) return lost ? 'platform' : 'none';
+        return known.has(videoId) ? 'known' : 'platform';
+      };
       const read = videos.flatMap(({ position, retries, upload: { videoId } }) => {
         const found = entries.get(videoId);
-        const source = known.has(videoId) ? ('known' as const) : ('platform' as const);
-        return found ? [{ position, retries, source, ...found }] : [];
+        return found ? [{ position, retries, source: sourceOf(videoId, found), ...found }] : [];
       });
       const stopped = stop.aborted;
       const conditions = { now, allRefused: refusesAll(read), stopped };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
-      return {
-        end: endOfSlice({ videos: decisions, setbacks, paused, stopped, durationSeconds }),
-        results: { settlements: reservations.settlements, ...resultsOf(decisions) },
-        reservations,
-        summary,
-        pending: decisions.filter(({ disposition }) => disposition.kind !== 'decided').length,
-      };
+      const end = endOfSlice({ videos: decisions, setbacks, paused: isPaused(slice), stopped, durationSeconds });
+      return fetchedVideos(end, decisions, reservations, summary);
     } catch (error) {
       reservations.release();
       throw error;
     }
+  }
+
+  /** A video whose reading throws, even when it is read alone: this counts as a try, so that its job ends. */
+  private failed(slice: ClaimedSlice, video: PendingVideo): FetchedVideos {
+    const { setbacks, now } = slice;
+    const { position, retries } = video;
+    const entry = failedEntry(requestedUpload(video), NO_DETAILS, { code: 'upstream_failure' });
+    const read = { position, retries, source: 'platform' as const, ...stored(entry) };
+    const disposition = dispositionOf(read, { now, allRefused: false, stopped: false });
+    const summary = { ...emptySummary(), total: 1, failed: 1 };
+    const end = isPaused(slice) ? stayPaused(setback(setbacks), setbacks) : {};
+    return fetchedVideos(end, [{ ...read, disposition }], new SliceReservations(this.quota), summary);
   }
 
   /** Plans as many of the videos as the quota allows. */
@@ -113,16 +145,16 @@ export class VideoSlice {
   private async read(
     plan: CallPlan,
     reservations: SliceReservations,
-  ): Promise<{ entries: Map<string, ReadEntry>; summary: Summary }> {
+  ): Promise<{ entries: Map<string, ReadEntry>; summary: Summary; givenUp: ReadonlySet<string> }> {
     const entries = new Map<string, ReadEntry>();
     const delivery = this.transcripts.deliver(plan, 'deflated', reservations.settle);
     for await (const event of delivery.events('as-finished')) {
       if (event.type !== 'result') continue;
       // Joined at once: the text belongs to the delivery, which releases it with the next event.
       const { entry } = event;
-      entries.set(entry.videoId, { entry, stored: GzipMember.join(entryJson('', entry, '')) });
+      entries.set(entry.videoId, stored(entry));
     }
-    return { entries, summary: delivery.summary };
+    return { entries, summary: delivery.summary, givenUp: delivery.givenUp };
   }
 }
 
@@ -134,6 +166,36 @@ interface ReadEntry {
 interface Decision extends ReadEntry, SliceVideo {
   position: number;
   disposition: Disposition;
+}
+
+function stored(entry: Entry): ReadEntry {
+  return { entry, stored: GzipMember.join(entryJson('', entry, '')) };
+}
+
+function isPaused({ job }: ClaimedSlice): boolean {
+  return job.reason === 'upstream_blocked';
+}
+
+/** Whether an error can be caused by a video: neither a refusal nor a failure of the database. */
+function isBug(error: unknown): boolean {
+  return !(error instanceof DomainError) && !isConnectionFailure(error) && sqlStateOf(error) === undefined;
+}
+
+function fetchedVideos(
+  end: SliceEnd,
+  decisions: readonly Decision[],
+  reservations: SliceReservations,
+  summary: Summary,
+): FetchedVideos {
+  const decided = decisions.filter(({ disposition }) => disposition.kind === 'decided');
+  return {
+    end,
+    results: { settlements: reservations.settlements, ...resultsOf(decisions) },
+    reservations,
+    summary,
+    pending: decisions.length - decided.length,
+    failures: decided.flatMap(({ entry }) => (entry.ok ? [] : [entry.error.code])),
+  };
 }
 
 /** The changes of the videos, and the stored forms of the decided ones. */

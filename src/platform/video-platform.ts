@@ -13,6 +13,8 @@ export interface ReadingContext {
    * Work of an archive job, behind which no call waits. It ends when a call waits for the same result, so read it each time.
    */
   readonly background?: boolean;
+  /** Called when a request for the result leaves for the platform. */
+  readonly onRequest?: (() => void) | undefined;
 }
 
 /** Who asks for a turn: calls go before background work, and those of a kind alternate. */

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { NO_DETAILS, type Upload, type VideoDetails, type VideoFailure } from '../domain/transcript.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -94,6 +94,14 @@ export class VideoFetcher {
   }
 }
 
+const logger = new Logger('Fetching');
+
+/** The log line of a fault in the service that concerns one video of a job. */
+export function videoFailed(videoId: string, error: unknown): Readonly<Record<string, unknown>> {
+  const stack = error instanceof Error ? error.stack : undefined;
+  return { event: 'job_video_failed', videoId, cause: String(error), stack };
+}
+
 /** Ends the fetching of a call whose response buffer is full; what has not arrived is not charged. */
 class BufferFull extends Error {}
 
@@ -133,6 +141,8 @@ export class Fetching implements ReadingContext {
   readonly deadlineAtMs: number;
   readonly fairnessKey: object;
   readonly background: boolean;
+  /** The videos that failed without the platform: no request was sent for them, or their text was lost in the service. */
+  readonly givenUp = new Set<string>();
   /** The slot that the reader waits for: its text is passed on without being compressed. */
   awaited: Slot | 'any' | undefined;
   private readonly controller = new AbortController();
@@ -142,7 +152,7 @@ export class Fetching implements ReadingContext {
     { call, languages }: Pick<CallPlan, 'call' | 'languages'>,
     private readonly form: TextForm,
     private readonly buffered: BufferedTexts,
-    private readonly fetcher: VideoFetcher,
+    private readonly fetcher: Pick<VideoFetcher, 'concurrencyPerCall' | 'fetch' | 'text'>,
   ) {
     this.languages = languages;
     this.signal = this.controller.signal;
@@ -195,11 +205,26 @@ export class Fetching implements ReadingContext {
     return { ...entry, transcript: text, cached: true };
   }
 
-  /** @returns whether the call pays for the transcript. Never rejects: a bug rejects the entry of the slot. */
+  /** Fails a slot for a cause within the service. */
+  giveUp(slot: Slot, failure: VideoFailure, details?: VideoDetails): void {
+    this.givenUp.add(slot.upload.videoId);
+    slot.fail(failure, details);
+  }
+
+  /**
+   * @returns whether the call pays for the transcript. Never rejects: a bug rejects the entry of the slot. A job tries the
+   * video again instead, because one bug must not hold up its other videos.
+   */
   private async fillSlot(slot: Slot): Promise<boolean> {
     const { upload } = slot;
+    const { signal, deadlineAtMs, fairnessKey, background } = this;
+    let requested = false;
+    const onRequest = (): void => {
+      requested = true;
+    };
     try {
-      const { outcome, own } = await this.fetcher.fetch(upload, this.languages, this);
+      const context = { signal, deadlineAtMs, fairnessKey, background, onRequest };
+      const { outcome, own } = await this.fetcher.fetch(upload, this.languages, context);
       const { details } = outcome;
       if (!outcome.ok) {
         slot.fail(outcome.failure, details);
@@ -207,7 +232,7 @@ export class Fetching implements ReadingContext {
       }
       const text = await this.fetcher.text(upload.videoId, this.languages, outcome.transcript, this.form);
       if (!text) {
-        slot.fail(TEXT_EVICTED, details);
+        this.giveUp(slot, TEXT_EVICTED, details);
         return false;
       }
       const awaited = this.awaited === 'any' || this.awaited === slot;
@@ -218,9 +243,14 @@ export class Fetching implements ReadingContext {
       slot.resolve({ entry: succeededEntry(upload, details, { ...text, bytes }, !own), compressed });
       return own;
     } catch (error) {
-      if (error instanceof CallEnded) slot.fail({ code: 'upstream_timeout' });
-      else if (error instanceof BufferFull) slot.fail(BUFFER_FULL);
-      else slot.reject(error);
+      const late = error instanceof CallEnded;
+      if (late && requested) slot.fail({ code: 'upstream_timeout' });
+      else if (late) this.giveUp(slot, { code: 'upstream_timeout' });
+      else if (error instanceof BufferFull) this.giveUp(slot, BUFFER_FULL);
+      else if (background) {
+        logger.error(videoFailed(upload.videoId, error));
+        slot.fail({ code: 'upstream_failure' });
+      } else slot.reject(error);
       return false;
     }
   }

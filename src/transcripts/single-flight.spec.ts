@@ -42,6 +42,31 @@ describe('SingleFlight', () => {
     calls.forEach((call) => call.finish());
   });
 
+  it('tells each waiting call when a request is sent, also one that joins later', async () => {
+    const shared = new SingleFlight<string>();
+    const work = deferred<string>();
+    const told: string[] = [];
+    const join = (name: string): Promise<unknown> => {
+      const { signal, deadlineAtMs, fairnessKey } = call;
+      const onRequest = (): void => void told.push(name);
+      return shared.join('key', { signal, deadlineAtMs, fairnessKey, onRequest }, start, nothing);
+    };
+    const call = newCall();
+    let send = nothing as () => unknown;
+    const start = (context: ReadingContext): Promise<string> => {
+      send = () => context.onRequest?.();
+      return work.promise;
+    };
+    const results = [join('first'), join('second')];
+    expect(told).toEqual([]);
+    send();
+    results.push(join('late'));
+    expect(told).toEqual(['first', 'second', 'late']);
+    work.resolve('done');
+    await Promise.all(results);
+    call.finish();
+  });
+
   it('runs separately for each key', async () => {
     const shared = new SingleFlight<string>();
     const call = newCall();

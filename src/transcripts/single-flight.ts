@@ -19,6 +19,7 @@ class Flight<T> implements ReadingContext {
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
   succeeded = false;
+  requested = false;
 
   constructor(readonly fairnessKey: object) {}
 
@@ -26,6 +27,11 @@ class Flight<T> implements ReadingContext {
   get deadlineAtMs(): number {
     return Math.max(...[...this.waiters].map((waiter) => waiter.context.deadlineAtMs));
   }
+
+  readonly onRequest = (): void => {
+    this.requested = true;
+    for (const { context } of this.waiters) context.onRequest?.();
+  };
 
   /** While no call waits, only jobs. */
   get background(): boolean {
@@ -78,6 +84,7 @@ export class SingleFlight<T> {
       };
       const waiter: Waiter<T> = { context, disconnect, resolve, reject };
       flight.waiters.add(waiter);
+      if (flight.requested) context.onRequest?.();
       context.signal.addEventListener('abort', disconnect, { once: true });
     });
   }

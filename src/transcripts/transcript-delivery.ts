@@ -80,6 +80,11 @@ export class Delivery {
     this.track(this.fetchMissing([...this.slots.values()]));
   }
 
+  /** The videos that failed without the platform, see `Fetching.givenUp`. */
+  get givenUp(): ReadonlySet<string> {
+    return this.fetching.givenUp;
+  }
+
   /** The header of the list, the entries in the given order, and the summary. Throws only for a bug. */
   async *events(order: EntryOrder): AsyncGenerator<TranscriptsEvent, void, undefined> {
     this.reading = true;
@@ -87,8 +92,8 @@ export class Delivery {
       yield this.plan.header;
       for await (const entry of order === 'listed' ? this.listed() : this.asFinished()) {
         count(this.summary, entry);
-        // A job tries these videos again: only what it decides counts.
-        if (entry.ok || !entry.error.retryable || !this.plan.call.background) this.metrics.entry(entry);
+        // A job tries some of these videos again, and counts those whose failure it stores.
+        if (entry.ok || !this.plan.call.background) this.metrics.entry(entry);
         yield { type: 'result', entry };
         this.releaseAfter(entry);
       }
@@ -187,12 +192,12 @@ export class Delivery {
     try {
       await call.within(this.cached.delete(slots.map(({ upload }) => upload.videoId)));
       const { reservation, granted } = await this.reservations.reserveUpTo(slots.length, payer, resource, call);
-      for (const slot of slots.slice(granted)) slot.fail(TEXT_EVICTED);
+      for (const slot of slots.slice(granted)) this.fetching.giveUp(slot, TEXT_EVICTED);
       const fetched = await this.fetching.fill(slots.slice(0, granted));
       await this.settle(reservation, fetched);
     } catch (error) {
       for (const slot of slots)
-        if (error instanceof CallEnded) slot.fail({ code: 'upstream_timeout' });
+        if (error instanceof CallEnded) this.fetching.giveUp(slot, { code: 'upstream_timeout' });
         else slot.reject(error);
     }
   }

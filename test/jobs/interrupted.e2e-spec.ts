@@ -2,6 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { Registry } from 'prom-client';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { valueOf } from '../quota/quota-database.js';
+import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
+import { SliceStore } from '../../src/jobs/slice-store.js';
+import { VideoSlice } from '../../src/jobs/video-slice.js';
+import { TranscriptsService } from '../../src/transcripts/transcripts.service.js';
 import { until } from '../until.js';
 import { JobRun } from './job-run.js';
 import { LEASES_SECONDS, SliceSteps } from './slice-steps.js';
@@ -90,6 +94,55 @@ describe('a slice whose process is killed', () => {
     await steps.pass(30);
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { cached: 4, fetched: 0 } });
+  });
+});
+
+describe('a slice that is stored', () => {
+  it('is reported as such again when the first response of the database was lost', async () => {
+    const run = await listed('@bench-3x14');
+    const slice = await steps.claimed();
+    const read = await steps.service.app.get(VideoSlice).run(slice, new AbortController().signal);
+    if (!('results' in read)) throw new Error('The slice has no results.');
+    const store = steps.service.app.get(SliceStore);
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const stored = await store.commitSlice(slice, read.end, read.results);
+      expect(stored).toMatchObject({ charged: 3, job: { state: 'completed', summary: { fetched: 3 } } });
+    }
+    await run.verify();
+  });
+});
+
+describe('a video with which the service has a fault', () => {
+  it('holds up no other video, is tried alone, and fails after its tries', async () => {
+    const run = await listed('@bench-4x19');
+    const [faulty] = await steps.service.query(
+      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 2`,
+    );
+    const transcripts = steps.service.app.get(TranscriptsService);
+    const prepare = transcripts.prepare.bind(transcripts);
+    const spy = jest.spyOn(transcripts, 'prepare').mockImplementation(async (request, payer, options) => {
+      const plan = await prepare(request, payer, options);
+      if (!plan.videos.some(({ upload }) => upload.videoId === faulty?.['video_id'])) return plan;
+      await steps.service.app.get(QuotaService).settle(plan.reservation?.id ?? '', 0);
+      plan.call.finish();
+      throw new TypeError('a bug');
+    });
+    const failures = () => valueOf(steps.service.app.get(Registry), 'ct_entries_total', 'upstream_failure');
+    const before = await failures();
+    for (const seconds of [30, 60, 120]) {
+      await steps.steps(1);
+      await steps.pass(seconds);
+    }
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'running', summary: { fetched: 3, pending: 1 } });
+    for (const seconds of RETRY_DELAYS_SECONDS) {
+      expect(await failures()).toBe(before);
+      await steps.pass(seconds);
+      await steps.steps(1);
+    }
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 3, failed: 1 } });
+    expect(await failures()).toBe(before + 1);
+    spy.mockRestore();
   });
 });
 

@@ -101,7 +101,8 @@ const COMMIT_PAGE = `
     RETURN NEXT;
   END $$`;
 
-// Without the claim the reservations are released and nothing else happens. The exceptions undo everything: the slice then
+// Without the claim the reservations are released and nothing else happens. If they are charged already, the slice is stored,
+// and only the response of that commit was lost: the job is returned again. The exceptions undo everything: the slice then
 // runs again, and finds in the cache what it has fetched.
 const COMMIT_SLICE = `
   CREATE FUNCTION job_commit_slice(
@@ -131,6 +132,11 @@ const COMMIT_SLICE = `
       charged := charged + coalesce(v_settled.charged_count, 0);
     END LOOP;
     IF NOT v_claimed THEN
+      SELECT * INTO job FROM jobs WHERE id = p_job_id AND charged > 0;
+      IF FOUND THEN
+        old_state := job.state;
+        RETURN NEXT;
+      END IF;
       RETURN;
     END IF;
     v_now := quota_now();

@@ -279,7 +279,7 @@ class Torture {
     const logs = await Promise.all(this.targets.fleet.logFiles.map((file) => readFile(file, 'utf8')));
     return logs
       .flatMap((log) => log.split('\n'))
-      .filter((line) => /"event":"bug"|"level":"error".*"event":"slice_failed"/.test(line))
+      .filter((line) => /"event":"bug"|"level":"error".*"event":"(slice|job_video)_failed"/.test(line))
       .map((line) => line.slice(0, 300));
   }
 }

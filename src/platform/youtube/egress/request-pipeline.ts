@@ -283,6 +283,7 @@ async function limitDuration(attempt: RequestInFlight, next: Next): Promise<Resu
 }
 
 async function send({ kind, client, outgoing, scope, signal, options }: RequestInFlight): Promise<RawResponse> {
+  scope.context.onRequest?.();
   const response = await transfer(outgoing, scope.egress.dispatcher, signal, options);
   options.listener?.exchanged({ kind, client, outgoing, response });
   return response;
