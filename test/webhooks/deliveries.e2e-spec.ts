@@ -550,7 +550,7 @@ describe('housekeeping', () => {
     const secrets = await WebhookSecrets.open(
       Object.assign(new Environment(), app.get(Environment), { WEBHOOK_SECRET_KEY }),
     );
-    await new WebhookHousekeeping(app.get(DataSource), secrets, app.get(WebhookMetrics)).clean();
+    await new WebhookHousekeeping(app.get(DataSource), secrets, app.get(WebhookMetrics), app.get(Environment)).clean();
     expect(before).toEqual([expect.any(Buffer), expect.any(Buffer)]);
     expect(read(new WebhookSecrets('a-new-key'), await stored())).toEqual(before);
   });
