@@ -194,8 +194,8 @@ describe('an event', () => {
 
   it('is not sent any more after its organization was deleted', async () => {
     const owner = await customer();
-    await enqueue(owner);
     await service.query(`UPDATE organizations SET deleted_at = now() WHERE id = '${owner.organizationId}'`);
+    await enqueue(owner);
     await look();
     expect(receiver.received).toEqual([]);
     await service.app.get(WebhookHousekeeping).clean();
