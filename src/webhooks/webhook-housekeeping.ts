@@ -1,5 +1,6 @@
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { Environment } from '../config/environment.js';
 import { retryConflicts } from '../database/query-with-deadline.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { WebhookMetrics } from './webhook-metrics.js';
@@ -15,7 +16,7 @@ import {
   type StoredSecretRow,
   type WaitingRow,
 } from './webhook-queries.js';
-import { WebhookSecrets } from './webhook-secrets.js';
+import { isKeyGuessable, WebhookSecrets } from './webhook-secrets.js';
 import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 
 const COUNT_INTERVAL_MS = 15_000;
@@ -38,9 +39,18 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     private readonly database: DataSource,
     private readonly secrets: WebhookSecrets,
     private readonly metrics: WebhookMetrics,
+    private readonly environment: Environment,
   ) {}
 
   onApplicationBootstrap(): void {
+    if (isKeyGuessable(this.environment)) {
+      this.logger.warn({
+        event: 'webhook_key_guessable',
+        message:
+          'The secrets of webhooks are encrypted with a key derived from DATABASE_URL, whose password is absent or short. ' +
+          'Set WEBHOOK_SECRET_KEY.',
+      });
+    }
     this.start();
     this.timer = setInterval(() => this.start(), COUNT_INTERVAL_MS);
   }

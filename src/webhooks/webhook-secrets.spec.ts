@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Environment } from '../config/environment.js';
-import { WebhookSecrets } from './webhook-secrets.js';
+import { isKeyGuessable, WebhookSecrets } from './webhook-secrets.js';
 import { generateSecret } from './webhook-signature.js';
 
 const ID = 'whk_0a1b2c3d4e5f6a7b8c9d0e1f';
@@ -55,9 +55,22 @@ describe('WebhookSecrets', () => {
     const reads = async (variables: Partial<Environment>) =>
       (await WebhookSecrets.open(environment(variables))).decrypt(ID, stored) !== undefined;
     expect(await reads({ DATABASE_URL: DATABASE_URL.replace('db-1:5432', 'pooler:6432') })).toBe(true);
+    expect(await reads({ DATABASE_URL: 'postgres://app@db-1/app?password=a-password' })).toBe(true);
     expect(await reads({ DATABASE_URL, CACHE_SECRET: 'x'.repeat(32) })).toBe(true);
     expect(await reads({ DATABASE_URL, WEBHOOK_SECRET_KEY: ['a-new-key'] })).toBe(true);
     expect(await reads({ DATABASE_URL: DATABASE_URL.replace('a-password', 'another') })).toBe(false);
+  });
+
+  it.each([
+    ['postgres://app@db/app', undefined, true],
+    ['postgres://app:short@db/app', undefined, true],
+    ['postgres://app@db/app?password=short', undefined, true],
+    ['postgres://app:0123456789abcdef@db/app', undefined, false],
+    ['postgres://app@db/app?password=0123456789abcdef', undefined, false],
+    ['postgres://app@db/app', ['a-key'], false],
+    [undefined, undefined, false],
+  ])('from %s with WEBHOOK_SECRET_KEY %s is guessable: %s', (url, WEBHOOK_SECRET_KEY, guessable) => {
+    expect(isKeyGuessable(environment({ DATABASE_URL: url, WEBHOOK_SECRET_KEY }))).toBe(guessable);
   });
 
   it('has a key that is stored in DATA_DIR with the embedded database', async () => {

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scrypt } from 'node:crypto';
 import { cacheSecret } from '../cache/cache-signatures.js';
 import type { Environment } from '../config/environment.js';
 
@@ -8,6 +8,10 @@ const KEY_BYTES = 32;
 const KEY_ID_BYTES = 8;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+/** Passwords of databases are chosen by people, so that each guess must be expensive: it needs 32 MB. */
+const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 };
+/** Shorter passwords can be found by trying, given a copy of the database. */
+const PASSWORD_LENGTH_MIN = 16;
 
 interface EncryptionKey {
   /** The first bytes of what the key encrypts; `webhook_claim` selects by them. */
@@ -30,14 +34,15 @@ export class WebhookSecrets {
 
   /**
    * With the keys of `WEBHOOK_SECRET_KEY`, and last the one that is used while it is not set, so that the variable can be
-   * set later: it is derived from the password in `DATABASE_URL` (the whole URL when it has none) or, with the embedded
-   * database, from the secret in `DATA_DIR`.
+   * set later: it is derived from the password in `DATABASE_URL` (the whole URL when it has none) by scrypt or, with the
+   * embedded database, from the secret in `DATA_DIR`.
    */
   static async open(environment: Environment): Promise<WebhookSecrets> {
     const { WEBHOOK_SECRET_KEY = [], DATABASE_URL } = environment;
-    const password = DATABASE_URL === undefined ? '' : new URL(DATABASE_URL).password;
-    const source = { ...environment, CACHE_SECRET: undefined, DATABASE_URL: password === '' ? DATABASE_URL : password };
-    const unset = await cacheSecret(source);
+    const unset =
+      DATABASE_URL === undefined
+        ? await cacheSecret({ ...environment, CACHE_SECRET: undefined })
+        : await stretched(passwordOf(DATABASE_URL) || DATABASE_URL);
     const [first, ...others] = WEBHOOK_SECRET_KEY;
     return first === undefined ? new WebhookSecrets(unset) : new WebhookSecrets(first, ...others, unset);
   }
@@ -77,6 +82,24 @@ export class WebhookSecrets {
     const secret = this.decrypt(webhookId, stored);
     return secret && this.encrypt(webhookId, secret);
   }
+}
+
+/** Whether the key is derived from a `DATABASE_URL` whose password is absent or so short that it can be found by trying. */
+export function isKeyGuessable({ WEBHOOK_SECRET_KEY = [], DATABASE_URL }: Environment): boolean {
+  if (WEBHOOK_SECRET_KEY.length > 0 || DATABASE_URL === undefined) return false;
+  return passwordOf(DATABASE_URL).length < PASSWORD_LENGTH_MIN;
+}
+
+function passwordOf(databaseUrl: string): string {
+  const { password, searchParams } = new URL(databaseUrl);
+  return password || (searchParams.get('password') ?? '');
+}
+
+/** Salted with the purpose only: every process of the database must derive the same key. */
+function stretched(text: string): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(text, PURPOSE, KEY_BYTES, SCRYPT, (error, key) => (error ? reject(error) : resolve(key)));
+  });
 }
 
 function deriveKey(text: string | Buffer): EncryptionKey {

@@ -194,8 +194,8 @@ describe('an event', () => {
 
   it('is not sent any more after its organization was deleted', async () => {
     const owner = await customer();
-    await enqueue(owner);
     await service.query(`UPDATE organizations SET deleted_at = now() WHERE id = '${owner.organizationId}'`);
+    await enqueue(owner);
     await look();
     expect(receiver.received).toEqual([]);
     await service.app.get(WebhookHousekeeping).clean();
@@ -550,7 +550,7 @@ describe('housekeeping', () => {
     const secrets = await WebhookSecrets.open(
       Object.assign(new Environment(), app.get(Environment), { WEBHOOK_SECRET_KEY }),
     );
-    await new WebhookHousekeeping(app.get(DataSource), secrets, app.get(WebhookMetrics)).clean();
+    await new WebhookHousekeeping(app.get(DataSource), secrets, app.get(WebhookMetrics), app.get(Environment)).clean();
     expect(before).toEqual([expect.any(Buffer), expect.any(Buffer)]);
     expect(read(new WebhookSecrets('a-new-key'), await stored())).toEqual(before);
   });

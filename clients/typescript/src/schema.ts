@@ -1234,7 +1234,7 @@ export interface components {
             failingSince: string | null;
             /**
              * Format: date-time
-             * @description When the webhook was turned off; nothing is sent to it. Null while it is on.
+             * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
              */
             disabledAt: string | null;
             /**
@@ -1288,7 +1288,7 @@ export interface components {
             failingSince: string | null;
             /**
              * Format: date-time
-             * @description When the webhook was turned off; nothing is sent to it. Null while it is on.
+             * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
              */
             disabledAt: string | null;
             /**
@@ -1306,7 +1306,7 @@ export interface components {
             delivered: boolean;
             /** @description The HTTP status of the response. Null when there was none. */
             responseStatus: number | null;
-            /** @description Why the last attempt failed. Null when it succeeded, and before the first one. */
+            /** @description Why the attempt failed. Null when it succeeded. */
             error: string | null;
             /** @description How long the last attempt took, in milliseconds. */
             durationMs: number;
@@ -1317,7 +1317,7 @@ export interface components {
             /** @description The event. */
             type: string;
             /**
-             * @description `pending` until an attempt succeeds (`succeeded`) or the last one has failed (`failed`).
+             * @description `pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the webhook was turned off, or it had too many waiting deliveries.
              * @enum {string}
              */
             state: "pending" | "succeeded" | "failed";
@@ -1340,7 +1340,7 @@ export interface components {
             nextAttemptAt: string | null;
             /** @description The HTTP status of the response. Null when there was none. */
             responseStatus: number | null;
-            /** @description Why the last attempt failed. Null when it succeeded, and before the first one. */
+            /** @description Why the last attempt failed, or why no further one is made. Null when it succeeded, and before the first one. */
             error: string | null;
             /** @description How long the last attempt took, in milliseconds. */
             durationMs: number | null;
@@ -5291,7 +5291,7 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
-                /** @description The maximum number of deliveries to return, 25 by default. Values above 100 are treated as 100. */
+                /** @description The maximum number of deliveries to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;

@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, Min, ValidateIf } from 'class-validator';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, Min } from 'class-validator';
+import { Optional } from '../../http/validation.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';
@@ -8,11 +9,6 @@ import { WEBHOOK } from './webhooks-response.dto.js';
 const EVENTS_MESSAGE = `events must be a list of one or more of ${WEBHOOK_EVENTS.join(', ')}.`;
 const PAGE_SIZE_DEFAULT = 25;
 const PAGE_SIZE_MAX = 100;
-
-/** Skips validation of an absent value. IsOptional would skip null as well. */
-function Optional(): PropertyDecorator {
-  return ValidateIf((_body, value) => value !== undefined);
-}
 
 @ApiSchema({ name: 'NewWebhookBody' })
 export class CreateWebhookDto {
@@ -47,7 +43,8 @@ export class DeliveriesQueryDto {
   @ApiPropertyOptional({
     type: 'integer',
     minimum: 1,
-    description: `The maximum number of deliveries to return, ${PAGE_SIZE_DEFAULT} by default. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
+    default: PAGE_SIZE_DEFAULT,
+    description: `The maximum number of deliveries to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
     example: 20,
   })
   @Transform(({ value }: { value: unknown }) => parsePageSize(value))

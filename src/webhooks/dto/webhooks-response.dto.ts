@@ -48,7 +48,7 @@ export class WebhookDto implements Webhook {
   )
   failingSince: string | null;
 
-  @ApiProperty(dateTimeOrNull('When the webhook was turned off; nothing is sent to it. Null while it is on.'))
+  @ApiProperty(dateTimeOrNull('When the webhook was turned off; only test events are sent to it. Null while it is on.'))
   disabledAt: string | null;
 
   @ApiProperty({
@@ -83,7 +83,7 @@ const responseStatus = {
 const error = {
   type: String,
   nullable: true,
-  description: 'Why the last attempt failed. Null when it succeeded, and before the first one.',
+  description: 'Why the attempt failed. Null when it succeeded.',
 } as const;
 const durationMs = {
   type: 'integer',
@@ -116,7 +116,9 @@ class DeliveryDto implements Delivery {
 
   @ApiProperty({
     enum: DELIVERY_STATES,
-    description: '`pending` until an attempt succeeds (`succeeded`) or the last one has failed (`failed`).',
+    description:
+      '`pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the ' +
+      'webhook was turned off, or it had too many waiting deliveries.',
   })
   state: DeliveryState;
 
@@ -135,7 +137,11 @@ class DeliveryDto implements Delivery {
   @ApiProperty(responseStatus)
   responseStatus: number | null;
 
-  @ApiProperty(error)
+  @ApiProperty({
+    ...error,
+    description:
+      'Why the last attempt failed, or why no further one is made. Null when it succeeded, and before the first one.',
+  })
   error: string | null;
 
   @ApiProperty({ ...durationMs, nullable: true })
