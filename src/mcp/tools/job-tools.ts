@@ -17,14 +17,18 @@ const jobOutput = z.object({
   state: z.enum(JOB_STATES).describe('Finished when it is completed, canceled or failed.'),
   reason: z.enum(JOB_REASONS).nullable().describe('Why the job is paused or has failed.'),
   channelId: z.string().nullable().describe('Null until the channel was looked up.'),
-  summary: z.object({
-    total: z.int().describe('The listed uploads: succeeded, failed and pending. It grows until the list is complete.'),
-    succeeded: z.int().describe('Videos with a transcript: cached and fetched.'),
-    failed: z.int().describe('Videos without a transcript that are not tried again.'),
-    cached: z.int().describe('Transcripts that came from the cache, which are free.'),
-    fetched: z.int().describe('Transcripts charged to the monthly quota.'),
-    pending: z.int().describe('Videos that are not read yet or are tried again.'),
-  }),
+  summary: z
+    .object({
+      total: z
+        .int()
+        .describe('The listed uploads: succeeded, failed and pending. It grows until the list is complete.'),
+      succeeded: z.int().describe('Videos with a transcript: cached and fetched.'),
+      failed: z.int().describe('Videos without a transcript that are not tried again.'),
+      cached: z.int().describe('Transcripts that came from the cache, which are free.'),
+      fetched: z.int().describe('Transcripts charged to the monthly quota.'),
+      pending: z.int().describe('Videos that are not read yet or are tried again.'),
+    })
+    .describe('Counts of the videos: total is succeeded, failed and pending.'),
   createdAt: z.string().describe('ISO 8601 in UTC.'),
   finishedAt: z.string().nullable().describe('ISO 8601 in UTC; null until the job has finished.'),
   expiresAt: z.string().nullable().describe('When the results of the finished job are deleted.'),
