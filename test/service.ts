@@ -134,13 +134,13 @@ function send(
     const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.once('error', reject);
+      response.on('error', reject);
       response.once('end', () => {
         const text = Buffer.concat(chunks).toString('utf8');
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parse(text) });
       });
     });
-    request.once('error', reject);
+    request.on('error', reject);
     request.end(body);
   });
 }

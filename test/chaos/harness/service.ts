@@ -214,10 +214,11 @@ export function send(
       };
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.once('end', () => end(response.complete));
-      response.once('error', () => end(false));
+      response.on('error', () => end(false));
     });
     const timer = setTimeout(() => request.destroy(new Error(`no end within ${timeoutMs} ms`)), timeoutMs);
-    request.once('error', (error) => {
+    // A request can fail twice: after the first error its connection can still be reset.
+    request.on('error', (error) => {
       clearTimeout(timer);
       reject(error);
     });

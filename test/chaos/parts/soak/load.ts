@@ -142,11 +142,11 @@ export class Load {
           const { statusCode: status = 0, complete: whole } = response;
           resolve({ status, bytes: Buffer.concat(chunks), gzip, whole });
         });
-        response.once('error', () => undefined);
+        response.on('error', () => undefined);
       });
       const leaving =
         disconnectsAfterMs === undefined ? undefined : setTimeout(() => request.destroy(), disconnectsAfterMs);
-      request.once('error', (error) => {
+      request.on('error', (error) => {
         clearTimeout(leaving);
         reject(error);
       });
