@@ -150,9 +150,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     alerts: ['JobsStuck', 'JobsDelayed', 'JobsBlocked', 'JobResultsLarge'],
     environment: { JOB_CONCURRENCY: '0' },
     async run(deployment) {
+      // Both first: an organization with so many results cannot create another one.
       await deployment.createJob('@tidewater');
-      await deployment.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 3e10`);
       await deployment.createJob('@tidewater');
+      await deployment.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 3e10
+        WHERE id = (SELECT min(id) FROM jobs)`);
       await deployment.query(`UPDATE jobs SET next_run_at = quota_now() - interval '1 hour' WHERE state = 'queued'`);
     },
   },
