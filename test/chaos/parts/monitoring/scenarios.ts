@@ -146,8 +146,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   jobs: {
     cause:
-      'No process runs archive jobs: one has been due for an hour, and one is paused by a block, with large results',
-    alerts: ['JobsStuck', 'JobsDelayed', 'JobsBlocked', 'JobResultsLarge'],
+      'No process runs archive jobs: one has been due for an hour, and one is paused by a block, with large results; a webhook ' +
+      'is encrypted with an unknown key',
+    alerts: ['JobsStuck', 'JobsDelayed', 'JobsBlocked', 'JobResultsLarge', 'WebhooksDelayed'],
     environment: { JOB_CONCURRENCY: '0' },
     async run(deployment) {
       // Both first: an organization with so many results cannot create another one.
@@ -156,6 +157,10 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await deployment.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 3e10
         WHERE id = (SELECT min(id) FROM jobs)`);
       await deployment.query(`UPDATE jobs SET next_run_at = quota_now() - interval '1 hour' WHERE state = 'queued'`);
+      await deployment.createWebhook('https://example.com/events');
+      await deployment.query(`UPDATE webhooks SET secret = '\\x0000000000000000'::bytea || secret`);
+      await deployment.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
+        SELECT id, 'job.paused', '{}', quota_now(), quota_now() - interval '1 hour' FROM webhooks`);
     },
   },
   overloaded: {
