@@ -75,19 +75,14 @@ export class Deployment {
   }
 
   /** Creates an archive job. */
-  createJob(channel: string): Promise<void> {
-    return this.create('/jobs', { channel }, 202);
-  }
-
-  /** Creates a webhook. */
-  createWebhook(url: string): Promise<void> {
-    return this.create('/webhooks', { url }, 201);
-  }
-
-  private async create(path: string, body: object, expected: number): Promise<void> {
+  async createJob(channel: string): Promise<void> {
     const headers = { Authorization: `Bearer ${this.customer.key}`, 'Content-Type': 'application/json' };
-    const response = await fetch(`${this.service.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (response.status !== expected) throw new Error(`POST ${path} is answered ${response.status}.`);
+    const response = await fetch(`${this.service.url}/jobs`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ channel }),
+    });
+    if (response.status !== 202) throw new Error(`The creation of a job is answered ${response.status}.`);
   }
 
   /** Makes cold calls, one after the other and at most ten a second, until the signal. */

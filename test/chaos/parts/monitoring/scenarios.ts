@@ -157,8 +157,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await deployment.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 3e10
         WHERE id = (SELECT min(id) FROM jobs)`);
       await deployment.query(`UPDATE jobs SET next_run_at = quota_now() - interval '1 hour' WHERE state = 'queued'`);
-      await deployment.createWebhook('https://example.com/events');
-      await deployment.query(`UPDATE webhooks SET secret = '\\x0000000000000000'::bytea || secret`);
+      await deployment.query(`INSERT INTO webhooks (id, organization_id, url, secret, created_at)
+        SELECT 'whk_unreadable', id, 'https://example.com/events', decode(repeat('00', 60), 'hex'), quota_now()
+        FROM organizations LIMIT 1`);
       await deployment.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
         SELECT id, 'job.paused', '{}', quota_now(), quota_now() - interval '1 hour' FROM webhooks`);
     },
