@@ -19,12 +19,21 @@ export function rejectTooManyHeaders(request: Request, _response: Response, next
   next(tooMany ? new RefusedRequestError(431, 'headers', message) : undefined);
 }
 
-/** Middleware: HTTP/1.1 requires exactly one `Host` header; HTTP/1.0 allows none. */
+/** Middleware: HTTP/1.1 requires exactly one `Host` header; HTTP/1.0 allows none. Its value is a host, perhaps with a port. */
 export function rejectInvalidHost(request: Request, _response: Response, next: NextFunction): void {
-  const count = request.headersDistinct['host']?.length ?? 0;
-  const invalid = count > 1 || (count === 0 && request.httpVersion === '1.1');
-  const message = 'The Host header must be sent exactly once.';
-  next(invalid ? new InvalidRequestError([{ field: 'Host', message }]) : undefined);
+  const hosts = request.headersDistinct['host'] ?? [];
+  const required = request.httpVersion === '1.1';
+  if (hosts.length > 1 || (hosts.length === 0 && required)) {
+    next(new InvalidRequestError([{ field: 'Host', message: 'The Host header must be sent exactly once.' }]));
+    return;
+  }
+  const message = 'The Host header must be a host name or an address, and may have a port, such as example.com:3000.';
+  next(isHost(hosts[0] ?? '') ? undefined : new InvalidRequestError([{ field: 'Host', message }]));
+}
+
+/** Whether a value is valid by RFC 9112, section 3.2, which allows an empty one. The MCP SDK makes a URL of it. */
+function isHost(value: string): boolean {
+  return value === '' || (!/[/?#@\\\s]/.test(value) && URL.canParse(`http://${value}/`));
 }
 
 /** Middleware, before authentication: Node uses the first of several `Authorization` headers, a proxy perhaps the last. */

@@ -502,6 +502,13 @@ describe('a message over HTTP', () => {
     expect(answer.body.error.code).toBeLessThan(0);
   });
 
+  it('is answered whatever host and target it names', async () => {
+    const { key } = await service.organization();
+    const headers = { ...HEADERS, Authorization: `Bearer ${key}`, Host: 'example.com:80' };
+    const answer = await service.request('POST', 'http://example.com/mcp', headers, JSON.stringify(LIST_TOOLS));
+    expect([answer.status, answer.text]).toEqual([200, expect.stringContaining('"list_channel_uploads"')]);
+  });
+
   it('gets an error of JSON-RPC for an unknown method or tool', async () => {
     const { key } = await service.organization();
     const unknown = async (message: object): Promise<string> =>
