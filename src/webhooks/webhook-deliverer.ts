@@ -6,7 +6,8 @@ import { withTimeout } from '../domain/with-timeout.js';
 import { pauseSeconds } from './retry-schedule.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 import { CLAIM, RECORD, RELEASE, type ClaimedRow, type RecordedRow } from './webhook-queries.js';
-import { WebhookSecrets } from './webhook-secrets.js';
+import { WebhookSecretsProvider } from './webhook-secrets-provider.js';
+import type { WebhookSecrets } from './webhook-secrets.js';
 import { WebhookSender, type Attempt } from './webhook-sender.js';
 import { messageBody } from './webhook-signature.js';
 import { FAILING_DAYS } from './webhook.js';
@@ -39,7 +40,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   constructor(
     private readonly database: DataSource,
     private readonly sender: WebhookSender,
-    private readonly secrets: WebhookSecrets,
+    private readonly secretsProvider: WebhookSecretsProvider,
     private readonly metrics: WebhookMetrics,
   ) {}
 
@@ -73,10 +74,9 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
       this.lookAgain = false;
       const free = DELIVERIES_AT_ONCE_MAX - this.sending.size;
       if (free === 0 || this.closing.signal.aborted) return;
-      const claim = randomUUID();
       try {
-        const values = [claim, free, LEASE_SECONDS, this.secrets.keyIds];
-        for (const row of await this.database.query<ClaimedRow[]>(CLAIM, values)) this.start(row, claim);
+        const secrets = await this.secretsProvider.getForStored();
+        if (secrets) await this.claim(free, secrets);
         this.isDatabaseAway = false;
       } catch (error) {
         this.lookAgain = false;
@@ -88,8 +88,14 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
     }
   }
 
-  private start(row: ClaimedRow, claim: string): void {
-    const sending = this.deliver(row, claim).finally(() => {
+  private async claim(count: number, secrets: WebhookSecrets): Promise<void> {
+    const claim = randomUUID();
+    const values = [claim, count, LEASE_SECONDS, secrets.keyIds];
+    for (const row of await this.database.query<ClaimedRow[]>(CLAIM, values)) this.start(row, claim, secrets);
+  }
+
+  private start(row: ClaimedRow, claim: string, secrets: WebhookSecrets): void {
+    const sending = this.deliver(row, claim, secrets).finally(() => {
       this.sending.delete(sending);
       // The same webhook may have another delivery that is due.
       if (!this.closing.signal.aborted) void this.look();
@@ -98,10 +104,10 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /** Attempts a delivery once and records the result. Never rejects: what is not recorded is sent again after the lease. */
-  private async deliver(row: ClaimedRow, claim: string): Promise<void> {
+  private async deliver(row: ClaimedRow, claim: string, secrets: WebhookSecrets): Promise<void> {
     const facts = { deliveryId: row.delivery_id, webhookId: row.webhook_id, organizationId: row.organization_id };
     try {
-      const attempt = await this.attempt(row);
+      const attempt = await this.attempt(row, secrets);
       if (attempt) await this.record(row, claim, attempt, facts);
       else await this.database.query(RELEASE, [row.delivery_id, claim]);
     } catch (error) {
@@ -110,10 +116,10 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /** @returns undefined when the process is ending */
-  private async attempt(row: ClaimedRow): Promise<Attempt | undefined> {
+  private async attempt(row: ClaimedRow, keys: WebhookSecrets): Promise<Attempt | undefined> {
     const { delivery_id: id, webhook_id: webhookId, type, data, created_at: createdAt } = row;
     const secrets = [row.secret, row.previous_secret].flatMap((stored) => {
-      const secret = stored && this.secrets.decrypt(webhookId, stored);
+      const secret = stored && keys.decrypt(webhookId, stored);
       return secret ? [secret] : [];
     });
     if (secrets.length === 0) {

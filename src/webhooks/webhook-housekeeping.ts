@@ -16,7 +16,8 @@ import {
   type StoredSecretRow,
   type WaitingRow,
 } from './webhook-queries.js';
-import { isKeyGuessable, WebhookSecrets } from './webhook-secrets.js';
+import { WebhookSecretsProvider } from './webhook-secrets-provider.js';
+import { isKeyGuessable } from './webhook-secrets.js';
 import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 
 const COUNT_INTERVAL_MS = 15_000;
@@ -37,7 +38,7 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
 
   constructor(
     private readonly database: DataSource,
-    private readonly secrets: WebhookSecrets,
+    private readonly secretsProvider: WebhookSecretsProvider,
     private readonly metrics: WebhookMetrics,
     private readonly environment: Environment,
   ) {}
@@ -122,12 +123,14 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   }
 
   private async encryptWithCurrentKey(): Promise<void> {
-    const [current] = this.secrets.keyIds;
+    const secrets = await this.secretsProvider.getForStored();
+    if (!secrets) return;
+    const [current] = secrets.keyIds;
     const unreadable: string[] = [];
     for (const { id, secret, is_current: isCurrent } of await this.query<StoredSecretRow[]>(SECRETS_OF_OTHER_KEYS, [
       current,
     ])) {
-      const replacement = this.secrets.reencrypt(id, secret);
+      const replacement = secrets.reencrypt(id, secret);
       if (replacement) await this.query(REPLACE_SECRET, [id, secret, replacement]);
       else if (isCurrent) unreadable.push(id);
     }

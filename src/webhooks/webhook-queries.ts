@@ -63,6 +63,8 @@ export const DELIVERIES = `
       OR (created_at, id) < (SELECT created_at, id FROM webhook_deliveries WHERE id = $3 AND webhook_id = $1))
     ORDER BY created_at DESC, id DESC LIMIT $2`;
 
+export const WEBHOOK_EXISTS = 'SELECT FROM webhooks LIMIT 1';
+
 export const DELIVERY_EXISTS = 'SELECT FROM webhook_deliveries WHERE id = $1 AND webhook_id = $2';
 
 export interface ClaimedRow {

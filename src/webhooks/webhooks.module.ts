@@ -1,12 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { HostResolver } from './host-resolver.js';
 import { WebhookDeliverer } from './webhook-deliverer.js';
 import { WebhookHousekeeping } from './webhook-housekeeping.js';
 import { WebhookMetrics } from './webhook-metrics.js';
-import { WebhookSecrets } from './webhook-secrets.js';
+import { WebhookSecretsProvider } from './webhook-secrets-provider.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhooksController } from './webhooks.controller.js';
 import { WebhooksService } from './webhooks.service.js';
@@ -25,11 +24,7 @@ import { WebhooksService } from './webhooks.service.js';
     WebhookMetrics,
     WebhookSender,
     WebhooksService,
-    {
-      provide: WebhookSecrets,
-      inject: [Environment],
-      useFactory: (environment: Environment) => WebhookSecrets.open(environment),
-    },
+    WebhookSecretsProvider,
   ],
 })
 export class WebhooksModule {}

@@ -20,7 +20,7 @@ import {
 } from './webhook-queries.js';
 import { InvalidUrlError, TooManyWebhooksError, UnreadableSecretError } from './webhook-errors.js';
 import { PrivateAddressError, WebhookSender, type Attempt } from './webhook-sender.js';
-import { WebhookSecrets } from './webhook-secrets.js';
+import { WebhookSecretsProvider } from './webhook-secrets-provider.js';
 import { generateSecret, messageBody, secretText } from './webhook-signature.js';
 import { parseWebhookUrl } from './webhook-url.js';
 import {
@@ -50,7 +50,7 @@ export class WebhooksService {
   constructor(
     private readonly database: DataSource,
     private readonly environment: Environment,
-    private readonly secrets: WebhookSecrets,
+    private readonly secretsProvider: WebhookSecretsProvider,
     private readonly sender: WebhookSender,
   ) {}
 
@@ -60,7 +60,7 @@ export class WebhooksService {
     await this.checkHost(url);
     const id = `whk_${randomBytes(12).toString('hex')}`;
     const secret = generateSecret();
-    const stored = this.secrets.encrypt(id, secret);
+    const stored = (await this.secretsProvider.get()).encrypt(id, secret);
     const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
     const [row] = await queryWithDeadline<WebhookRow[]>(this.database, CREATE, values, { organizationId });
     if (!row) throw new TooManyWebhooksError();
@@ -81,9 +81,10 @@ export class WebhooksService {
 
   /** Replaces the secret; for a day the old one signs too. @throws WebhookNotFoundError */
   async rotate(organizationId: string, id: string): Promise<WebhookWithSecret> {
+    const secrets = await this.secretsProvider.get();
     const secret = generateSecret();
-    const stored = this.secrets.encrypt(id, secret);
-    const values = [stored, ROTATION_HOURS, this.secrets.keyIds];
+    const stored = secrets.encrypt(id, secret);
+    const values = [stored, ROTATION_HOURS, secrets.keyIds];
     const [[row] = []] = await this.query<[WebhookRow[], number]>(ROTATE, organizationId, id, ...values);
     if (!row) throw new WebhookNotFoundError();
     return { ...toWebhook(row), secret: secretText(secret) };
@@ -96,9 +97,10 @@ export class WebhooksService {
    */
   async test(organizationId: string, id: string): Promise<Attempt> {
     const { url, ...row } = await this.find(organizationId, id);
-    const secret = this.secrets.decrypt(id, row.secret);
+    const secrets = await this.secretsProvider.get();
+    const secret = secrets.decrypt(id, row.secret);
     if (!secret) throw new UnreadableSecretError();
-    const previous = row.previous_secret && this.secrets.decrypt(id, row.previous_secret);
+    const previous = row.previous_secret && secrets.decrypt(id, row.previous_secret);
     const body = messageBody(TEST_EVENT, new Date(), JSON.stringify({ webhookId: id }));
     const message = { id: `msg_${randomBytes(16).toString('hex')}`, body };
     return this.sender.send(url, message, previous ? [secret, previous] : [secret]);

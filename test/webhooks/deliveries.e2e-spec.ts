@@ -8,6 +8,7 @@ import { HostResolver } from '../../src/webhooks/host-resolver.js';
 import { WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
 import { WebhookMetrics } from '../../src/webhooks/webhook-metrics.js';
+import { WebhookSecretsProvider } from '../../src/webhooks/webhook-secrets-provider.js';
 import { WebhookSecrets } from '../../src/webhooks/webhook-secrets.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { startService, type TestService } from '../service.js';
@@ -545,12 +546,12 @@ describe('housekeeping', () => {
         (row) => Object.values(row) as Buffer[],
       );
     const read = (secrets: WebhookSecrets, values: Buffer[]) => values.map((value) => secrets.decrypt(owner.id, value));
-    const before = read(app.get(WebhookSecrets), await stored());
+    const before = read(await app.get(WebhookSecretsProvider).get(), await stored());
     const WEBHOOK_SECRET_KEY = ['a-new-key'];
-    const secrets = await WebhookSecrets.open(
-      Object.assign(new Environment(), app.get(Environment), { WEBHOOK_SECRET_KEY }),
-    );
-    await new WebhookHousekeeping(app.get(DataSource), secrets, app.get(WebhookMetrics), app.get(Environment)).clean();
+    const environment = Object.assign(new Environment(), app.get(Environment), { WEBHOOK_SECRET_KEY });
+    const database = app.get(DataSource);
+    const provider = new WebhookSecretsProvider(database, environment);
+    await new WebhookHousekeeping(database, provider, app.get(WebhookMetrics), environment).clean();
     expect(before).toEqual([expect.any(Buffer), expect.any(Buffer)]);
     expect(read(new WebhookSecrets('a-new-key'), await stored())).toEqual(before);
   });
