@@ -68,7 +68,7 @@ describe('waitForJob', () => {
     expect(states).toEqual(['queued', 'running', 'completed']);
   });
 
-  it('outlasts failures that pass, and waits as long as the service says', async () => {
+  it('outlasts failures that pass, and waits at least as long as the service says', async () => {
     const { pauses, wait } = recordedPauses();
     const get = responses<Job>(unavailable(31), new TypeError('fetch failed'), unavailable(), FINISHED);
     expect(await waitForJob({ get }, JOB.id, {}, wait)).toBe(FINISHED);
@@ -82,6 +82,12 @@ describe('waitForJob', () => {
     const lasting = unavailable();
     await expect(waitForJob({ get: responses<Job>(lasting) }, JOB.id, {}, wait)).rejects.toBe(lasting);
     expect(pauses).toEqual([2, 4, 8, 16, 32, 60, 60]);
+  });
+
+  it('outlasts three minutes of an unavailable service, also when each refusal asks for a short pause', async () => {
+    const { pauses, wait } = recordedPauses();
+    await expect(waitForJob({ get: responses<Job>(unavailable(5)) }, JOB.id, {}, wait)).rejects.toThrow('Unavailable.');
+    expect(pauses).toEqual([5, 5, 8, 16, 32, 60, 60]);
   });
 
   it('ends with the reason of its signal', async () => {

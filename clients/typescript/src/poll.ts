@@ -1,6 +1,6 @@
 import { ChannelTranscriptsError } from './errors.js';
 
-/** Consecutive failures that pass, after which the last one is thrown: about four minutes of an unavailable service. */
+/** The consecutive failure that is thrown. The pauses between eight add up to about three minutes. */
 const FAILURES_MAX = 8;
 const PAUSE_SECONDS_MAX = 60;
 
@@ -22,8 +22,8 @@ export const pause: Pause = async (seconds, signal) => {
 };
 
 /**
- * Repeats a read until it succeeds, because who follows a job for hours meets a restart or a rate limit. Throws errors that
- * a retry cannot remedy at once, and the others after some minutes.
+ * Repeats a read until it succeeds, because a client that follows a job for hours meets restarts and rate limits. Throws
+ * errors that a retry cannot remedy at once, and the others after eight failures in a row.
  */
 export async function patiently<T>(
   read: () => Promise<T>,
@@ -36,7 +36,8 @@ export async function patiently<T>(
     } catch (error) {
       if (signal?.aborted || failures >= FAILURES_MAX || !canPass(error)) throw error;
       const given = error instanceof ChannelTranscriptsError ? error.retryAfterSeconds : undefined;
-      await wait(given ?? Math.min(PAUSE_SECONDS_MAX, 2 ** failures), signal);
+      // The service states at least how long to wait: a restart can take longer than its `Retry-After` of a few seconds.
+      await wait(Math.max(given ?? 0, Math.min(PAUSE_SECONDS_MAX, 2 ** failures)), signal);
     }
   }
 }
