@@ -33,7 +33,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('metrics', 'Prometheus metrics')
     .addTag(
       'admin',
-      'Management of organizations, API keys and usage by the operator. Available only when `ADMIN_TOKEN` is set.',
+      'Management of organizations, API keys, usage and archive jobs by the operator. Available only when `ADMIN_TOKEN` is set.',
     )
     .addBearerAuth(
       {
