@@ -91,12 +91,12 @@ export interface ChannelTranscriptsClient {
   readonly jobs: JobsClient;
   /**
    * Resolves with the job when it has finished: completed, canceled or failed. Reads it as often as the service suggests, and
-   * outlasts failures that pass. Throws ChannelTranscriptsError.
+   * outlasts failures that pass for about three minutes. Throws ChannelTranscriptsError.
    */
   waitForJob(id: string, options?: WaitOptions): Promise<Job>;
   /**
-   * Yields the results of a job in the channel's order, also while it runs, to its end: each once, and none is missing. Returns
-   * the finished job. Throws ChannelTranscriptsError.
+   * Yields the results of a job in the channel's order, also while it runs, to its end: each once, and none is missing. Outlasts
+   * failures like `waitForJob`. Returns the finished job. Throws ChannelTranscriptsError.
    */
   jobResults(id: string, options?: FollowOptions): AsyncGenerator<VideoTranscript, Job, undefined>;
   /** Webhooks of archive jobs: create, list, delete, rotate, test, and pages of deliveries. */
