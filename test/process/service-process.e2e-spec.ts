@@ -200,17 +200,18 @@ describe('a restart on the embedded database', () => {
 
       const second = run(variables);
       const again = await second.url();
+      // While it waits for the lock of the second process, that serves calls.
+      const third = run(variables);
       const usage = (await (await call(again, '/usage', key)).json()) as { used: number; reserved: number };
       // The reservation of the killed call lives until its lease ends, and was not charged.
       expect(usage).toMatchObject({ used: 2, reserved: 3 });
       const afterwards = await call(again, '/channels/@tidewater/transcripts?limit=1', key);
       expect(await afterwards.json()).toMatchObject({ summary: { fetched: 1 } });
 
-      const third = run(variables);
+      expect(await command('usage', id)).toMatchObject({ used: 3 });
       expect(await third.exited).toEqual({ code: 1, signal: null });
       expect(third.stderr.trim().split('\n')).toHaveLength(1);
       expect(third.stderr).toContain(dataDir);
-      expect(await command('usage', id)).toMatchObject({ used: 3 });
       expect(await second.stop()).toEqual({ code: 0, signal: null });
     } finally {
       commands.close();
