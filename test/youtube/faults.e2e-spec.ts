@@ -4,6 +4,7 @@ import { FAULT_KINDS, type FaultKind } from '../fake-youtube/faults/fault-regist
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import type { Environment } from '../../src/config/environment.js';
 import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
+import { REAL_RETRY_ENVIRONMENT } from '../../src/platform/youtube/egress/retry.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
 import { REPORTED_AS } from './reported-codes.js';
 
@@ -31,6 +32,9 @@ const withToken = new Set(
 );
 
 beforeAll(async () => {
+  const real = { ...REAL_RETRY_ENVIRONMENT };
+  // Retries wait for a tenth of their time, also after `Retry-After`.
+  jest.spyOn(REAL_RETRY_ENVIRONMENT, 'sleep').mockImplementation((ms, signal) => real.sleep(ms / 10, signal));
   fakeYoutube = await startFakeYoutube({ seed: 11 });
   adapter = await openAdapter(fakeYoutube.url);
   const { uploads } = await adapter.platform.listUploads(HARBOUR_LIGHT.id, 100, context());
@@ -42,7 +46,10 @@ beforeAll(async () => {
 });
 
 afterEach(() => adapter.close());
-afterAll(() => fakeYoutube.close());
+afterAll(async () => {
+  jest.restoreAllMocks();
+  await fakeYoutube.close();
+});
 
 /** The code, or the whole text, so that a wrong or a shortened one shows. */
 function report(outcome: VideoOutcome): string {
@@ -65,8 +72,7 @@ async function within<T>(work: Promise<T>): Promise<T> {
 
 async function begin(kind: FaultKind, rate: number): Promise<void> {
   fakeYoutube.reset();
-  // Retried at once: `upstream-errors` tests the waiting.
-  fakeYoutube.setFaults({ kind, rate, retryAfterSeconds: 0 });
+  fakeYoutube.setFaults({ kind, rate, retryAfterSeconds: 1 });
   adapter = await openAdapter(fakeYoutube.url, choicesFor(kind, rate));
 }
 
