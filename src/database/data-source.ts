@@ -12,7 +12,7 @@ import { UnusableConnections } from './unusable-connections.js';
 
 /** For opening a connection; a call that waits longer is better refused with `service_unavailable`. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** Longer than the server's statement timeout, which leaves the connection usable; for a server that stopped responding. */
+/** Longer than the server's statement timeout, which leaves the connection usable. */
 const RESPONSE_TIMEOUT_MS = 5_500;
 const CONNECTIONS_MAX = 10;
 
@@ -22,6 +22,8 @@ export interface DatabaseOptions {
   readonly entities: readonly Type<unknown>[];
   /** In the order in which they run; each name ends in its timestamp, as TypeORM requires. */
   readonly migrations: readonly Type<MigrationInterface>[];
+  /** After which a server that stopped responding fails a statement, and its connection is closed; default: 5,500 ms. */
+  readonly responseTimeoutMs?: number;
 }
 
 /** The open database of a process. */
@@ -50,7 +52,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await checkReachable(url, CONNECT_TIMEOUT_MS);
     const keepsSettings = await keepsSessionSettings(url, CONNECT_TIMEOUT_MS);
     await runMigrations(url, options.migrations);
-    const dataSource = new DataSource(connectionOptions(url, options.entities, keepsSettings, embedded?.createSocket));
+    const dataSource = new DataSource(connectionOptions(url, options, keepsSettings, embedded?.createSocket));
     opened = dataSource;
     await dataSource.initialize();
     if (!keepsSettings) runInTransactions(dataSource);
@@ -93,7 +95,7 @@ function reportEmbedded(dataDir: string): void {
  */
 function connectionOptions(
   databaseUrl: string,
-  entities: readonly Type<unknown>[],
+  { entities, responseTimeoutMs = RESPONSE_TIMEOUT_MS }: DatabaseOptions,
   keepsSettings: boolean,
   createSocket: (() => Socket) | undefined,
 ): DataSourceOptions {
@@ -115,7 +117,7 @@ function connectionOptions(
     poolErrorHandler: () => undefined,
     extra: {
       keepAlive: true,
-      query_timeout: RESPONSE_TIMEOUT_MS,
+      query_timeout: responseTimeoutMs,
       // A pooler in transaction mode keeps neither settings nor prepared statements.
       ...(keepsSettings ? { options, Client: PreparingClient } : { pipeline: true }),
       ...(createSocket && { stream: createSocket }),

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
-import { runCli, startCli, type CliResult } from './run-cli.js';
+import { CliSession, runCli, startCli } from './run-cli.js';
 
 // Starting processes takes long on busy machines.
 jest.setTimeout(60_000);
@@ -11,49 +11,32 @@ jest.setTimeout(60_000);
 const RUN_MS_MAX = 30_000;
 
 let youtube: FakeYoutube;
+let session: CliSession;
 beforeAll(async () => {
+  session = new CliSession();
   youtube = await startFakeYoutube();
 });
-afterAll(() => youtube.close());
+afterAll(async () => {
+  session.close();
+  await youtube.close();
+});
 
 const variables = (): Record<string, string> => ({
   YOUTUBE_BASE_URL: youtube.url,
   DATABASE_URL: 'postgres://127.0.0.1:1/none',
 });
 
-/** Runs the command without any database. */
-async function transcripts(...args: string[]): Promise<CliResult> {
-  const startedAtMs = performance.now();
-  const result = await runCli(['transcripts', ...args], variables());
-  expect(performance.now() - startedAtMs).toBeLessThan(RUN_MS_MAX);
-  return result;
-}
-
-describe('the command transcripts', () => {
+describe('the command transcripts as a process', () => {
   it('prints the response of the service, and the progress to standard error', async () => {
-    const { code, output, errorOutput } = await transcripts('@harbourlight', '--limit', '3');
+    const startedAtMs = performance.now();
+    const { code, output, errorOutput } = await runCli(['transcripts', '@harbourlight', '--limit', '3'], variables());
+    expect(performance.now() - startedAtMs).toBeLessThan(RUN_MS_MAX);
     expect(code).toBe(0);
     const body = JSON.parse(output) as { channel: object; results: { videoId: string }[]; summary: object };
     expect(Object.keys(body)).toEqual(['channel', 'results', 'summary']);
     expect(body.results.map(({ videoId }) => videoId)).toEqual(['hl-regatta_', 'hl-tidecam_', 'hl-dinghy__']);
     expect(body.summary).toEqual({ total: 3, succeeded: 1, failed: 2, cached: 0, fetched: 1 });
     expect(errorOutput).toBe('3 of 3 videos: 1 with a transcript, 2 without\n');
-  });
-
-  it.each<[what: string, args: string[], start: RegExp]>([
-    [
-      'a channel as Markdown',
-      ['@tidewater', '--limit', '2', '--format', 'markdown'],
-      /^# Tidewater Kitchen\n[^]*\n## /,
-    ],
-    ['a channel as text', ['@tidewater', '--limit', '1', '--format', 'text'], /^Mussel chowder for eight\nhttps:/],
-    ['a playlist', [SATURDAY.id, '--limit', '1'], /^\{"playlist":\{"id":"PL/],
-    ['a video as subtitles', ['https://youtu.be/tw-tea_____', '--format', 'vtt'], /^WEBVTT\n/],
-    ['a video', ['https://www.youtube.com/watch?v=tw-tea_____'], /^\{"videoId":"tw-tea_____","ok":true/],
-  ])('prints %s', async (_what, args, start) => {
-    const { code, output } = await transcripts(...args);
-    expect(output).toMatch(start);
-    expect(code).toBe(0);
   });
 
   it.each<[what: string, args: string[]]>([
@@ -74,8 +57,33 @@ describe('the command transcripts', () => {
     expect(performance.now() - stoppedAtMs).toBeLessThan(RUN_MS_MAX);
   });
 
+  it('ends with 1 and one line for an unknown channel', async () => {
+    const startedAtMs = performance.now();
+    const { code, output, errorOutput } = await runCli(['transcripts', '@no-such-channel'], variables());
+    expect(performance.now() - startedAtMs).toBeLessThan(RUN_MS_MAX);
+    expect([code, output]).toEqual([1, '']);
+    expect(errorOutput).toMatch(/^error: Channel not found\..*\n$/);
+  });
+});
+
+describe('the command transcripts', () => {
+  it.each<[what: string, args: string[], start: RegExp]>([
+    [
+      'a channel as Markdown',
+      ['@tidewater', '--limit', '2', '--format', 'markdown'],
+      /^# Tidewater Kitchen\n[^]*\n## /,
+    ],
+    ['a channel as text', ['@tidewater', '--limit', '1', '--format', 'text'], /^Mussel chowder for eight\nhttps:/],
+    ['a playlist', [SATURDAY.id, '--limit', '1'], /^\{"playlist":\{"id":"PL/],
+    ['a video as subtitles', ['https://youtu.be/tw-tea_____', '--format', 'vtt'], /^WEBVTT\n/],
+    ['a video', ['https://www.youtube.com/watch?v=tw-tea_____'], /^\{"videoId":"tw-tea_____","ok":true/],
+  ])('prints %s', async (_what, args, start) => {
+    const { code, output } = await session.run(['transcripts', ...args], variables());
+    expect(output).toMatch(start);
+    expect(code).toBe(0);
+  });
+
   it.each<[what: string, args: string[], line: RegExp]>([
-    ['an unknown channel', ['@no-such-channel'], /^error: Channel not found\./],
     ['a video without captions', ['https://youtu.be/hl-silent__'], /error: This video has no captions\.\n$/],
     ['a mix', ['https://www.youtube.com/playlist?list=RDtw-bread___'], /^error: A mix \(RD…\)/],
     ['subtitles of a channel', ['@tidewater', '--format', 'srt'], /^error: srt is a format of one video\./],
@@ -83,7 +91,7 @@ describe('the command transcripts', () => {
     ['a limit of 0', ['@tidewater', '--limit', '0'], /^error: .*Use an integer of at least 1\.\n$/],
     ['malformed languages', ['@tidewater', '--languages', 'e'], /^error: languages must be/],
   ])('ends with one line for %s', async (_what, args, line) => {
-    const { code, output, errorOutput } = await transcripts(...args);
+    const { code, output, errorOutput } = await session.run(['transcripts', ...args], variables());
     expect([code, output]).toEqual([1, '']);
     expect(errorOutput).toMatch(line);
   });

@@ -1,12 +1,13 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { createClient, RESP_TYPES } from '@redis/client';
 import { temporaryFolder } from '../process/program.js';
+import { isInstalled } from '../programs.js';
 
 const PROGRAM = 'redis-server';
 
-export const redisIsInstalled = spawnSync(PROGRAM, ['--version']).error === undefined;
+export const redisIsInstalled = isInstalled(PROGRAM);
 
 /** A Redis of one test file, without persistence, whose address stays the same when it is killed and started again. */
 export class RedisServer {
@@ -56,6 +57,11 @@ export class RedisServer {
         if (output.includes('Ready to accept connections')) resolve();
       });
     });
+  }
+
+  /** Whether it was started, and not killed since. */
+  get running(): boolean {
+    return this.child !== undefined;
   }
 
   /** As when its machine fails. */

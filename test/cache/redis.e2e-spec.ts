@@ -14,7 +14,6 @@ import { CACHE_SECRET, signedEntries } from './signed-entries.js';
 jest.setTimeout(30_000);
 
 const PATH = '/channels/@tidewater/transcripts';
-const OTHER_PATH = '/channels/@bench-3x50/transcripts';
 const VIDEOS = 5;
 const FETCHED = { total: VIDEOS, succeeded: VIDEOS, cached: 0, fetched: VIDEOS };
 const CACHED = { total: VIDEOS, succeeded: VIDEOS, cached: VIDEOS, fetched: 0 };
@@ -43,8 +42,9 @@ const used = async (service: TestService, key: string): Promise<unknown> => {
   return { used: body.used, reserved: body.reserved };
 };
 
-const logged = (service: TestService): string[] =>
-  service.logs.flatMap((line) => /"event":"(cache_(?:away|back))"/.exec(line)?.slice(1) ?? []);
+/** The changes of Redis in these lines of the log. */
+const logged = (lines: readonly string[]): string[] =>
+  lines.flatMap((line) => /"event":"(cache_(?:away|back))"/.exec(line)?.slice(1) ?? []);
 
 describeWithRedis(`two instances that share a Redis${suffix}`, () => {
   let redis: RedisServer;
@@ -167,252 +167,247 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     }
     expect(await used(one, key)).toEqual({ used: VIDEOS * (1 + poisons.length), reserved: 0 });
   });
-});
 
-describeWithRedis(`the claims of two replicas${suffix}`, () => {
-  let redis: RedisServer;
-  let connections: RedisConnection[];
-  let one: SharedDocuments;
-  let other: SharedDocuments;
+  describe('a text that was evicted', () => {
+    /** Of another channel in each test: the instance that is called has no copy of its texts. */
+    let path: string;
+    let before: any;
+    let channels = 0;
 
-  beforeAll(async () => {
-    redis = await RedisServer.start();
-    connections = await Promise.all([1, 2].map(() => RedisConnection.open(redis.url)));
-    const signer = new ValueSigner(Buffer.from(CACHE_SECRET));
-    [one, other] = connections.map((connection) => new SharedDocuments({ connection, signer })) as [
-      SharedDocuments,
-      SharedDocuments,
-    ];
-    for (const connection of connections)
-      await until(() => connection.run((client) => client.ping()).then(Boolean, () => false));
-  });
-  afterAll(async () => {
-    for (const connection of connections) connection.onApplicationShutdown();
-    await redis.close();
-  });
-
-  it('exclude each other until they are released', async () => {
-    const release = await one.claim('released', 60_000);
-    expect(await other.claim('released', 60_000)).toBeNull();
-    await release?.();
-    expect(await other.claim('released', 60_000)).not.toBeNull();
-  });
-
-  it('that have expired release no later claim of another replica', async () => {
-    const release = await one.claim('expired', 60_000);
-    await redis.command('DEL', 'expired');
-    expect(await other.claim('expired', 60_000)).not.toBeNull();
-    await release?.();
-    expect(await one.claim('expired', 60_000)).toBeNull();
-  });
-
-  it('that were granted while Redis did not respond are released once it does, and no others', async () => {
-    expect(await other.claim('of another', 60_000)).not.toBeNull();
-    redis.freeze();
-    const [own, refused] = await Promise.all([one.claim('own', 60_000), one.claim('of another', 60_000)]);
-    redis.thaw();
-    expect([own, refused]).not.toContain(null);
-    await until(async () => {
-      await own?.();
-      return (await other.claim('own', 60_000)) !== null;
+    beforeEach(async () => {
+      channels += 1;
+      path = `/channels/@bench-${VIDEOS}x${200 + channels}/transcripts`;
+      const { key } = await other.organization();
+      before = (await other.get(path, key)).body;
     });
-    await refused?.();
-    expect(await other.claim('of another', 60_000)).toBeNull();
-  });
-});
 
-describeWithRedis(`a text that was evicted${suffix}`, () => {
-  let redis: RedisServer;
-  /** Fetches first. */
-  let other: TestService;
-  /** Has no copy of a text. */
-  let service: TestService;
-  let before: any;
+    const texts = async (): Promise<string[]> => (await keysOf(redis)).filter((name) => name.endsWith(':json'));
 
-  beforeAll(async () => {
-    redis = await RedisServer.start();
-  });
-  afterAll(() => redis.close());
-  beforeEach(async () => {
-    await redis.command('FLUSHALL');
-    [other, service] = (await Promise.all(
-      [1, 2].map(() => startService({ environment: { REDIS_URL: redis.url, CACHE_SECRET, RATE_LIMIT_PER_MINUTE: 0 } })),
-    )) as [TestService, TestService];
-    await Promise.all([other, service].map((each) => untilReadinessIs(each, OK)));
-    const { key } = await other.organization();
-    before = (await other.get(PATH, key)).body;
-  });
-  afterEach(async () => {
-    await other.close();
-    await service.close();
-  });
+    /** A damaged text is there for the look-up and missing when it is read, like one that is evicted in between. */
+    const damage = (name: string): Promise<unknown> => redis.command('SETRANGE', name, '5', 'x');
 
-  const texts = async (): Promise<string[]> => (await keysOf(redis)).filter((name) => name.endsWith(':json'));
+    const reservations = (organizationId: string): Promise<Record<string, unknown>[]> =>
+      one.query(`SELECT required, charged FROM quota_reservations WHERE organization_id = '${organizationId}'`);
 
-  /** A damaged text is there for the look-up and missing when it is read, like one that is evicted in between. */
-  const damage = (name: string): Promise<unknown> => redis.command('SETRANGE', name, '5', 'x');
+    it.each(['identity', 'gzip'])('is fetched and charged like one that was never cached (%s)', async (encoding) => {
+      const { key } = await one.organization();
+      const [evicted = '', damaged = ''] = await texts();
+      await redis.command('DEL', evicted);
+      await damage(damaged);
+      const url = `${one.url}${path}`;
+      const response = await fetch(url, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding } });
+      const after = (await response.json()) as typeof before;
+      expect(after.summary).toEqual({ total: VIDEOS, succeeded: VIDEOS, failed: 0, cached: VIDEOS - 2, fetched: 2 });
+      const bare = (body: typeof before): unknown => body.results.map((entry: object) => ({ ...entry, cached: null }));
+      expect(bare(after)).toEqual(bare(before));
+      expect(await used(one, key)).toEqual({ used: 2, reserved: 0 });
+      expect((await one.get(path, key)).body.summary).toMatchObject(CACHED);
+    });
 
-  const reservations = (organizationId: string): Promise<Record<string, unknown>[]> =>
-    service.query(`SELECT required, charged FROM quota_reservations WHERE organization_id = '${organizationId}'`);
+    it('before the call counts in its reservation, and the call is refused in advance without quota', async () => {
+      const { key } = await one.organization({ monthlyLimit: 1 });
+      for (const evicted of (await texts()).slice(0, 2)) await redis.command('DEL', evicted);
+      const { status, body } = await one.get(path, key);
+      expect([status, body.error]).toMatchObject([402, { code: 'plan_limit_exceeded', required: 2 }]);
+      expect(one.fakeYoutube.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
+    });
 
-  it.each(['identity', 'gzip'])('is fetched and charged like one that was never cached (%s)', async (encoding) => {
-    const { key } = await service.organization();
-    const [evicted = '', damaged = ''] = await texts();
-    await redis.command('DEL', evicted);
-    await damage(damaged);
-    const url = `${service.url}${PATH}`;
-    const response = await fetch(url, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': encoding } });
-    const after = (await response.json()) as typeof before;
-    expect(after.summary).toEqual({ total: VIDEOS, succeeded: VIDEOS, failed: 0, cached: VIDEOS - 2, fetched: 2 });
-    const bare = (body: typeof before): unknown => body.results.map((entry: object) => ({ ...entry, cached: null }));
-    expect(bare(after)).toEqual(bare(before));
-    expect(await used(service, key)).toEqual({ used: 2, reserved: 0 });
-    expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
-  });
+    it.each(['application/json', 'application/x-ndjson'])(
+      'during the call is fetched concurrently with all other evicted texts, under one reservation (%s)',
+      async (accept) => {
+        const { id, key } = await one.organization();
+        for (const name of await texts()) await damage(name);
+        const hold = one.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
+        const running = one.get(path, key, { Accept: accept });
+        // With sequential fetches the second would not be requested before the first is complete.
+        await hold.arrived;
+        hold.release();
+        expect((await running).text).toContain(`"cached":0,"fetched":${VIDEOS}}`);
+        expect(await reservations(id)).toEqual([{ required: VIDEOS, charged: VIDEOS }]);
+        expect(await used(one, key)).toEqual({ used: VIDEOS, reserved: 0 });
+      },
+    );
 
-  it('before the call counts in its reservation, and the call is refused in advance without quota', async () => {
-    const { key } = await service.organization({ monthlyLimit: 1 });
-    for (const evicted of (await texts()).slice(0, 2)) await redis.command('DEL', evicted);
-    const { status, body } = await service.get(PATH, key);
-    expect([status, body.error]).toMatchObject([402, { code: 'plan_limit_exceeded', required: 2 }]);
-    expect(service.fakeYoutube.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
-  });
+    it('during the call is never fetched for free: only as many texts as the quota allows are fetched', async () => {
+      const { key } = await one.organization({ monthlyLimit: 1 });
+      for (const name of (await texts()).slice(0, 2)) await damage(name);
+      const { status, body } = await one.get(path, key);
+      expect([status, body.summary]).toEqual([200, { total: VIDEOS, succeeded: 4, failed: 1, cached: 3, fetched: 1 }]);
+      expect(body.results.flatMap((entry: { error?: object }) => entry.error ?? [])).toEqual([
+        { code: 'upstream_failure', message: expect.stringContaining('evicted'), retryable: true },
+      ]);
+      expect(await used(one, key)).toEqual({ used: 1, reserved: 0 });
+      const refused = await one.get(path, key);
+      expect([refused.status, refused.body.error.code]).toEqual([402, 'plan_limit_exceeded']);
+    });
 
-  it.each(['application/json', 'application/x-ndjson'])(
-    'during the call is fetched concurrently with all other evicted texts, under one reservation (%s)',
-    async (accept) => {
-      const { id, key } = await service.organization();
-      for (const name of await texts()) await damage(name);
-      const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
-      const running = service.get(PATH, key, { Accept: accept });
-      // With sequential fetches the second would not be requested before the first is complete.
+    it('in one encoding is derived from the other, without a charge', async () => {
+      const { key } = await one.organization({ monthlyLimit: 0 });
+      await other.get(path, (await other.organization()).key, { 'Accept-Encoding': 'gzip' });
+      for (const name of await texts()) await redis.command('DEL', name);
+      const { body } = await one.get(path, key);
+      expect(body.results).toEqual(before.results.map((entry: object) => ({ ...entry, cached: true })));
+    });
+
+    it('does not delay the response until a stalled database has settled it', async () => {
+      const { id, key } = await one.organization();
+      const [name = ''] = await texts();
+      await damage(name);
+      const hold = one.fakeYoutube.hold({ kind: 'timedtext' });
+      const running = one.get(path, key);
       await hold.arrived;
-      hold.release();
-      expect((await running).text).toContain(`"cached":0,"fetched":${VIDEOS}}`);
-      expect(await reservations(id)).toEqual([{ required: VIDEOS, charged: VIDEOS }]);
-      expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
-    },
-  );
-
-  it('during the call is never fetched for free: only as many texts as the quota allows are fetched', async () => {
-    const { key } = await service.organization({ monthlyLimit: 1 });
-    for (const name of (await texts()).slice(0, 2)) await damage(name);
-    const { status, body } = await service.get(PATH, key);
-    expect([status, body.summary]).toEqual([200, { total: VIDEOS, succeeded: 4, failed: 1, cached: 3, fetched: 1 }]);
-    expect(body.results.flatMap((entry: { error?: object }) => entry.error ?? [])).toEqual([
-      { code: 'upstream_failure', message: expect.stringContaining('evicted'), retryable: true },
-    ]);
-    expect(await used(service, key)).toEqual({ used: 1, reserved: 0 });
-    const refused = await service.get(PATH, key);
-    expect([refused.status, refused.body.error.code]).toEqual([402, 'plan_limit_exceeded']);
+      const release = await lockTable(one.databaseUrl, 'quota_reservations');
+      try {
+        hold.release();
+        expect((await running).body.summary).toMatchObject({ succeeded: VIDEOS, fetched: 1 });
+      } finally {
+        await release();
+      }
+      await until(async () => (await reservations(id))[0]?.['charged'] === 1);
+    });
   });
 
-  it('in one encoding is derived from the other, without a charge', async () => {
-    const { key } = await service.organization({ monthlyLimit: 0 });
-    await other.get(PATH, (await other.organization()).key, { 'Accept-Encoding': 'gzip' });
-    for (const name of await texts()) await redis.command('DEL', name);
-    const { body } = await service.get(PATH, key);
-    expect(body.results).toEqual(before.results.map((entry: object) => ({ ...entry, cached: true })));
-  });
+  // The last of this Redis: the instances reconnect to it after it did not respond.
+  describe('the claims of two replicas', () => {
+    let connections: RedisConnection[];
+    let mine: SharedDocuments;
+    let theirs: SharedDocuments;
 
-  it('does not delay the response until a stalled database has settled it', async () => {
-    const { id, key } = await service.organization();
-    const [name = ''] = await texts();
-    await damage(name);
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const running = service.get(PATH, key);
-    await hold.arrived;
-    const release = await lockTable(service.databaseUrl, 'quota_reservations');
-    try {
-      hold.release();
-      expect((await running).body.summary).toMatchObject({ succeeded: VIDEOS, fetched: 1 });
-    } finally {
-      await release();
-    }
-    await until(async () => (await reservations(id))[0]?.['charged'] === 1);
+    beforeAll(async () => {
+      connections = await Promise.all([1, 2].map(() => RedisConnection.open(redis.url)));
+      const signer = new ValueSigner(Buffer.from(CACHE_SECRET));
+      [mine, theirs] = connections.map((connection) => new SharedDocuments({ connection, signer })) as [
+        SharedDocuments,
+        SharedDocuments,
+      ];
+      for (const connection of connections)
+        await until(() => connection.run((client) => client.ping()).then(Boolean, () => false));
+    });
+    afterAll(() => connections.forEach((connection) => connection.onApplicationShutdown()));
+
+    it('exclude each other until they are released', async () => {
+      const release = await mine.claim('released', 60_000);
+      expect(await theirs.claim('released', 60_000)).toBeNull();
+      await release?.();
+      expect(await theirs.claim('released', 60_000)).not.toBeNull();
+    });
+
+    it('that have expired release no later claim of another replica', async () => {
+      const release = await mine.claim('expired', 60_000);
+      await redis.command('DEL', 'expired');
+      expect(await theirs.claim('expired', 60_000)).not.toBeNull();
+      await release?.();
+      expect(await mine.claim('expired', 60_000)).toBeNull();
+    });
+
+    it('that were granted while Redis did not respond are released once it does, and no others', async () => {
+      expect(await theirs.claim('of another', 60_000)).not.toBeNull();
+      redis.freeze();
+      const [own, refused] = await Promise.all([mine.claim('own', 60_000), mine.claim('of another', 60_000)]);
+      redis.thaw();
+      expect([own, refused]).not.toContain(null);
+      await until(async () => {
+        await own?.();
+        return (await theirs.claim('own', 60_000)) !== null;
+      });
+      await refused?.();
+      expect(await theirs.claim('of another', 60_000)).toBeNull();
+    });
   });
 });
 
-describeWithRedis(`a service whose Redis becomes unavailable${suffix}`, () => {
+describeWithRedis(`a service whose Redis is unavailable${suffix}`, () => {
   let redis: RedisServer;
   let service: TestService;
   let key: string;
+  /** Of other channels in each test, of which the service has no copies. */
+  let path: string;
+  let otherPath: string;
+  let channels = 0;
+  let linesBefore: number;
 
-  beforeEach(async () => {
-    redis = await RedisServer.start();
+  beforeAll(async () => {
+    redis = await RedisServer.reserve();
     service = await startService({ environment: { REDIS_URL: redis.url } });
-    await untilReadinessIs(service, OK);
-    ({ key } = await service.organization());
   });
-  afterEach(async () => {
-    redis.thaw();
+  afterAll(async () => {
     await service.close();
     await redis.close();
   });
+  beforeEach(async () => {
+    service.fakeYoutube.reset();
+    channels += 1;
+    path = `/channels/@bench-${VIDEOS}x${300 + channels}/transcripts`;
+    otherPath = `/channels/@bench-3x${300 + channels}/transcripts`;
+    linesBefore = service.logs.length;
+    ({ key } = await service.organization());
+  });
 
-  it('charges nothing twice meanwhile, logs the outage once, and uses Redis again when it is available', async () => {
-    await service.get(PATH, key);
-    await redis.kill();
-    await untilReadinessIs(service, DEGRADED);
-    // What was fetched before is served from copies, and what is fetched meanwhile as well.
-    expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
-    for (const expected of [{ fetched: 3 }, { cached: 3, fetched: 0 }])
-      expect((await service.get(OTHER_PATH, key)).body.summary).toMatchObject(expected);
-    expect(await used(service, key)).toEqual({ used: VIDEOS + 3, reserved: 0 });
-    expect(logged(service)).toEqual(['cache_away']);
+  const loggedNow = (): string[] => logged(service.logs.slice(linesBefore));
+
+  it('from its start on serves calls, and uses Redis as soon as it is available', async () => {
+    expect(await readiness(service)).toEqual(DEGRADED);
+    expect((await service.get(path, key)).body.summary).toMatchObject(FETCHED);
+    expect((await service.get(path, key)).body.summary).toMatchObject(CACHED);
     await redis.start();
     await untilReadinessIs(service, OK);
-    // It is empty now, which is accepted: an operator may have emptied it on purpose.
-    expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
-    expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
-    expect((await keysOf(redis)).filter((name) => name.endsWith(':json'))).toHaveLength(VIDEOS);
-    expect(await used(service, key)).toEqual({ used: 2 * VIDEOS + 3, reserved: 0 });
-    expect(logged(service)).toEqual(['cache_away', 'cache_back']);
+    expect((await service.get(otherPath, key)).body.summary).toMatchObject({ fetched: 3 });
+    expect((await keysOf(redis)).filter((name) => name.endsWith(':json'))).toHaveLength(3);
+    expect(logged(service.logs)).toEqual(['cache_away', 'cache_back']);
   });
 
-  it('completes and charges the running call', async () => {
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
-    const running = service.get(PATH, key);
-    await hold.arrived;
-    await redis.kill();
-    hold.release();
-    expect((await running).body.summary).toMatchObject(FETCHED);
-    expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
-  });
+  describe('during its run', () => {
+    beforeEach(async () => {
+      if (!redis.running) await redis.start();
+      await redis.command('FLUSHALL');
+      await untilReadinessIs(service, OK);
+      linesBefore = service.logs.length;
+    });
+    afterEach(() => redis.thaw());
 
-  it('is not delayed by a Redis that is connected but unresponsive', async () => {
-    redis.freeze();
-    const startedAtMs = performance.now();
-    expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
-    // One response times out after a second, or two when the failure is detected during the call.
-    expect(performance.now() - startedAtMs).toBeLessThan(8_000);
-    expect(await readiness(service)).toEqual(DEGRADED);
-    expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
-    expect(logged(service)).toEqual(['cache_away']);
-    redis.thaw();
-    await untilReadinessIs(service, OK);
-    expect(logged(service)).toEqual(['cache_away', 'cache_back']);
-    expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
-  });
-});
-
-describeWithRedis(`a service that starts while its Redis is unavailable${suffix}`, () => {
-  it('serves calls, and uses Redis as soon as it is available', async () => {
-    const redis = await RedisServer.reserve();
-    const service = await startService({ environment: { REDIS_URL: redis.url } });
-    try {
-      const { key } = await service.organization();
-      expect(await readiness(service)).toEqual(DEGRADED);
-      expect((await service.get(PATH, key)).body.summary).toMatchObject(FETCHED);
-      expect((await service.get(PATH, key)).body.summary).toMatchObject(CACHED);
+    it('charges nothing twice meanwhile, logs the outage once, and uses Redis again when it is available', async () => {
+      await service.get(path, key);
+      await redis.kill();
+      await untilReadinessIs(service, DEGRADED);
+      // What was fetched before is served from copies, and what is fetched meanwhile as well.
+      expect((await service.get(path, key)).body.summary).toMatchObject(CACHED);
+      for (const expected of [{ fetched: 3 }, { cached: 3, fetched: 0 }])
+        expect((await service.get(otherPath, key)).body.summary).toMatchObject(expected);
+      expect(await used(service, key)).toEqual({ used: VIDEOS + 3, reserved: 0 });
+      expect(loggedNow()).toEqual(['cache_away']);
       await redis.start();
       await untilReadinessIs(service, OK);
-      expect((await service.get(OTHER_PATH, key)).body.summary).toMatchObject({ fetched: 3 });
-      expect((await keysOf(redis)).filter((name) => name.endsWith(':json'))).toHaveLength(3);
-      expect(logged(service)).toEqual(['cache_away', 'cache_back']);
-    } finally {
-      await service.close();
-      await redis.close();
-    }
+      // It is empty now, which is accepted: an operator may have emptied it on purpose.
+      expect((await service.get(path, key)).body.summary).toMatchObject(FETCHED);
+      expect((await service.get(path, key)).body.summary).toMatchObject(CACHED);
+      expect((await keysOf(redis)).filter((name) => name.endsWith(':json'))).toHaveLength(VIDEOS);
+      expect(await used(service, key)).toEqual({ used: 2 * VIDEOS + 3, reserved: 0 });
+      expect(loggedNow()).toEqual(['cache_away', 'cache_back']);
+    });
+
+    it('is not delayed by a Redis that is connected but unresponsive', async () => {
+      redis.freeze();
+      const startedAtMs = performance.now();
+      expect((await service.get(path, key)).body.summary).toMatchObject(FETCHED);
+      // One response times out after a second, or two when the failure is detected during the call.
+      expect(performance.now() - startedAtMs).toBeLessThan(8_000);
+      expect(await readiness(service)).toEqual(DEGRADED);
+      expect((await service.get(path, key)).body.summary).toMatchObject(CACHED);
+      expect(loggedNow()).toEqual(['cache_away']);
+      redis.thaw();
+      await untilReadinessIs(service, OK);
+      expect(loggedNow()).toEqual(['cache_away', 'cache_back']);
+      expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
+    });
+
+    it('completes and charges the running call', async () => {
+      const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
+      const running = service.get(path, key);
+      await hold.arrived;
+      await redis.kill();
+      hold.release();
+      expect((await running).body.summary).toMatchObject(FETCHED);
+      expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
+    });
   });
 });

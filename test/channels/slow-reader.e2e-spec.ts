@@ -88,7 +88,10 @@ function bodyOf(bytes: Buffer): Buffer {
 }
 
 describe('a client that does not read its response', () => {
-  const VIDEOS = 100;
+  // Nearly twice as many bytes as the socket buffers of a connection take.
+  const VIDEOS = 75;
+  /** At most this share of a body is written to a client that does not read. */
+  const BUFFERED_SHARE_MAX = 0.7;
   const PATH = `/channels/@bench-${VIDEOS}x1500/transcripts?limit=${VIDEOS}`;
   let service: TestService;
   let port: number;
@@ -132,18 +135,26 @@ describe('a client that does not read its response', () => {
     await until(() => reader.whole);
     const body = bodyOf(reader.bytes);
     expect(JSON.parse(body.toString())).toMatchObject({ summary: { total: VIDEOS, fetched: VIDEOS } });
-    expect(written).toBeLessThan(body.length / 2);
+    expect(written).toBeLessThan(body.length * BUFFERED_SHARE_MAX);
   });
+
+  let cached: Promise<string> | undefined;
+
+  /** The response when everything is cached. */
+  const cachedResponse = (): Promise<string> =>
+    (cached ??= (async () => {
+      const { key } = await service.organization();
+      expect((await service.get(PATH, key)).body.summary).toMatchObject({ succeeded: VIDEOS });
+      return (await service.get(PATH, key)).text;
+    })());
 
   it.each(['identity', 'gzip'])('eventually receives a complete cached response (%s)', async (encoding) => {
     const { key } = await service.organization();
-    const plain = await service.get(PATH, key);
-    const warm = (await service.get(PATH, key)).text;
-    expect(plain.body.summary).toMatchObject({ succeeded: VIDEOS });
+    const warm = await cachedResponse();
     const { reader, socket } = await request(key, encoding);
     await until(() => socket.bytesWritten > 1_000_000);
     const written = socket.bytesWritten;
-    expect(written).toBeLessThan(warm.length / 2);
+    expect(written).toBeLessThan(warm.length * BUFFERED_SHARE_MAX);
     reader.readSlowly(20_000_000);
     await until(() => reader.whole, 20_000);
     const body = bodyOf(reader.bytes);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { isConnectionFailure } from '../../src/database/database-errors.js';
-import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
+import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../src/database/data-source.js';
 import { interruptibleLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
 
@@ -20,11 +20,17 @@ const run = promisify(execFile);
 class CreateVisits1700000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('CREATE TABLE visits (id serial)');
-    // Long enough for the others to conflict with it without a lock.
-    await runner.query('SELECT pg_sleep(0.3)');
   }
 
   async down(): Promise<void> {}
+}
+
+/** Takes long enough for the others to conflict with it without a lock. */
+class CreateVisitsSlowly1700000000000 extends CreateVisits1700000000000 {
+  override async up(runner: QueryRunner): Promise<void> {
+    await super.up(runner);
+    await runner.query('SELECT pg_sleep(0.3)');
+  }
 }
 
 class CountVisit1700000000001 implements MigrationInterface {
@@ -39,10 +45,10 @@ describe('the database of a process', () => {
   let database: TestDatabase;
   let opened: OpenDatabase[];
 
-  const open = async (url = database.url): Promise<OpenDatabase> => {
+  const open = async (url = database.url, options: Partial<DatabaseOptions> = {}): Promise<OpenDatabase> => {
     const environment = Object.assign(new Environment(), { DATABASE_URL: url });
     const migrations = [CreateVisits1700000000000, CountVisit1700000000001];
-    const one = await openDatabase(environment, { as: 'service', entities: [], migrations });
+    const one = await openDatabase(environment, { as: 'service', entities: [], migrations, ...options });
     opened.push(one);
     return one;
   };
@@ -58,7 +64,8 @@ describe('the database of a process', () => {
   });
 
   it('three processes that start at once on an empty database migrate it once', async () => {
-    await Promise.all([open(), open(), open()]);
+    const migrations = [CreateVisitsSlowly1700000000000, CountVisit1700000000001];
+    await Promise.all([1, 2, 3].map(() => open(database.url, { migrations })));
     expect(await runQuery(database.url, 'SELECT count(*)::int AS visits FROM visits')).toEqual([{ visits: 1 }]);
     expect(await runQuery(database.url, 'SELECT count(*)::int AS done FROM migrations')).toEqual([{ done: 2 }]);
   });
@@ -107,6 +114,8 @@ describe('the database of a process', () => {
       return manager.query('SELECT pg_sleep(5)').catch((error: unknown) => error);
     });
     expect(isConnectionFailure(failure)).toBe(true);
+    // A server that stopped responding is noticed after that.
+    expect(dataSource.options).toMatchObject({ extra: { query_timeout: 5_500 } });
   });
 
   it('a process whose connections were cut reconnects', async () => {
@@ -144,7 +153,7 @@ describe('the database of a process', () => {
   it('unresponsive connections are closed and replaced', async () => {
     const link = await interruptibleLink(database.url);
     try {
-      const { dataSource } = await open(link.url);
+      const { dataSource } = await open(link.url, { responseTimeoutMs: 1_000 });
       await Promise.all([1, 2, 3].map(() => dataSource.query('SELECT pg_sleep(0.05)')));
       link.silence();
       const failures = await Promise.all(
@@ -161,8 +170,9 @@ describe('the database of a process', () => {
     const project = join(import.meta.dirname, '../..');
     const copy = await mkdtemp(join(tmpdir(), 'without-embedded-'));
     try {
-      for (const name of ['package.json', 'dist']) {
-        await cp(join(project, name), join(copy, name), { recursive: true });
+      const needed = (path: string): boolean => !path.endsWith('.map');
+      for (const name of ['package.json', 'dist/modules']) {
+        await cp(join(project, name), join(copy, name), { recursive: true, filter: needed });
       }
       await symlink(join(project, 'node_modules'), join(copy, 'node_modules'));
       await rm(join(copy, 'dist/modules/database/embedded'), { recursive: true });

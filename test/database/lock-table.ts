@@ -1,11 +1,16 @@
 import { Client } from 'pg';
 
 /** Locks a table on a connection of its own, so that every statement on it waits, until the returned function is called. */
-export async function lockTable(databaseUrl: string, table: string): Promise<() => Promise<void>> {
+export function lockTable(databaseUrl: string, table: string): Promise<() => Promise<void>> {
+  return holdLock(databaseUrl, `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+}
+
+/** Holds the locks of a statement on a connection of its own until the returned function is called. */
+export async function holdLock(databaseUrl: string, statement: string): Promise<() => Promise<void>> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   await client.query('BEGIN');
-  await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+  await client.query(statement);
   return async () => {
     await client.query('COMMIT');
     await client.end();

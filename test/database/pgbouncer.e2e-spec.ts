@@ -7,6 +7,7 @@ import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { JobRun } from '../jobs/job-run.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
+import { holdLock } from './lock-table.js';
 import { PgBouncer, pgbouncerIsInstalled } from './pgbouncer.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
 
@@ -151,15 +152,9 @@ describeWith(`a service behind PgBouncer in transaction pooling${suffix}`, () =>
   it('responds 503 for a locked organization, and charges it exactly once the lock is released', async () => {
     const { id, key } = await service.organization();
     const path = '/channels/@bench-3x77/transcripts';
-    await service.query(`CREATE OR REPLACE FUNCTION hold(text) RETURNS void LANGUAGE sql AS
-      'SELECT FROM organizations WHERE id = $1 FOR UPDATE; SELECT pg_sleep(3)'`);
-    const holding = service.query(`SELECT hold('${id}')`);
-    await until(async () => {
-      const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
-      return (await service.query(waiting)).length > 0;
-    });
+    const release = await holdLock(service.databaseUrl, `SELECT 1 FROM organizations WHERE id = '${id}' FOR UPDATE`);
     expect(await service.get(path, key)).toMatchObject({ status: 503 });
-    await holding;
+    await release();
     expect((await service.get(path, key)).status).toBe(200);
     await until(async () => (await service.get('/usage', key)).body.reserved === 0);
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 3, reserved: 0 });

@@ -1,15 +1,16 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from '../../src/database/embedded/postmaster.js';
 import { chooseProcessOwner } from '../../src/database/embedded/process-owner.js';
+import { isInstalled } from '../programs.js';
 
 const PROGRAM = 'pgbouncer';
 const START_MS = 10_000;
 
-export const pgbouncerIsInstalled = spawnSync(PROGRAM, ['--version']).error === undefined;
+export const pgbouncerIsInstalled = isInstalled(PROGRAM);
 
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));

@@ -99,16 +99,16 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
   let redis: RedisServer;
   let service: TestService;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     redis = await RedisServer.start();
     service = await startService({ environment: { REDIS_URL: redis.url } });
-    await until(async () => (await ready(service)).body.status === 'ok');
   });
-  afterEach(async () => {
-    redis.thaw();
+  afterAll(async () => {
     await service.close();
     await redis.close();
   });
+  beforeEach(() => until(async () => (await ready(service)).body.status === 'ok'));
+  afterEach(() => redis.thaw());
 
   it('stay ready and report degraded while Redis is unavailable, and ok when it is available again', async () => {
     await redis.kill();

@@ -1,12 +1,13 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../process/program.js';
+import { isInstalled } from '../programs.js';
 
 const PROGRAM = 'nats-server';
 
-const installed = spawnSync(PROGRAM, ['--version']).error === undefined;
+const installed = isInstalled(PROGRAM);
 // Continuous integration installs it: there its absence is a failure, not a reason to skip.
 export const natsIsInstalled = installed || process.env['CI'] !== undefined;
 

@@ -1,6 +1,7 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { WebSocket } from 'undici';
 import { temporaryFolder } from '../process/program.js';
+import { isInstalled } from '../programs.js';
 
 const CHROMIUM = 'chromium';
 const QUIET = [
@@ -15,7 +16,7 @@ const QUIET = [
 ];
 
 /** Whether a browser is installed on this machine. */
-export const browserInstalled = spawnSync(CHROMIUM, ['--version']).status === 0;
+export const browserInstalled = isInstalled(CHROMIUM);
 
 interface Message {
   id?: number;
@@ -57,7 +58,8 @@ export class Browser {
 
   async close(): Promise<void> {
     const ended = new Promise((resolve) => this.process.once('exit', resolve));
-    void this.send('Browser.close');
+    // An orderly end takes seconds to store a profile that is removed.
+    this.process.kill('SIGKILL');
     await ended;
     this.profile.remove();
   }
@@ -89,7 +91,6 @@ export class Page {
 
   private constructor(
     private readonly browser: Browser,
-    private readonly contextId: string,
     private readonly sessionId: string,
   ) {
     browser.listen(sessionId, (method, params) => this.note(method, params));
@@ -99,7 +100,7 @@ export class Page {
     const { browserContextId } = await browser.send('Target.createBrowserContext');
     const { targetId } = await browser.send('Target.createTarget', { url: 'about:blank', browserContextId });
     const { sessionId } = await browser.send('Target.attachToTarget', { targetId, flatten: true });
-    const page = new Page(browser, String(browserContextId), String(sessionId));
+    const page = new Page(browser, String(sessionId));
     for (const domain of ['Runtime', 'Log', 'Page']) await page.send(`${domain}.enable`);
     await page.send('Page.navigate', { url });
     return page;
@@ -122,10 +123,6 @@ export class Page {
   async type(selector: string, text: string): Promise<void> {
     await this.evaluate(`document.querySelector(${JSON.stringify(selector)}).focus()`);
     await this.send('Input.insertText', { text });
-  }
-
-  async close(): Promise<void> {
-    await this.browser.send('Target.disposeBrowserContext', { browserContextId: this.contextId });
   }
 
   private send(method: string, params: object = {}): Promise<any> {

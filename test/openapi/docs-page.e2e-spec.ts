@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Browser, browserInstalled, Page } from './browser.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -15,17 +15,13 @@ const LOADED_MS = 20_000;
 
   beforeAll(async () => {
     [service, browser] = await Promise.all([startService(), Browser.start()]);
+    page = await Page.open(browser, `${service.url}/docs`);
+    await until(async () => (await page.evaluate(`document.querySelectorAll('.opblock').length`)) !== 0, LOADED_MS);
   });
   afterAll(async () => {
     await browser.close();
     await service.close();
   });
-  afterEach(() => page.close());
-
-  async function open(): Promise<void> {
-    page = await Page.open(browser, `${service.url}/docs`);
-    await until(async () => (await page.evaluate(`document.querySelectorAll('.opblock').length`)) !== 0, LOADED_MS);
-  }
 
   /** Waits for an element that matches the selector, and the text if given, and clicks the first one. */
   async function press(selector: string, text = ''): Promise<void> {
@@ -35,7 +31,6 @@ const LOADED_MS = 20_000;
   }
 
   it('shows every operation and a way to authorize', async () => {
-    await open();
     const shown = (await page.evaluate(
       `[...document.querySelectorAll('[data-path]')].map((one) => one.dataset.path)`,
     )) as string[];
@@ -47,7 +42,6 @@ const LOADED_MS = 20_000;
 
   it('accepts a key, makes the call, shows its response, stores nothing, and violates no content security policy', async () => {
     const { key } = await service.organization();
-    await open();
     await press('.authorize');
     await until(async () => (await page.evaluate(`document.querySelector('.auth-container input') !== null`)) === true);
     await page.type('.auth-container input', key);
@@ -75,8 +69,8 @@ const LOADED_MS = 20_000;
     expect(page.console).toEqual([]);
   });
 
+  // The last test: its violations are on the console of the page.
   it('runs only scripts that the service itself serves', async () => {
-    await open();
     await page.evaluate(
       `document.body.insertAdjacentHTML('beforeend', '<img src="x:" onerror="window.ran = true">');
        document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = true' }));`,

@@ -3,10 +3,10 @@ import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube
 import { type Customer, QuotaDatabase } from '../quota/quota-database.js';
 import { Program } from './program.js';
 
-// Two services are started and called hundreds of times.
+// Two services are started and called over a hundred times.
 jest.setTimeout(120_000);
 
-const CALLS = 200;
+const CALLS = 60;
 const USED_BEFORE = 5;
 
 let database: QuotaDatabase;

@@ -1,14 +1,15 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { temporaryFolder } from '../process/program.js';
+import { isInstalled } from '../programs.js';
 import { until } from '../until.js';
 
 const PROGRAM = 'nginx';
 const CONFIGURATION = join(import.meta.dirname, '../../deploy/nginx.conf');
 
-export const nginxIsInstalled = spawnSync(PROGRAM, ['-v']).error === undefined;
+export const nginxIsInstalled = isInstalled(PROGRAM);
 
 /** Where the configuration passes a call on; a call that is tried again never decodes. */
 const FORWARDED = '%2F included.\n            proxy_pass http://service;';

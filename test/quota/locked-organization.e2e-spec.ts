@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import pg from 'pg';
+import { holdLock } from '../database/lock-table.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -11,14 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Holds rows until the returned function is called. */
-async function lock(statement: string): Promise<() => Promise<void>> {
-  const client = new pg.Client({ connectionString: service.databaseUrl });
-  await client.connect();
-  await client.query('BEGIN');
-  await client.query(statement);
-  return () => client.end();
-}
+const lock = (statement: string): Promise<() => Promise<void>> => holdLock(service.databaseUrl, statement);
 
 const waiting = (): Promise<Record<string, unknown>[]> =>
   service.query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'");

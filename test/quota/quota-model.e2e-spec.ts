@@ -47,7 +47,7 @@ describe('any sequence of reservations, settlements, waits and changes of the li
           }
           expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
         }),
-        { numRuns: 200, interruptAfterTimeLimit: SEARCH_MS, markInterruptAsFailure: false },
+        { numRuns: 80, interruptAfterTimeLimit: SEARCH_MS, markInterruptAsFailure: false },
       );
     },
     SEARCH_MS * 3,

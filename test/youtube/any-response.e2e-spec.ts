@@ -29,7 +29,7 @@ import {
 } from '../pages/youtube-pages.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
 
-// Hundreds of generated responses, and machines can be busy.
+// More than a hundred generated responses, and machines can be busy.
 jest.setTimeout(60_000);
 
 interface Given {
@@ -109,46 +109,55 @@ const pages = [
 ];
 const changed = (page: unknown) => mutationsOf(page).map(json);
 
-async function reading(work: (adapter: Adapter) => Promise<void>): Promise<void> {
-  // A new adapter each time: refusals of earlier runs would open its circuit.
-  const adapter = await openAdapter(url);
-  const begunAtMs = performance.now();
-  try {
-    await work(adapter);
-    expect(performance.now() - begunAtMs).toBeLessThan(READING_SECONDS_MAX * 1_000);
-    expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
-  } finally {
-    await adapter.close();
+/**
+ * Reads any sequences of responses, each through one adapter like a running service, and a new one for the next sequence:
+ * refusals accumulate until the circuit opens.
+ */
+async function checkSequences<T>(
+  response: fc.Arbitrary<T>,
+  read: (platform: Adapter['platform'], response: T) => Promise<void>,
+): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(fc.array(response, { minLength: 4, maxLength: 4 }), async (responses) => {
+      const adapter = await openAdapter(url);
+      try {
+        for (const each of responses) {
+          const begunAtMs = performance.now();
+          await read(adapter.platform, each);
+          expect(performance.now() - begunAtMs).toBeLessThan(READING_SECONDS_MAX * 1_000);
+        }
+        expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
+      } finally {
+        await adapter.close();
+      }
+    }),
+    { numRuns: 12 },
+  );
+}
+
+async function readVideo(platform: Adapter['platform'], languages: string[]): Promise<void> {
+  const outcome = await platform.readVideo(VIDEO_ID, languages, context());
+  if (!outcome.ok) return void expect(VIDEO_FAILURE_CODES).toContain(outcome.failure.code);
+  const segments = [...outcome.transcript.values()].flat();
+  expect(segments.length).toBeGreaterThan(0);
+  for (const { text, start, duration } of segments) {
+    expect(text.trim()).not.toBe('');
+    expect([Number.isFinite(start), Number.isFinite(duration), start >= 0, duration >= 0]).not.toContain(false);
   }
 }
 
-async function readVideo(languages: string[]): Promise<void> {
-  await reading(async ({ platform }) => {
-    const outcome = await platform.readVideo(VIDEO_ID, languages, context());
-    if (!outcome.ok) return void expect(VIDEO_FAILURE_CODES).toContain(outcome.failure.code);
-    const segments = [...outcome.transcript.values()].flat();
-    expect(segments.length).toBeGreaterThan(0);
-    for (const { text, start, duration } of segments) {
-      expect(text.trim()).not.toBe('');
-      expect([Number.isFinite(start), Number.isFinite(duration), start >= 0, duration >= 0]).not.toContain(false);
-    }
-  });
-}
-
-async function readChannel(): Promise<void> {
-  await reading(async ({ platform }) => {
-    const ends = await Promise.allSettled([
-      platform.listUploads(CHANNEL_ID, 3, context()),
-      platform.listUploadsPage(CHANNEL_ID, undefined, context()),
-      platform.listUploadsPage(CHANNEL_ID, 'innertube:2:next', context()).catch((error: unknown) => {
-        if (!(error instanceof ContinuationRejectedError)) throw error;
-      }),
-      platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context()),
-      platform.readChannel(CHANNEL_ID, context()),
-      platform.resolveChannel({ kind: 'handle', handle: 'somebody' }, context()),
-    ]);
-    for (const each of ends) if (each.status === 'rejected') expect(each.reason).toBeInstanceOf(DomainError);
-  });
+async function readChannel(platform: Adapter['platform']): Promise<void> {
+  const ends = await Promise.allSettled([
+    platform.listUploads(CHANNEL_ID, 3, context()),
+    platform.listUploadsPage(CHANNEL_ID, undefined, context()),
+    platform.listUploadsPage(CHANNEL_ID, 'innertube:2:next', context()).catch((error: unknown) => {
+      if (!(error instanceof ContinuationRejectedError)) throw error;
+    }),
+    platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context()),
+    platform.readChannel(CHANNEL_ID, context()),
+    platform.resolveChannel({ kind: 'handle', handle: 'somebody' }, context()),
+  ]);
+  for (const each of ends) if (each.status === 'rejected') expect(each.reason).toBeInstanceOf(DomainError);
 }
 
 const caption: Given = { status: 200, headers: { 'content-type': 'text/xml' }, body: bytes(CAPTIONS) };
@@ -344,33 +353,25 @@ describe('an age-gated channel', () => {
 
 describe('any response of the platform', () => {
   it('to a caption request results in a transcript or an error code, in time', async () => {
-    await fc.assert(
-      fc.asyncProperty(anything, async (timedtext) => {
-        given = { player: json(player), reel_item_watch: json({ playerResponse: player }), timedtext };
-        await readVideo([]);
-      }),
-      { numRuns: 120 },
-    );
+    await checkSequences(anything, async (platform, timedtext) => {
+      given = { player: json(player), reel_item_watch: json({ playerResponse: player }), timedtext };
+      await readVideo(platform, []);
+    });
   });
 
   it('to a video request results in a transcript or an error code, in time', async () => {
     const language = fc.subarray(['en', 'de', 'fr']);
-    await fc.assert(
-      fc.asyncProperty(fc.oneof(anything, changed(player)), language, async (answer, languages) => {
-        given = { player: answer, reel_item_watch: answer, timedtext: caption };
-        await readVideo(languages);
-      }),
-      { numRuns: 120 },
-    );
+    const asked = fc.record({ answer: fc.oneof(anything, changed(player)), languages: language });
+    await checkSequences(asked, async (platform, { answer, languages }) => {
+      given = { player: answer, reel_item_watch: answer, timedtext: caption };
+      await readVideo(platform, languages);
+    });
   });
 
   it('to a channel request results in its data or an error code, in time', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.oneof(anything, ...pages.map(changed)), async (answer) => {
-        given = { else: answer };
-        await readChannel();
-      }),
-      { numRuns: 120 },
-    );
+    await checkSequences(fc.oneof(anything, ...pages.map(changed)), async (platform, answer) => {
+      given = { else: answer };
+      await readChannel(platform);
+    });
   });
 });

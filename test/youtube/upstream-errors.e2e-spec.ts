@@ -216,7 +216,7 @@ describe('faults of caption responses', () => {
 
 describe('timeouts and deadlines', () => {
   it.each(['hang', 'slow-drip'] as const)('%s is reported as a timeout', async (kind) => {
-    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 0.2 });
+    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 0.1 });
     fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel', 'timedtext'] } });
     expect(end(await read())).toBe('upstream_timeout');
   });

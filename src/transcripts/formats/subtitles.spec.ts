@@ -6,6 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseText, tokenizeVTTCue, type ParsedCue } from 'media-captions';
 import { anyText } from '../../../test/any-text.js';
+import { isInstalled } from '../../../test/programs.js';
 import type { Segment } from '../../domain/transcript.js';
 import { lineText } from './line-text.js';
 import { srt, webVtt } from './subtitles.js';
@@ -195,9 +196,7 @@ describe('the times of cues', () => {
   });
 });
 
-const hasFfmpeg = spawnSync('ffmpeg', ['-version']).status === 0;
-
-(hasFfmpeg ? describe : describe.skip)("ffmpeg's parsers", () => {
+(isInstalled('ffmpeg') ? describe : describe.skip)("ffmpeg's parsers", () => {
   it.each(['srt', 'vtt'] as const)('read the texts and the times of a %s file as they were written', (format) => {
     const texts = HOSTILE.filter((text) => lineText(text) !== '');
     const list = texts.map((text, index) => ({ text: `before ${text} after`, start: index * 1.5, duration: 4 }));
