@@ -10,10 +10,15 @@ export interface ReadingContext {
   /** Identity of the call. Requests of different keys alternate, so that a small call does not queue behind a large one. */
   readonly fairnessKey: object;
   /**
-   * Work of an archive job, behind which no call waits. It ends when a call waits for the same result, so read it each time.
+   * True for an archive job: calls are served first. Becomes false when a call waits for the same result, so read it each time.
    */
   readonly background?: boolean;
-  /** Called when a request for the result leaves for the platform. */
+  /**
+   * Calls `listener` whenever `background` becomes false, and returns the function that removes it. Undefined for a context
+   * whose `background` never changes.
+   */
+  readonly onForeground?: ((listener: () => void) => () => void) | undefined;
+  /** Called when a request for the result is sent to the platform. */
   readonly onRequest?: (() => void) | undefined;
 }
 
