@@ -16,8 +16,8 @@ export function createDocument(app: INestApplication): OpenAPIObject {
         'video; jobs fetch a whole channel. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId } }`. ' +
         'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
         'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
-        'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header or ' +
-        'with an undecodable path is refused with 400 before authentication.',
+        'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header, with ' +
+        'an undecodable path, or without exactly one valid `Host` header is refused with 400 before authentication.',
     )
     .setVersion(API_VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')

@@ -9,11 +9,23 @@ import { PlanGuard, RequiredFeature } from './plan.guard.js';
 /** The name of the Bearer scheme in the OpenAPI document. */
 export const API_KEY_SCHEME = 'apiKey';
 
-/** Guards a route that needs a feature, in the only valid order: authentication, plan, rate limit, concurrency limit. */
-export function RequiresFeature(feature: Feature): MethodDecorator & ClassDecorator {
+/** @see CallsInFlight for what counts against the concurrency limits */
+interface Limits {
+  limitsConcurrency?: boolean;
+}
+
+/**
+ * Guards a route that needs a feature, in the only valid order: authentication, plan, rate limit, concurrency limit.
+ *
+ * @param limitsConcurrency false for a route that does not wait for YouTube
+ */
+export function RequiresFeature(
+  feature: Feature,
+  { limitsConcurrency = true }: Limits = {},
+): MethodDecorator & ClassDecorator {
   return applyDecorators(
     RequiredFeature(feature),
-    UseGuards(ApiKeyGuard, PlanGuard, RateLimitGuard, CallsInFlightGuard),
+    UseGuards(ApiKeyGuard, PlanGuard, ...limitGuards(limitsConcurrency)),
     ApiBearerAuth(API_KEY_SCHEME),
   );
 }
@@ -23,7 +35,10 @@ export function RequiresFeature(feature: Feature): MethodDecorator & ClassDecora
  *
  * @param limitsConcurrency for a route whose response can take long
  */
-export function RequiresApiKey({ limitsConcurrency = false } = {}): MethodDecorator & ClassDecorator {
-  const guards = limitsConcurrency ? [RateLimitGuard, CallsInFlightGuard] : [RateLimitGuard];
-  return applyDecorators(UseGuards(ApiKeyGuard, ...guards), ApiBearerAuth(API_KEY_SCHEME));
+export function RequiresApiKey({ limitsConcurrency = false }: Limits = {}): MethodDecorator & ClassDecorator {
+  return applyDecorators(UseGuards(ApiKeyGuard, ...limitGuards(limitsConcurrency)), ApiBearerAuth(API_KEY_SCHEME));
+}
+
+function limitGuards(limitsConcurrency: boolean) {
+  return limitsConcurrency ? [RateLimitGuard, CallsInFlightGuard] : [RateLimitGuard];
 }

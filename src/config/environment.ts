@@ -91,11 +91,11 @@ export class Environment {
   @Variable(wholeNumber(0, 3_600))
   SHUTDOWN_DELAY_SECONDS: number = 2;
 
-  /** Concurrent calls of one key; 0 turns the limit off. */
+  /** Concurrent calls of one key for transcripts, uploads and job results; 0 turns the limit off. */
   @Variable(wholeNumber(0, 10_000))
   CALLS_PER_KEY: number = 10;
 
-  /** Concurrent calls of this process; 0 turns the limit off. */
+  /** The same calls of this process, of all keys; 0 turns the limit off. */
   @Variable(wholeNumber(0, 100_000))
   CALLS_PER_PROCESS: number = 200;
 
@@ -177,7 +177,7 @@ export class Environment {
   @Variable(wholeNumber(1, 3_600))
   JOB_SWEEP_SECONDS: number = 5;
 
-  /** Encrypt the secrets of webhooks, the first one new ones. Unset: derived from `DATABASE_URL`, or stored in `DATA_DIR`. */
+  /** Keys for webhook secrets: the first encrypts, all decrypt. Unset: derived from `DATABASE_URL`, or stored in `DATA_DIR`. */
   @Variable(listOf(secretToken))
   WEBHOOK_SECRET_KEY: string[] | undefined = undefined;
 

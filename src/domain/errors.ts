@@ -1,4 +1,4 @@
-import type { Plan } from './plan.js';
+import { PLAN_NAMES, type Plan } from './plan.js';
 import type { VideoFailureCode } from './transcript.js';
 
 /** Every `error.code` of a refused call. `http/error-status.ts` maps each to its HTTP status. */
@@ -93,7 +93,9 @@ export class FeatureNotInPlanError extends DomainError {
     readonly plan: Plan,
     readonly requiredPlan: Plan,
   ) {
-    super(`Your organization is on the ${plan} plan; this operation requires the ${requiredPlan} plan.`);
+    super(
+      `Your organization is on the ${PLAN_NAMES[plan]} plan; this operation requires the ${PLAN_NAMES[requiredPlan]} plan.`,
+    );
   }
 
   override fields(): ErrorFields {
@@ -203,7 +205,7 @@ export class TooManyJobsError extends DomainError {
 
   constructor(jobsMax: number) {
     super(
-      `Your organization has ${jobsMax} unfinished ${jobsMax === 1 ? 'job' : 'jobs'}, the maximum. ` +
+      `Your organization has reached the limit of ${jobsMax} unfinished ${jobsMax === 1 ? 'job' : 'jobs'}. ` +
         'Wait until one is finished, or cancel one.',
     );
   }
@@ -217,7 +219,7 @@ export class StoredResultsLimitError extends DomainError {
 
   constructor(jobsMax: number, megabytesMax: number) {
     super(
-      `Your organization has reached ${jobsMax} stored jobs or ${megabytesMax} MB of results, the maximum. ` +
+      `Your organization has reached the limit of ${jobsMax} stored jobs or ${megabytesMax} MB of stored results. ` +
         'Delete finished jobs with DELETE /jobs/{id}, or wait until they expire.',
     );
   }
@@ -278,14 +280,17 @@ export class PlanLimitExceededError extends DomainError {
   }
 }
 
-function advice({ reserved, resetAt }: QuotaState, fitting: number, parameter: 'limit' | 'videos'): string {
-  if (parameter === 'limit') {
-    if (fitting > 0) return `Retry with limit=${fitting} or lower.`;
-    if (reserved > 0) return `No limit fits now, because ${reserved} are reserved by running requests.`;
-    return `No limit fits before the quota resets at ${resetAt.toISOString()}.`;
+function advice(
+  { limit, used, reserved, resetAt }: QuotaState,
+  fitting: number,
+  parameter: 'limit' | 'videos',
+): string {
+  if (fitting > 0) {
+    if (parameter === 'limit') return `Retry with limit=${fitting} or lower.`;
+    return fitting === 1 ? 'Retry with the first video only.' : `Retry with the first ${fitting} videos or fewer.`;
   }
-  if (fitting > 0) return `Retry with the first ${fitting === 1 ? 'video' : `${fitting} videos`} or fewer.`;
-  if (reserved > 0) return `Retry later, because ${reserved} are reserved by running requests.`;
+  // A limit that was lowered below what is used leaves nothing, whatever the running requests release.
+  if (reserved > 0 && used < limit) return `Running requests have reserved ${reserved}. Retry when they have ended.`;
   return `The quota resets at ${resetAt.toISOString()}.`;
 }
 

@@ -90,7 +90,7 @@ const EXAMPLES = {
   method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
   rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },
   concurrency_limited: {
-    title: 'The API key has too many requests in progress',
+    title: 'The API key has too many requests for transcripts, uploads and job results in progress',
     error: new ConcurrencyLimitReachedError(10, 2),
   },
   internal_error: { title: 'An unexpected error occurred', error: new InternalError(undefined) },
@@ -100,7 +100,10 @@ const EXAMPLES = {
     title: 'The database is unavailable, or the service is shutting down',
     error: new DatabaseUnavailableError(5),
   },
-  at_capacity: { title: 'The service has too many requests in progress', error: new ServiceAtCapacityError(2) },
+  at_capacity: {
+    title: 'The service has too many requests for transcripts, uploads and job results in progress',
+    error: new ServiceAtCapacityError(2),
+  },
   upstream_timeout: { title: 'YouTube did not respond in time', error: new UpstreamError('upstream_timeout') },
 } satisfies Record<string, ErrorExample>;
 

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import type { NextFunction, Request, Response } from 'express';
 import { InvalidRequestError } from '../domain/errors.js';
 import { RefusedRequestError } from './routing-errors.js';
@@ -19,6 +20,13 @@ export function rejectTooManyHeaders(request: Request, _response: Response, next
   next(tooMany ? new RefusedRequestError(431, 'headers', message) : undefined);
 }
 
+/**
+ * A host and an optional port by the grammar of RFC 3986, section 3.2: an IPv6 address in brackets, or a name of unreserved
+ * characters, percent-encoded bytes and sub-delims. Bytes above 0x7F are accepted too, which some clients send as they are.
+ */
+const HOST = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=\x80-\xff-]|%[0-9A-Fa-f]{2})+)(?::([0-9]*))?$/;
+const PORT_MAX = 65_535;
+
 /** Middleware: HTTP/1.1 requires exactly one `Host` header; HTTP/1.0 allows none. Its value is a host, perhaps with a port. */
 export function rejectInvalidHost(request: Request, _response: Response, next: NextFunction): void {
   const hosts = request.headersDistinct['host'] ?? [];
@@ -31,9 +39,11 @@ export function rejectInvalidHost(request: Request, _response: Response, next: N
   next(isHost(hosts[0] ?? '') ? undefined : new InvalidRequestError([{ field: 'Host', message }]));
 }
 
-/** Whether a value is valid by RFC 9112, section 3.2, which allows an empty one. The MCP SDK makes a URL of it. */
-function isHost(value: string): boolean {
-  return value === '' || (!/[/?#@\\\s]/.test(value) && URL.canParse(`http://${value}/`));
+/** Whether the value of a `Host` header is valid. RFC 9112, section 3.2, allows an empty one. */
+export function isHost(value: string): boolean {
+  if (value === '') return true;
+  const [host, ipv6, port = ''] = HOST.exec(value) ?? [];
+  return host !== undefined && (ipv6 === undefined || isIPv6(ipv6)) && Number(port) <= PORT_MAX;
 }
 
 /** Middleware, before authentication: Node uses the first of several `Authorization` headers, a proxy perhaps the last. */

@@ -5,9 +5,12 @@ import { ServiceUnavailableError } from '../domain/errors.js';
 const RETRY_AFTER_SECONDS = 5;
 const SERVED_WHILE_REFUSING = /^\/(?:health\/|metrics$)/;
 
-/** A server beside HTTP that closes in the same order. */
+/** What closes together with the HTTP server: the server of messages, and the worker of archive jobs. */
 export interface ClosingServer {
-  /** Stops accepting calls, waits up to `graceMs` for the running ones and aborts the rest. */
+  /**
+   * Stops accepting work. A server of calls waits up to `graceMs` for the running ones and aborts the rest; the worker of
+   * jobs aborts at once, because a job continues in another process or after the restart.
+   */
   close(graceMs: number): Promise<void>;
 }
 

@@ -61,7 +61,7 @@ export class JobsController {
   ) {}
 
   @Post()
-  @RequiresFeature('channel_archives')
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @UseInterceptors(JsonBody)
   @ApiOperation({
     operationId: 'createJob',
@@ -79,7 +79,7 @@ export class JobsController {
     LOCATION,
   )
   @ApiErrors(
-    ...READ_ERRORS.filter((code) => code !== 'invalid_request'),
+    ...JOBS_ERRORS.filter((code) => code !== 'invalid_request'),
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
     'idempotency_conflict',

@@ -9,7 +9,7 @@ import { GzipMember } from '../transcripts/response/gzip-member.js';
 import { entryJson } from '../transcripts/response/response-writer.js';
 import { emptySummary, failedEntry, type Entry, type Summary } from '../transcripts/transcript-events.js';
 import type { CallPlan } from '../transcripts/transcript-planner.js';
-import { videoFailed } from '../transcripts/fetching.js';
+import { jobVideoFailedLine } from '../transcripts/fetching.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import {
   dispositionOf,
@@ -67,7 +67,7 @@ export class VideoSlice {
       return await this.fetch(slice, videos, stop);
     } catch (error) {
       if (others.length > 0 || stop.aborted || !isBug(error)) throw error;
-      this.logger.error(videoFailed(first.upload.videoId, error));
+      this.logger.error(jobVideoFailedLine(first.upload.videoId, error));
       return this.failed(slice, first);
     }
   }

@@ -99,7 +99,14 @@ export async function serveMessage(
     answer.headers.set('Cache-Control', 'private, no-store');
     return answer;
   };
-  await toNodeHandler({ fetch: fetchHandler })(request, response, message);
+  const incoming = {
+    method: request.method,
+    url: request.url,
+    // The SDK makes a URL of this header, and the URL parser does not accept every valid host, such as `app.1`.
+    headers: { ...request.headers, host: 'localhost' },
+    [Symbol.asyncIterator]: () => request[Symbol.asyncIterator](),
+  };
+  await toNodeHandler({ fetch: fetchHandler })(incoming, response, message);
 }
 
 /** One HTTP request with a message. */
@@ -135,8 +142,8 @@ async function callTool(
         const { plan } = context.caller.organization;
         if (!planIncludes(plan, tool.feature))
           throw new FeatureNotInPlanError(tool.feature, plan, requiredPlan(tool.feature));
-        await services.inFlight.acquire(context.caller.keyId, context.ended());
       }
+      if (tool.limitsConcurrency) await services.inFlight.acquire(context.caller.keyId, context.ended());
       const times = { startedAtMs: context.startedAtMs, responseEnd: signal };
       return tool.run(params.arguments ?? {}, { context, times, progress }, services);
     });

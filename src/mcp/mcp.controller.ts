@@ -73,7 +73,7 @@ export class McpController {
       'The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per ' +
       'request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, ' +
       '`get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a ' +
-      'client. The plan, the quota and the concurrency limits apply to each call of a tool, and their errors are results ' +
+      'client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results ' +
       'with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error ' +
       'of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this ' +
       'documentation: its "Try it out" gets 403 otherwise.',
@@ -129,7 +129,7 @@ export class McpController {
     await serveMessage(request, response, message, context, await this.loadedServices());
   }
 
-  /** Loads the services once; a failure to load them is not kept, so that the next message tries again. */
+  /** Loads the services once; a failure to load them is not cached, so that the next message tries again. */
   private loadedServices(): Promise<EndpointServices> {
     this.services ??= this.loadServices().catch((error: unknown) => {
       this.services = undefined;

@@ -20,7 +20,7 @@ import { MessageCalls, type MessageCall } from './message-calls.js';
 import { OnMessage } from './message-pattern.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
 
-/** The HTTP operations as messages, behind the same guards; the responses are streams of events. */
+/** The HTTP operations for transcripts and uploads as messages, behind the same guards; the responses are streams of events. */
 @Controller()
 export class MessagesController {
   constructor(

@@ -10,10 +10,15 @@ export interface ReadingContext {
   /** Identity of the call. Requests of different keys alternate, so that a small call does not queue behind a large one. */
   readonly fairnessKey: object;
   /**
-   * Work of an archive job, behind which no call waits. It ends when a call waits for the same result, so read it each time.
+   * True for an archive job: calls are served first. Becomes false when a call waits for the same result, so read it each time.
    */
   readonly background?: boolean;
-  /** Called when a request for the result leaves for the platform. */
+  /**
+   * Calls `listener` whenever `background` becomes false, and returns the function that removes it. Undefined for a context
+   * whose `background` never changes.
+   */
+  readonly onForeground?: ((listener: () => void) => () => void) | undefined;
+  /** Called when a request for the result is sent to the platform. */
   readonly onRequest?: (() => void) | undefined;
 }
 
@@ -67,11 +72,15 @@ export abstract class VideoPlatform {
   abstract listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList>;
 
   /**
-   * Lists one page of all uploads. What it states about each upload is what its own entry in the list states. Of the other
-   * values, only the first page has exact dates of the newest 15 uploads and the kinds `short` and `video` as far as the
-   * newest Shorts reach (the Data API: exact dates on every page, and no durations, counts, thumbnails and kinds). Everywhere
-   * else `publishedAt` is null, and `kind` is null for a video of up to three minutes, which can be a Short. `readVideo`
-   * returns what the video itself states: title, duration, views, thumbnail, and with `PUBLISH_DATES=exact` the date.
+   * Lists one page of all uploads, with what each entry of the list states about its upload. In addition:
+   *
+   * - The first page has the exact dates of the newest 15 uploads, and the kinds `short` and `video` as far as the newest
+   *   Shorts reach.
+   * - Later pages have no dates: `publishedAt` is null. As for the rest of the first page, `kind` is null for a video of up to
+   *   three minutes, which can be a Short.
+   *
+   * Pages of the Data API have exact dates, but no durations, counts, thumbnails and kinds. `readVideo` returns what the video
+   * itself states: title, duration, views, thumbnail, and with `PUBLISH_DATES=exact` the date.
    *
    * Uploads that appear or are deleted between two pages shift the list: a video can be on two pages.
    *

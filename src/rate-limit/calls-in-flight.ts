@@ -41,7 +41,7 @@ const RENEW = `
 const RELEASE = `return { redis.call('ZREM', KEYS[1], ARGV[1]) }`;
 
 /**
- * Limits concurrent calls: of the process, and of each key over all replicas while Redis is available. The count of the
+ * Limits concurrent calls for transcripts, uploads and job results, over HTTP, messages and MCP: of the process, and of each key over all replicas while Redis is available. The count of the
  * process always applies as well, so that nothing has to be restored when Redis becomes unavailable.
  */
 @Injectable()

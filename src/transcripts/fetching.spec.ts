@@ -23,7 +23,7 @@ const fetcher: ConstructorParameters<typeof Fetching>[3] = {
   },
 };
 
-async function fetchUntilTheDeadline(videoIds: readonly string[], background: boolean) {
+async function fetchUntilDisconnect(videoIds: readonly string[], background: boolean) {
   const call = new Call(60, { background });
   const buffered = new BufferedTexts(new ResponseMemory(new Environment()));
   const fetching = new Fetching({ call, languages: [] }, 'json', buffered, fetcher);
@@ -35,8 +35,8 @@ async function fetchUntilTheDeadline(videoIds: readonly string[], background: bo
 }
 
 describe('the fetching of a job', () => {
-  it('tells the videos that the service gave up from those for which a request was sent', async () => {
-    const { fetching, slots } = await fetchUntilTheDeadline(['queued', 'sent', 'evicted'], true);
+  it('separates the videos that were not requested from those for which a request was sent', async () => {
+    const { fetching, slots } = await fetchUntilDisconnect(['queued', 'sent', 'evicted'], true);
     expect([...fetching.givenUp].sort()).toEqual(['evicted', 'queued']);
     const codes = await Promise.all(slots.map(async ({ entry }) => (await entry).entry));
     expect(codes).toMatchObject([
@@ -47,12 +47,12 @@ describe('the fetching of a job', () => {
   });
 
   it('fails only the video with which the service has a fault', async () => {
-    const { slots } = await fetchUntilTheDeadline(['faulty'], true);
+    const { slots } = await fetchUntilDisconnect(['faulty'], true);
     await expect(slots[0]?.entry).resolves.toMatchObject({ entry: { ok: false, error: { code: 'upstream_failure' } } });
   });
 });
 
 it('a fault in the service with a video is thrown to the reader of a call', async () => {
-  const { slots } = await fetchUntilTheDeadline(['faulty'], false);
+  const { slots } = await fetchUntilDisconnect(['faulty'], false);
   await expect(slots[0]?.entry).rejects.toThrow('a bug');
 });

@@ -96,12 +96,6 @@ export class VideoFetcher {
 
 const logger = new Logger('Fetching');
 
-/** The log line of a fault in the service that concerns one video of a job. */
-export function videoFailed(videoId: string, error: unknown): Readonly<Record<string, unknown>> {
-  const stack = error instanceof Error ? error.stack : undefined;
-  return { event: 'job_video_failed', videoId, cause: String(error), stack };
-}
-
 /** Ends the fetching of a call whose response buffer is full; what has not arrived is not charged. */
 class BufferFull extends Error {}
 
@@ -141,7 +135,7 @@ export class Fetching implements ReadingContext {
   readonly deadlineAtMs: number;
   readonly fairnessKey: object;
   readonly background: boolean;
-  /** The videos that failed without the platform: no request was sent for them, or their text was lost in the service. */
+  /** Videos that failed within the service: not requested before the deadline, text evicted, or response buffer full. */
   readonly givenUp = new Set<string>();
   /** The slot that the reader waits for: its text is passed on without being compressed. */
   awaited: Slot | 'any' | undefined;
@@ -248,7 +242,7 @@ export class Fetching implements ReadingContext {
       else if (late) this.giveUp(slot, { code: 'upstream_timeout' });
       else if (error instanceof BufferFull) this.giveUp(slot, BUFFER_FULL);
       else if (background) {
-        logger.error(videoFailed(upload.videoId, error));
+        logger.error(jobVideoFailedLine(upload.videoId, error));
         slot.fail({ code: 'upstream_failure' });
       } else slot.reject(error);
       return false;
@@ -258,4 +252,10 @@ export class Fetching implements ReadingContext {
   private stopWhenFull(): void {
     if (!this.signal.aborted && !this.buffered.mayFetch) this.controller.abort(new BufferFull());
   }
+}
+
+/** The log line of a fault in the service that concerns one video of a job. */
+export function jobVideoFailedLine(videoId: string, error: unknown): Readonly<Record<string, unknown>> {
+  const stack = error instanceof Error ? error.stack : undefined;
+  return { event: 'job_video_failed', videoId, cause: String(error), stack };
 }

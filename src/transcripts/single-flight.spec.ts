@@ -42,13 +42,13 @@ describe('SingleFlight', () => {
     calls.forEach((call) => call.finish());
   });
 
-  it('tells each waiting call when a request is sent, also one that joins later', async () => {
+  it('reports a sent request to each waiting call, also to one that joins later', async () => {
     const shared = new SingleFlight<string>();
     const work = deferred<string>();
-    const told: string[] = [];
+    const reported: string[] = [];
     const join = (name: string): Promise<unknown> => {
       const { signal, deadlineAtMs, fairnessKey } = call;
-      const onRequest = (): void => void told.push(name);
+      const onRequest = (): void => void reported.push(name);
       return shared.join('key', { signal, deadlineAtMs, fairnessKey, onRequest }, start, nothing);
     };
     const call = newCall();
@@ -58,10 +58,10 @@ describe('SingleFlight', () => {
       return work.promise;
     };
     const results = [join('first'), join('second')];
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     send();
     results.push(join('late'));
-    expect(told).toEqual(['first', 'second', 'late']);
+    expect(reported).toEqual(['first', 'second', 'late']);
     work.resolve('done');
     await Promise.all(results);
     call.finish();
@@ -170,7 +170,7 @@ describe('SingleFlight', () => {
     late.finish();
   });
 
-  it('is background work while only jobs wait for it', async () => {
+  it('is background work while only jobs wait for it, and reports when a call joins', async () => {
     const shared = new SingleFlight<string>();
     const jobs = [new Call(60, { background: true }), new Call(60, { background: true })] as const;
     const call = newCall();
@@ -183,14 +183,20 @@ describe('SingleFlight', () => {
     const background = () => contexts[0]?.background;
     const results = jobs.map((job) => shared.join('key', job, start, nothing));
     expect(background()).toBe(true);
+    const reported: unknown[] = [];
+    const stopListening = contexts[0]?.onForeground?.(() => reported.push(background()));
     const joined = shared.join('key', call, start, nothing);
     expect(background()).toBe(false);
     call.disconnect();
     await expect(joined).rejects.toBeInstanceOf(CallEnded);
     expect(background()).toBe(true);
+    const next = newCall();
+    results.push(shared.join('key', next, start, nothing));
+    expect(reported).toEqual([false, false]);
+    stopListening?.();
     work.resolve('done');
     await Promise.all(results);
-    jobs.forEach((job) => job.finish());
+    [...jobs, next].forEach((job) => job.finish());
     expect(contexts).toHaveLength(1);
     const alone = newCall();
     await shared.join('other', alone, start, nothing);

@@ -80,7 +80,7 @@ export class Delivery {
     this.track(this.fetchMissing([...this.slots.values()]));
   }
 
-  /** The videos that failed without the platform, see `Fetching.givenUp`. */
+  /** Videos that failed within the service: not requested before the deadline, text evicted, or response buffer full. */
   get givenUp(): ReadonlySet<string> {
     return this.fetching.givenUp;
   }

@@ -20,7 +20,7 @@ export interface EntryError {
   retryAfterSeconds?: number;
 }
 
-/** Whether the service knows that the platform blocks it, and until when. Without that time a single video is refused. */
+/** Whether the service knows that the platform blocks it, and until when. Without `retryAfterSeconds` only this video was refused. */
 export function statesBlock({ code, retryAfterSeconds }: Pick<EntryError, 'code' | 'retryAfterSeconds'>): boolean {
   return code === 'upstream_blocked' && retryAfterSeconds !== undefined;
 }

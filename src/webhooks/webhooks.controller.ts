@@ -88,15 +88,11 @@ const ERRORS = [
   'service_unavailable',
 ] as const;
 
-/** The further errors of operations that need the plan. */
-const PLAN_ERRORS = [
-  {
-    title: 'The plan does not include webhooks',
-    error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
-  },
-  'concurrency_limited',
-  'at_capacity',
-] as const;
+/** The further error of operations that need the plan. */
+const PLAN_ERROR: ErrorExample = {
+  title: 'The plan does not include webhooks',
+  error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
+};
 
 /** Any other text in the place of an ID is not logged. */
 function organizationOf(request: Request, webhookId?: string): string {
@@ -112,7 +108,7 @@ export class WebhooksController {
   constructor(private readonly webhooks: WebhooksService) {}
 
   @Post()
-  @RequiresFeature('channel_archives')
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @UseInterceptors(JsonBody)
   @ApiOperation({
     operationId: 'createWebhook',
@@ -124,7 +120,7 @@ export class WebhooksController {
   @ApiResult(HttpStatus.CREATED, WebhookWithSecretDto, 'The new webhook, including its secret.', WEBHOOK_WITH_SECRET)
   @ApiErrors(
     ...ERRORS,
-    ...PLAN_ERRORS,
+    PLAN_ERROR,
     ...BODY_ERRORS,
     invalidField('url', 'The host of url must be a public name or address.'),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
@@ -166,7 +162,7 @@ export class WebhooksController {
   }
 
   @Post(':id/rotate')
-  @RequiresFeature('channel_archives')
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @UseInterceptors(JsonBody)
   @ApiWebhookId()
   @ApiOperation({
@@ -177,7 +173,7 @@ export class WebhooksController {
       'replaced ends at once. The response contains the new secret, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
-  @ApiErrors(...ERRORS, ...PLAN_ERRORS, ...BODY_ERRORS, unknownParameter('graceHours'), NOT_FOUND)
+  @ApiErrors(...ERRORS, PLAN_ERROR, ...BODY_ERRORS, unknownParameter('graceHours'), NOT_FOUND)
   rotate(
     @Param('id') id: string,
     @Body() _body: NoParameters,
@@ -188,7 +184,7 @@ export class WebhooksController {
   }
 
   @Post(':id/test')
-  @RequiresFeature('channel_archives')
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @UseInterceptors(JsonBody)
   @ApiWebhookId()
   @ApiOperation({
@@ -199,7 +195,7 @@ export class WebhooksController {
       'turn the webhook off or on.',
   })
   @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT)
-  @ApiErrors(...ERRORS, ...PLAN_ERRORS, ...BODY_ERRORS, unknownParameter('type'), NOT_FOUND, {
+  @ApiErrors(...ERRORS, PLAN_ERROR, ...BODY_ERRORS, unknownParameter('type'), NOT_FOUND, {
     title: 'The secret of the webhook cannot be read',
     error: new UnreadableSecretError(),
   })

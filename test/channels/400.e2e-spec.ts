@@ -112,7 +112,7 @@ describe('a request that Node refuses', () => {
   });
 });
 
-it.each(['a_service.internal:3000', '[::1]:80', '127.0.0.1', 'M\u00fcller', ''])(
+it.each(['a_service.internal:3000', 'app.1', 'web.2:3000', '[::1]:80', '127.0.0.1', 'M\u00fcller', ''])(
   'the host "%s" is accepted',
   async (host) => {
     expect(await sendRaw(`GET /health/live HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 /);

@@ -50,7 +50,7 @@ describe('a call that could exceed the quota', () => {
     const { key } = await service.organization({ monthlyLimit: 0 });
     const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=2', key);
     expect([answer.status, answer.body.error.required, answer.body.error.limit]).toEqual([402, 2, 0]);
-    expect(answer.body.error.message).toMatch(/No limit fits before the quota resets at \d{4}-/);
+    expect(answer.body.error.message).toMatch(/ remain\. The quota resets at \d{4}-/);
   });
 
   it('does not count cached transcripts and videos known to have none', async () => {

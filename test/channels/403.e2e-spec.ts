@@ -18,7 +18,7 @@ describe('an organization on the free plan', () => {
     expect(response.status).toBe(403);
     expect(response.body.error).toEqual({
       code: 'feature_not_in_plan',
-      message: 'Your organization is on the free plan; this operation requires the pro plan.',
+      message: 'Your organization is on the Free plan; this operation requires the Pro plan.',
       retryable: false,
       requestId: response.headers['x-request-id'],
       feature: 'channel_transcripts',

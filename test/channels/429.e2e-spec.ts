@@ -104,7 +104,7 @@ describe('a key over its rate limit', () => {
 });
 
 describe('a key at its concurrency limit', () => {
-  it('is refused another call, on the transcripts route only and before its parameters are checked, until a call ends', async () => {
+  it('is refused another call for transcripts or uploads, before its parameters are checked, until a call ends', async () => {
     const { id, key } = await narrow.organization();
     const hold = narrow.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
     const running = [1, 2].map((seed) => narrow.get(`/channels/@bench-1x${seed}/transcripts`, key));
@@ -118,7 +118,17 @@ describe('a key at its concurrency limit', () => {
       requestId: refused.headers['x-request-id'],
     });
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    expect((await narrow.get('/usage', key)).status).toBe(200);
+    expect((await narrow.get('/channels/@tidewater/uploads', key)).status).toBe(429);
+    for (const [method, path, status] of [
+      ['GET', '/usage', 200],
+      ['POST', '/jobs', 400],
+      ['POST', '/webhooks', 400],
+      ['POST', '/webhooks/whk_000000000000000000000000/rotate', 404],
+      ['POST', '/webhooks/whk_000000000000000000000000/test', 404],
+    ] as const) {
+      const answer = await narrow.request(method, path, { Authorization: `Bearer ${key}` });
+      expect([path, answer.status]).toEqual([path, status]);
+    }
     const other = await narrow.app.get(ApiKeysService).issue({ organizationId: id });
     expect((await narrow.get('/channels/x!/transcripts', other.key)).status).toBe(404);
     hold.release();

@@ -437,6 +437,7 @@ describe('a refused call of a tool', () => {
       /^rate_limited: .*Retry after 2 s\./,
     );
     expect((await call(client, 'get_usage')).isError).toBe(false);
+    expect((await call(client, 'start_archive_job', { channel: 'x!' })).text).toMatch(/^channel_not_found: /);
     hold.release();
     for (const result of await Promise.all(running)) expect(result.isError).toBe(false);
   });
@@ -502,10 +503,16 @@ describe('a message over HTTP', () => {
     expect(answer.body.error.code).toBeLessThan(0);
   });
 
-  it('is answered whatever host and target it names', async () => {
+  it.each([
+    ['example.com:80', 'http://example.com/mcp'],
+    ['web.2:3000', '/mcp'],
+    ['1.2.3.4.5', '/mcp'],
+    ['xn--a', '/mcp'],
+    ['', '/mcp'],
+  ])('is answered whatever host and target it names: %s %s', async (host, target) => {
     const { key } = await service.organization();
-    const headers = { ...HEADERS, Authorization: `Bearer ${key}`, Host: 'example.com:80' };
-    const answer = await service.request('POST', 'http://example.com/mcp', headers, JSON.stringify(LIST_TOOLS));
+    const headers = { ...HEADERS, Authorization: `Bearer ${key}`, Host: host };
+    const answer = await service.request('POST', target, headers, JSON.stringify(LIST_TOOLS));
     expect([answer.status, answer.text]).toEqual([200, expect.stringContaining('"list_channel_uploads"')]);
   });
 

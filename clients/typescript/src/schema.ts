@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * Model Context Protocol (MCP)
-         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
          */
         post: operations["sendMcpMessage"];
         delete?: never;
@@ -2080,7 +2080,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2121,7 +2121,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2229,7 +2229,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2270,7 +2270,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2521,7 +2521,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2562,7 +2562,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2779,7 +2779,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2820,7 +2820,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3073,7 +3073,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3103,7 +3103,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3546,7 +3546,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3576,7 +3576,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4471,7 +4471,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4501,7 +4501,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4770,7 +4770,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: The API key has too many requests in progress. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4800,7 +4800,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5065,7 +5065,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: The API key has too many requests in progress. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5095,7 +5095,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5243,7 +5243,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: The API key has too many requests in progress. */
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
             429: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5273,7 +5273,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests in progress. */
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
             503: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8030,7 +8030,7 @@ export interface operations {
                 };
                 content: {
                     /**
-                     * @example # HELP ct_entries_total Entries of responses: cached, fetched, or the code of their failure.
+                     * @example # HELP ct_entries_total Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.
                      *     # TYPE ct_entries_total counter
                      *     ct_entries_total{outcome="cached"} 1207
                      *     ct_entries_total{outcome="fetched"} 311

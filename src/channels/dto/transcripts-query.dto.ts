@@ -1,14 +1,13 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsArray, Matches, Min, ValidateIf } from 'class-validator';
+import { IsArray, Matches, Min } from 'class-validator';
+import { LANGUAGE_CODE, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
+import { Optional } from '../../http/validation.js';
 
 export const LIMIT_DEFAULT = 25;
-export const LANGUAGES_MAX = 20;
-/** A BCP 47 code as YouTube writes it: groups of letters and digits, joined by hyphens. */
-const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$/;
 
 export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`;
 export const LANGUAGE_LIST_INVALID = `languages must be a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas.`;
@@ -41,7 +40,7 @@ export const Languages = (): PropertyDecorator =>
         '`en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated.',
       type: 'string',
     }),
-    ValidateIf((_query, value) => value !== undefined),
+    Optional(),
     Transform(({ value }: { value: unknown }) => parseLanguages(value)),
     IsArray({ message: LANGUAGES_INVALID }),
   );
@@ -55,7 +54,7 @@ const Since = (): PropertyDecorator =>
       type: 'string',
       pattern: VIDEO_ID.source,
     }),
-    ValidateIf((_query, value) => value !== undefined),
+    Optional(),
     Matches(VIDEO_ID, { message: SINCE_INVALID }),
   );
 
@@ -93,16 +92,15 @@ function parseLimit(value: unknown): number {
 }
 
 /**
- * Parses a comma-separated list of language codes: in the given order, without duplicates, in lower case, because the
- * codes are case-insensitive.
+ * Parses a comma-separated list of language codes: in the given order, without duplicates, in lower case.
  *
  * @returns null, which fails validation, for any other value
  */
 export function parseLanguages(value: unknown): string[] | null {
   if (typeof value !== 'string') return null;
   const languages = value.split(',');
-  if (languages.length > LANGUAGES_MAX || !languages.every((language) => LANGUAGE.test(language))) return null;
-  return [...new Set(languages.map((language) => language.toLowerCase()))];
+  if (languages.length > LANGUAGES_MAX || !languages.every((language) => LANGUAGE_CODE.test(language))) return null;
+  return normalizeLanguages(languages);
 }
 
 /** Parses the languages of a body: a list of codes, or the comma-separated form of a query. @returns null when invalid */

@@ -11,7 +11,7 @@ import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.
 /** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */
 export const JOBS_RATE_LIMIT = 'jobs';
 
-/** The errors of every operation on existing jobs. */
+/** The errors of every operation on jobs but that for results, which also has concurrency limits. */
 export const JOBS_ERRORS = READ_ERRORS.filter((code) => code !== 'concurrency_limited' && code !== 'at_capacity');
 
 export const JOB_HEADERS = {

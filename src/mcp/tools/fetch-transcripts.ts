@@ -11,7 +11,7 @@ export interface FetchedTranscripts {
   /** Counts of the entries so far. */
   summary: Summary;
   /**
-   * The entries in the order of the list. To stop reading them ends the call: videos that were not fetched by then are not.
+   * The entries in the order of the list. Ending the iteration early cancels the videos that are not fetched yet.
    *
    * @throws CallCanceled when the client has disconnected or has canceled the call
    */

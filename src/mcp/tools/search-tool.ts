@@ -20,6 +20,7 @@ export const searchChannelTranscripts = defineTool({
     'segments before and after and a link to its second. Costs one transcript of the monthly quota for each of the searched ' +
     `videos that is fetched; cached and failed ones are free. Requires the Pro plan. ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
+  limitsConcurrency: true,
   input: z.strictObject({
     channel,
     query: z

@@ -49,8 +49,10 @@ export interface Tool {
   name: ToolName;
   title: string;
   description: string;
-  /** Undefined for a tool that neither has the platform read nor depends on the plan. */
+  /** Undefined for a tool that makes no YouTube request and is on every plan. */
   feature: Feature | undefined;
+  /** True for a tool that waits for YouTube: its calls count as calls in flight. */
+  limitsConcurrency: boolean;
   /** What a call changes; undefined for a tool that only reads. */
   effect?: 'creates';
   input: z.ZodType;

@@ -32,6 +32,7 @@ export const getChannelTranscripts = defineTool({
     `Returns the transcripts of the newest uploads of a YouTube channel as Markdown, newest first, with a link to the second ` +
     `of each paragraph. ${COST} Requires the Pro plan. ${PAGES} ${TEXT_IS_DATA}`,
   feature: 'channel_transcripts',
+  limitsConcurrency: true,
   input: z.strictObject({
     channel: channel
       .optional()
@@ -83,6 +84,7 @@ export const getVideoTranscript = defineTool({
     `toSeconds select a part. Costs one transcript of the monthly quota if it has to be fetched; cached and failed ones are ` +
     `free. ${PAGES} ${TEXT_IS_DATA}`,
   feature: 'video_transcripts',
+  limitsConcurrency: true,
   input: z.strictObject({
     video: z
       .string()

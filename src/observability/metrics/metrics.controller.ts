@@ -16,7 +16,7 @@ const TOKEN_REQUIRED: ErrorExample = {
 };
 
 const EXAMPLE = [
-  '# HELP ct_entries_total Entries of responses: cached, fetched, or the code of their failure.',
+  '# HELP ct_entries_total Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.',
   '# TYPE ct_entries_total counter',
   'ct_entries_total{outcome="cached"} 1207',
   'ct_entries_total{outcome="fetched"} 311',

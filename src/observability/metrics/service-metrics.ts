@@ -36,7 +36,7 @@ export class ServiceMetrics {
           this.set({ dependency, critical: String(critical) }, Number(status === 'up'));
       },
     });
-    this.gauge('ct_calls_in_flight', 'Running transcripts calls.', () => calls.count);
+    this.gauge('ct_calls_in_flight', 'Running calls for transcripts, uploads and job results.', () => calls.count);
     this.gauge('ct_calls_in_flight_max', 'CALLS_PER_PROCESS; 0 is no limit.', () => CALLS_PER_PROCESS);
     this.gauge('ct_response_buffer_bytes', 'Texts buffered for slow readers.', () => memory.heldBytes);
     this.gauge('ct_response_buffer_max_bytes', 'RESPONSE_BUFFER_MAX_MEGABYTES in bytes.', () => memory.bytesMax);

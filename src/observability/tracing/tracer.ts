@@ -16,8 +16,8 @@ const tracer = trace.getTracer('channel-transcripts');
 const NOT_RECORDED = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 
 /**
- * Runs work in a child span of the active span; a rejection marks the span as failed. Without an active span none is
- * created: background work and probes start no traces of their own.
+ * Runs work in a child span of the active span; a rejection marks the span as failed. Without an active span, such as in
+ * a health check, none is created.
  *
  * @param kind `CLIENT` for work that another program does
  */

@@ -1,15 +1,12 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, ValidateIf } from 'class-validator';
-import {
-  LANGUAGE_LIST_INVALID,
-  Languages,
-  LANGUAGES_MAX,
-  parseLanguageList,
-} from '../../channels/dto/transcripts-query.dto.js';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
+import { LANGUAGE_LIST_INVALID, Languages, parseLanguageList } from '../../channels/dto/transcripts-query.dto.js';
 import { InvalidRequestError } from '../../domain/errors.js';
+import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
+import { Optional } from '../../http/validation.js';
 import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 
 const VIDEOS_INVALID = `videos must be a list of 1 to ${VIDEOS_PER_CALL_MAX} IDs or URLs of videos.`;
@@ -30,7 +27,7 @@ export class VideoQueryDto extends VideoMessageDto {
     enum: ENTRY_FORMATS,
     example: 'json',
   })
-  @ValidateIf((_query, value) => value !== undefined)
+  @Optional()
   @IsIn(ENTRY_FORMATS, { message: `format must be one of ${ENTRY_FORMATS.join(', ')}, given once.` })
   format?: EntryFormat;
 }
@@ -58,7 +55,7 @@ export class VideosBodyDto {
     oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
     example: ['en', 'de'],
   })
-  @ValidateIf((_body, value) => value !== undefined)
+  @Optional()
   @Transform(({ value }: { value: unknown }) => parseLanguageList(value))
   @IsArray({ message: LANGUAGE_LIST_INVALID })
   languages?: string[];

@@ -158,7 +158,7 @@ export class CircuitBreaker {
     return this.open ? Math.max(0, this.stored.pause.untilMs - this.now()) : 0;
   }
 
-  /** When the pause ends or ended after which it is probed, in milliseconds of the clock; 0 while it is closed. */
+  /** End of the current pause, in milliseconds of the clock; 0 while closed. */
   get pausedUntilMs(): number {
     return this.stored.pause.untilMs;
   }

@@ -12,6 +12,25 @@ function pending() {
   return { task: () => promise, resolve, reject };
 }
 
+/** The context of a job's task for which a call can wait later. */
+function sharedContext(signal = NEVER) {
+  const listeners = new Set<() => void>();
+  const context = {
+    fairnessKey: {},
+    signal,
+    background: true,
+    onForeground: (listener: () => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  const joinCall = () => {
+    context.background = false;
+    for (const listener of listeners) listener();
+  };
+  return { context, listeners, joinCall };
+}
+
 const turns = async () => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 };
@@ -58,13 +77,13 @@ describe('FairLimiter', () => {
     const limiter = new FairLimiter(1);
     const first = pending();
     const running = limiter.run({ fairnessKey: {}, signal: NEVER }, first.task);
-    const leaving = new AbortController();
+    const canceled = new AbortController();
     let ran = false;
-    const abandoned = limiter.run({ fairnessKey: {}, signal: leaving.signal }, () =>
+    const abandoned = limiter.run({ fairnessKey: {}, signal: canceled.signal }, () =>
       Promise.resolve(void (ran = true)),
     );
-    leaving.abort(new Error('left'));
-    await expect(abandoned).rejects.toThrow('left');
+    canceled.abort(new Error('canceled'));
+    await expect(abandoned).rejects.toThrow('canceled');
     expect(limiter.queued).toBe(0);
     first.resolve();
     await running;
@@ -75,8 +94,8 @@ describe('FairLimiter', () => {
   it('a task with an aborted signal gets no slot', async () => {
     const limiter = new FairLimiter(1);
     await expect(
-      limiter.run({ fairnessKey: {}, signal: AbortSignal.abort(new Error('gone')) }, () => Promise.resolve()),
-    ).rejects.toThrow('gone');
+      limiter.run({ fairnessKey: {}, signal: AbortSignal.abort(new Error('canceled')) }, () => Promise.resolve()),
+    ).rejects.toThrow('canceled');
     expect(limiter.running).toBe(0);
   });
 
@@ -142,10 +161,56 @@ describe('FairLimiter', () => {
     await Promise.all(done);
   });
 
+  it('starts a waiting background task at once when a call waits for it too and a slot is free', async () => {
+    const limiter = new FairLimiter(4);
+    const shared = sharedContext();
+    const job = { fairnessKey: {}, signal: NEVER, background: true };
+    const running = [pending(), pending(), pending()];
+    const done = running.map(({ task }) => limiter.run(job, task));
+    let started = false;
+    done.push(limiter.run(shared.context, () => Promise.resolve(void (started = true))));
+    await turns();
+    expect([started, limiter.running, limiter.queued]).toEqual([false, 3, 1]);
+    shared.joinCall();
+    await turns();
+    expect(started).toBe(true);
+    running.forEach(({ resolve }) => resolve());
+    await Promise.all(done);
+    expect(shared.listeners.size).toBe(0);
+  });
+
+  it('starts a further background task when a call waits for a running one too', async () => {
+    const limiter = new FairLimiter(2);
+    const shared = sharedContext();
+    const [running, waiting] = [pending(), pending()];
+    const done = [limiter.run(shared.context, running.task)];
+    done.push(limiter.run({ fairnessKey: {}, signal: NEVER, background: true }, waiting.task));
+    expect([limiter.running, limiter.queued]).toEqual([1, 1]);
+    shared.joinCall();
+    expect([limiter.running, limiter.queued]).toEqual([2, 0]);
+    running.resolve();
+    waiting.resolve();
+    await Promise.all(done);
+  });
+
+  it('an aborted waiting background task removes its listener', async () => {
+    const limiter = new FairLimiter(1);
+    const canceled = new AbortController();
+    const shared = sharedContext(canceled.signal);
+    const first = pending();
+    const running = limiter.run({ fairnessKey: {}, signal: NEVER }, first.task);
+    const waiting = limiter.run(shared.context, () => Promise.resolve());
+    canceled.abort(new Error('canceled'));
+    await expect(waiting).rejects.toThrow('canceled');
+    expect(shared.listeners.size).toBe(0);
+    first.resolve();
+    await running;
+  });
+
   it('never exceeds the limit, starves no key and ends empty, for any sequence of events', async () => {
     const step = fc.oneof(
-      fc.record({ do: fc.constant('come' as const), lane: fc.nat(3) }),
-      fc.record({ do: fc.constantFrom('end' as const, 'fail' as const, 'leave' as const), which: fc.nat(40) }),
+      fc.record({ do: fc.constant('run' as const), key: fc.nat(3) }),
+      fc.record({ do: fc.constantFrom('end' as const, 'fail' as const, 'cancel' as const), which: fc.nat(40) }),
     );
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), async (max, steps) => {
@@ -167,17 +232,17 @@ describe('FairLimiter', () => {
         let running = 0;
         let mostRunning = 0;
         for (const step of steps) {
-          if (step.do === 'come') {
+          if (step.do === 'run') {
             const job = {
               end: pending(),
               abort: new AbortController(),
               started: false,
               settled: Promise.resolve<unknown>(null),
-              background: step.lane >= 2,
+              background: step.key >= 2,
             };
             job.settled = limiter
               .run(
-                { fairnessKey: keys[step.lane] ?? {}, signal: job.abort.signal, background: job.background },
+                { fairnessKey: keys[step.key] ?? {}, signal: job.abort.signal, background: job.background },
                 async () => {
                   job.started = true;
                   mostRunning = Math.max(mostRunning, ++running);
@@ -198,7 +263,7 @@ describe('FairLimiter', () => {
             const job = jobs[step.which % Math.max(1, jobs.length)];
             if (step.do === 'end') job?.end.resolve();
             else if (step.do === 'fail') job?.end.reject(new Error('failed'));
-            else job?.abort.abort(new Error('left'));
+            else job?.abort.abort(new Error('canceled'));
             job?.end.task().catch(() => null);
           }
           await turns();

@@ -4,7 +4,7 @@ import type { ReadingContext } from '../../video-platform.js';
 const BACKGROUND_SHARE = 0.75;
 
 /** The call that a task belongs to. `background` can change while the task waits or runs, so it is read each time. */
-export type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background'>;
+export type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background' | 'onForeground'>;
 
 /** A task that waits or runs, under the key that it came with. */
 interface Task {
@@ -50,12 +50,18 @@ export class FairLimiter {
    */
   async run<T>(context: TaskContext, task: () => Promise<T>): Promise<T> {
     const running: Task = { context, fairnessKey: context.fairnessKey, start: () => undefined };
-    await this.acquire(running);
+    // A waiting task that is of a call now may start at once. A running one leaves its place to another background task.
+    const stopListening = context.onForeground?.(() => this.startNext());
     try {
-      return await task();
+      await this.acquire(running);
+      try {
+        return await task();
+      } finally {
+        this.release(running);
+        this.startNext();
+      }
     } finally {
-      this.release(running);
-      this.startNext();
+      stopListening?.();
     }
   }
 

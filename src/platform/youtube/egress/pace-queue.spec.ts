@@ -89,14 +89,21 @@ describe('PaceQueue', () => {
 
   it('serves a background request that a call waits for too as a request of a call', async () => {
     const { ask, served, after } = recorded({ burst: 4, reserve: 3, ratePerSecond: 0.001 });
-    const flight = { ...context(), background: true };
+    const listeners = new Set<() => void>();
+    const onForeground = (listener: () => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    };
+    const flight = { ...context(), background: true, onForeground };
     ask('job', context({ background: true }), 3);
     ask('flight', flight);
     await after(10_000);
     expect(served).toEqual(['job']);
     flight.background = false;
-    await after(250);
+    listeners.forEach((listener) => listener());
+    await after(0);
     expect(served).toEqual(['job', 'flight']);
+    expect(listeners.size).toBe(0);
   });
 
   it('ends the waiting of background requests too when the egress is refused, or their job ends', async () => {

@@ -3,14 +3,11 @@ import type { ReadingContext, Requester } from '../../video-platform.js';
 /** The time that a request needs before the deadline of its call. */
 export const DEADLINE_MARGIN_MS = 1_000;
 
-/** How often a queue of background requests looks whether a call waits for one of them meanwhile. */
-const LIFT_CHECK_MS = 250;
-
 /** The result of waiting: the request may be sent, cannot be sent before its deadline, or the egress was paused. */
 export type Turn = { kind: 'go' } | { kind: 'busy'; waitMs: number } | { kind: 'paused' };
 
 interface WaitingRequest {
-  /** A background request goes before others when a call waits for it too; the request of a call keeps its place. */
+  /** False once a call waits for the result too. A request that came from a call never becomes a background one. */
   readonly background: boolean;
   end: (turn: Turn) => void;
 }
@@ -29,7 +26,7 @@ export interface Budget {
  * Requests that wait for the pace of one egress. Calls take turns, each with its requests in order. A request whose turn
  * would come after the deadline of its call is refused at once instead of waiting in vain.
  *
- * Background requests are served when no call waits and more than the reserve is left.
+ * Background requests are served when no call waits and at least the reserve remains afterwards.
  */
 export class PaceQueue {
   // In order of insertion: the first key is the next to be served, and moves to the end afterwards.
@@ -94,6 +91,7 @@ export class PaceQueue {
       let deadline: NodeJS.Timeout | undefined;
       const leave = () => {
         signal.removeEventListener('abort', abort);
+        stopListening?.();
         clearTimeout(deadline);
         this.remove(fairnessKey, waiting);
         this.schedule();
@@ -122,6 +120,7 @@ export class PaceQueue {
       if (others) others.push(waiting);
       else this.waitingByKey.set(fairnessKey, [waiting]);
       if (cameAsBackground) this.background.add(waiting);
+      const stopListening = cameAsBackground ? context.onForeground?.(() => this.schedule()) : undefined;
       checkDeadline();
       this.schedule();
     });
@@ -132,9 +131,7 @@ export class PaceQueue {
     this.timer = undefined;
     const next = this.next();
     if (!next) return;
-    let waitMs = this.waitMsOf(next.request);
-    if (next.request.background) waitMs = Math.min(waitMs, Math.max(this.budget.waitMs(1), LIFT_CHECK_MS));
-    this.timer = setTimeout(() => this.serve(), Math.ceil(waitMs));
+    this.timer = setTimeout(() => this.serve(), Math.ceil(this.waitMsOf(next.request)));
   }
 
   private serve(): void {

@@ -191,7 +191,10 @@ export class RequestPacer {
     });
   }
 
-  /** Less than what is left of the smaller burst after one request, because no more than the burst is ever available. */
+  /**
+   * A part of the smaller burst. Capped at half of burst − 1, because a background request needs reserve + 1 available and
+   * no more than the burst ever is.
+   */
   private reserve(kind: PacedKind): number {
     const { ratePerSecond, burst } = this.stored.current.paces[kind];
     const ceiling = this.ceilings[kind];
