@@ -46,6 +46,8 @@ const WITHOUT_CORS = /^\/(?:admin|metrics)(?:\/|$)/;
 export interface HttpTimes {
   /** How long a reader may be stalled before its connection is destroyed. */
   stalledReaderMs?: number;
+  /** How long the client of a refused connection may take to close it. */
+  refusalLingerMs?: number;
 }
 
 /**
@@ -73,7 +75,7 @@ export async function createApp(
   const connections = app.get(Connections);
   connections.track(server, times.stalledReaderMs);
   normalizeRequestUrls(server);
-  handleClientErrors(server, connections, logger);
+  handleClientErrors(server, connections, logger, times.refusalLingerMs);
   await app.init();
   await messages?.startMessages(app, environment).catch(async (error: unknown) => {
     await app.close();

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { SharedCache } from '../../src/cache/shared-cache.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -8,7 +8,6 @@ import { CACHE_SECRET } from './signed-entries.js';
 jest.setTimeout(30_000);
 
 const VIDEOS = 6;
-const HOT = `/channels/@bench-${VIDEOS}x300/transcripts`;
 const FILLER = Buffer.alloc(20_000);
 const RATE = 10;
 
@@ -20,7 +19,11 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
   let one: TestService;
   let other: TestService;
 
-  beforeEach(async () => {
+  /** The path of a channel of each test, which is not cached when the test starts. */
+  let hot: string;
+  let tests = 0;
+
+  beforeAll(async () => {
     redis = await RedisServer.start();
     // Exact, where Redis usually looks at five entries and evicts the oldest of them.
     await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
@@ -30,10 +33,17 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     for (const service of [one, other])
       await until(async () => (await service.request('GET', '/health/ready')).body.status === 'ok');
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await one.close();
     await other.close();
     await redis.close();
+  });
+  beforeEach(async () => {
+    hot = `/channels/@bench-${VIDEOS}x${(tests += 1) + 300}/transcripts`;
+    // What the test before used would return to Redis later.
+    for (const service of [one, other]) await service.app.get(SharedCache).sendTouches();
+    await redis.command('CONFIG', 'SET', 'maxmemory', '0');
+    await redis.command('FLUSHALL');
   });
 
   const keys = async (pattern: string): Promise<string[]> => (await redis.command('KEYS', pattern)) as string[];
@@ -47,11 +57,11 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
 
   it('retains texts that one process serves from local copies, for the other processes', async () => {
     const { key } = await one.organization();
-    await one.get(HOT, key);
+    await one.get(hot, key);
     await untilIdle('ct*:json');
     await fill('newer', 50);
     await untilIdle('newer:*');
-    expect((await one.get(HOT, key)).body.summary).toMatchObject({ cached: VIDEOS });
+    expect((await one.get(hot, key)).body.summary).toMatchObject({ cached: VIDEOS });
     // As is done every few seconds.
     await one.app.get(SharedCache).sendTouches();
     const usedBytes = Number(/^used_memory:(\d+)/m.exec(String(await redis.command('INFO', 'memory')))?.[1]);
@@ -59,31 +69,31 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     await fill('newest', 30);
     expect((await keys('newer:*')).length).toBeLessThan(40);
     const reader = await other.organization({ monthlyLimit: 0 });
-    const { status, body } = await other.get(HOT, reader.key);
+    const { status, body } = await other.get(hot, reader.key);
     expect([status, body.summary]).toMatchObject([200, { cached: VIDEOS, fetched: 0 }]);
   });
 
   it('regains an evicted text that a process still uses', async () => {
     const { key } = await one.organization();
-    await one.get(HOT, key);
+    await one.get(hot, key);
     for (const name of await keys('ct*:json')) await redis.command('DEL', name);
-    await one.get(HOT, key);
+    await one.get(hot, key);
     await one.app.get(SharedCache).sendTouches();
     expect(await keys('ct*:json')).toHaveLength(VIDEOS);
     const reader = await other.organization({ monthlyLimit: 0 });
-    expect((await other.get(HOT, reader.key)).body.summary).toMatchObject({ cached: VIDEOS, fetched: 0 });
+    expect((await other.get(hot, reader.key)).body.summary).toMatchObject({ cached: VIDEOS, fetched: 0 });
   });
 
   it('does not charge a call for a text whose other encoding is still cached', async () => {
     const { key } = await one.organization();
-    await one.get(HOT, key);
-    await fetch(`${one.url}${HOT}`, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'gzip' } }).then(
+    await one.get(hot, key);
+    await fetch(`${one.url}${hot}`, { headers: { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'gzip' } }).then(
       (response) => response.text(),
     );
     expect(await keys('ct*:deflated')).toHaveLength(VIDEOS);
     for (const name of await keys('ct*:json')) await redis.command('DEL', name);
     const reader = await other.organization({ monthlyLimit: 0 });
-    const [before, after] = [await one.get(HOT, key), await other.get(HOT, reader.key)];
+    const [before, after] = [await one.get(hot, key), await other.get(hot, reader.key)];
     expect(after.body).toEqual(before.body);
   });
 
@@ -98,6 +108,7 @@ describeWithRedis(`a Redis that evicts by allkeys-lru${suffix}`, () => {
     expect(await redis.command('ZCARD', shared)).toBe(RATE);
   });
 
+  // The last one, because it changes the policy.
   it('logs a warning at startup that another policy evicts entries in use', async () => {
     // In one process they share a logger.
     const warned = (): string[] =>

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type TestService } from '../service.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 let service: TestService;
 
@@ -7,31 +7,47 @@ beforeAll(async () => {
   service = await startService({ environment: { REQUEST_DEADLINE_SECONDS: 2, UPSTREAM_RETRIES: 0 } });
 });
 afterAll(() => service.close());
-afterEach(() => service.fakeYoutube.reset());
 
 describe('at the deadline of a call', () => {
-  it.each(['resolve', 'browse-uploads'] as const)(
-    'a call whose channel is still being requested (%s) is 504, and that request is aborted',
-    async (kind) => {
-      const { key } = await service.organization();
-      service.fakeYoutube.hold({ kind });
-      const response = await service.get('/channels/@bench-3x5/transcripts', key);
+  const call = async (path: string): Promise<{ response: ServiceResponse; key: string }> => {
+    const { key } = await service.organization();
+    return { response: await service.get(path, key), key };
+  };
+  const usage = async (key: string): Promise<unknown> => (await service.get('/usage', key)).body;
+
+  // Three calls that wait for their deadline together: each is held before the next one starts.
+  let fetching: Awaited<ReturnType<typeof call>>;
+  let listing: Awaited<ReturnType<typeof call>>;
+  let resolving: Awaited<ReturnType<typeof call>>;
+  beforeAll(async () => {
+    const held: Promise<Awaited<ReturnType<typeof call>>>[] = [];
+    for (const [match, path] of [
+      [{ kind: 'timedtext', path: 'fs-229' }, '/channels/@fogsignalradio/transcripts?limit=3'],
+      [{ kind: 'browse-uploads' }, '/channels/@bench-3x5/transcripts'],
+      [{ kind: 'resolve' }, '/channels/@bench-3x6/transcripts'],
+    ] as const) {
+      const hold = service.fakeYoutube.hold(match);
+      held.push(call(path));
+      await hold.arrived;
+    }
+    [fetching, listing, resolving] = (await Promise.all(held)) as [typeof fetching, typeof listing, typeof resolving];
+    await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
+  });
+
+  it('a call whose channel is still being requested is 504, and that request is aborted', async () => {
+    for (const { response, key } of [listing, resolving]) {
       expect([response.status, response.body?.error.code]).toEqual([504, 'upstream_timeout']);
       expect(response.body.error.retryable).toBe(true);
-      await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
-      expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
-    },
-  );
+      expect(await usage(key)).toMatchObject({ used: 0, reserved: 0 });
+    }
+  });
 
   it('fetched transcripts are returned and charged, the others are upstream_timeout and free', async () => {
-    const { key } = await service.organization();
-    service.fakeYoutube.hold({ kind: 'timedtext', path: 'fs-229' });
-    const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=3', key);
-    expect(answer.status).toBe(200);
-    expect(answer.body.summary).toEqual({ total: 3, succeeded: 2, failed: 1, cached: 0, fetched: 2 });
-    expect(answer.body.results[1].error).toMatchObject({ code: 'upstream_timeout', retryable: true });
-    await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
-    expect((await service.get('/usage', key)).body).toMatchObject({ used: 2, reserved: 0 });
+    const { response, key } = fetching;
+    expect(response.status).toBe(200);
+    expect(response.body.summary).toEqual({ total: 3, succeeded: 2, failed: 1, cached: 0, fetched: 2 });
+    expect(response.body.results[1].error).toMatchObject({ code: 'upstream_timeout', retryable: true });
+    expect(await usage(key)).toMatchObject({ used: 2, reserved: 0 });
   });
 });
 

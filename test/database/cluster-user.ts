@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import type { EmbeddedPostgresTimes } from '../../src/database/embedded/embedded-postgres.js';
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'use-cluster.mjs');
 
@@ -29,6 +30,16 @@ export function canRunAs(owner: SystemUser): boolean {
   return IS_ROOT && spawnSync(process.execPath, ['--check', PROGRAM], { ...owner, cwd: '/' }).status === 0;
 }
 
+/** The waits of a process that is refused at their end, which only make its test longer. */
+export const SHORT_WAITS: EmbeddedPostgresTimes = { serviceLockWaitMs: 200, earlierVersionWaitMs: 200 };
+
+export interface ClusterUserOptions {
+  /** The user that runs it; by default the user of the tests. */
+  readonly owner?: SystemUser;
+  /** By default those of production. */
+  readonly times?: EmbeddedPostgresTimes;
+}
+
 /** A process that uses the embedded PostgreSQL of a directory. */
 export class ClusterUser {
   private errorOutput = '';
@@ -39,9 +50,12 @@ export class ClusterUser {
     this.ended = once(child, 'close').then(() => ({ code: child.exitCode, errorOutput: this.errorOutput }));
   }
 
-  /** @param owner the user that runs it; by default the user of the tests */
-  static start(dataDir: string, as: 'service' | 'command' = 'service', owner: SystemUser = {}): ClusterUser {
-    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as], owner));
+  static start(
+    dataDir: string,
+    as: 'service' | 'command' = 'service',
+    { owner = {}, times }: ClusterUserOptions = {},
+  ): ClusterUser {
+    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as, JSON.stringify(times ?? {})], owner));
   }
 
   /** The database's URL, once it is open. */
@@ -94,7 +108,7 @@ export function useDataDirectory(
   each: 'test' | 'block' = 'test',
   content: 'nothing' | 'cluster' = 'nothing',
 ): {
-  start: (as?: 'service' | 'command', path?: string, owner?: SystemUser) => ClusterUser;
+  start: (as?: 'service' | 'command', path?: string, options?: ClusterUserOptions) => ClusterUser;
   dataDir: () => string;
 } {
   let parent: string;
@@ -120,8 +134,8 @@ export function useDataDirectory(
   });
 
   return {
-    start: (as, path = dataDir, owner) => {
-      const user = ClusterUser.start(path, as, owner);
+    start: (as, path = dataDir, options) => {
+      const user = ClusterUser.start(path, as, options);
       users.push(user);
       return user;
     },

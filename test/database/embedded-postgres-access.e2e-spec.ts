@@ -12,7 +12,15 @@ import { openDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { runMigrations } from '../../src/database/migrations.js';
 import { until } from '../until.js';
-import { canRunAs, copyTestCluster, IS_ROOT, postmasterPid, STRANGER, useDataDirectory } from './cluster-user.js';
+import {
+  canRunAs,
+  copyTestCluster,
+  IS_ROOT,
+  postmasterPid,
+  SHORT_WAITS,
+  STRANGER,
+  useDataDirectory,
+} from './cluster-user.js';
 import { startServer } from './programs/server.mjs';
 import { runQuery } from './test-database.js';
 
@@ -101,7 +109,7 @@ describe('the embedded PostgreSQL of an unprivileged user', () => {
         await chmod(join(dataDir(), '..'), 0o711);
         await chown(dataDir(), uid, gid);
       }
-      const url = await start('service', dataDir(), owner).url();
+      const url = await start('service', dataDir(), { owner }).url();
       expect(await stat(socketDirectoryOf(url))).toMatchObject({ uid });
       const command = start('command');
       expect(await command.url()).toBe(url);
@@ -192,9 +200,10 @@ describe('a data directory of an earlier version, in which the superuser owned e
     await client.connect();
     // The lock that the earlier version's service holds.
     await client.query('SELECT pg_advisory_lock_shared(1), pg_advisory_lock(2)');
-    const command = start('command');
+    const command = start('command', dataDir(), { times: SHORT_WAITS });
+    const service = start('service', dataDir(), { times: SHORT_WAITS });
     expect(await runQuery(await command.url(), 'SELECT name FROM organizations')).toEqual([{ name: 'Acme' }]);
-    expect((await start('service').ending()).errorOutput).toContain('DataDirectoryInUseError');
+    expect((await service.ending()).errorOutput).toContain('DataDirectoryInUseError');
     expect((await command.close()).code).toBe(0);
     expect((await client.query('SELECT 1 AS alive')).rows).toEqual([{ alive: 1 }]);
     await client.end();

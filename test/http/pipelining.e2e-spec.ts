@@ -11,6 +11,7 @@ import { until } from '../until.js';
 jest.setTimeout(30_000);
 
 const STALLED_READER_MS = 800;
+const REFUSAL_LINGER_MS = 200;
 const ADMIN_TOKEN = 'pipelining-0123456789abcdefghijklmnopqrst';
 /** 1.5 MB, from a file. */
 const FILE = '/docs/swagger-ui-bundle.js';
@@ -21,7 +22,7 @@ const clients: Client[] = [];
 
 beforeAll(async () => {
   service = await startService({
-    times: { stalledReaderMs: STALLED_READER_MS },
+    times: { stalledReaderMs: STALLED_READER_MS, refusalLingerMs: REFUSAL_LINGER_MS },
     environment: { ADMIN_TOKEN, RATE_LIMIT_PER_MINUTE: 0 },
   });
   organization = await service.organization();
@@ -164,17 +165,23 @@ describe('a client that does not read its response', () => {
     ['metrics', get('/metrics', PADDED)],
   ];
 
-  it.each(ROUTES)('is disconnected (%s)', async (_what, request) => {
+  /** Requests of more than the socket buffers of both ends hold, together with their responses. */
+  async function floodOf(request: string): Promise<string> {
     const one = new Client().read().send(request);
     await until(() => one.received.includes('\r\n\r\n'));
     await until(() => one.statuses.length === 1 && one.receivedBytes > 500);
     one.disconnect();
+    return request.repeat(Math.ceil(200_000 / one.receivedBytes));
+  }
+
+  it(`is disconnected (${ROUTES.map(([what]) => what).join(', ')})`, async () => {
+    const floods = await Promise.all(ROUTES.map(([, request]) => floodOf(request)));
     await until(async () => (await openConnections()) === 0);
-    const client = new Client();
-    // More than the socket buffers of both ends.
-    const wave = request.repeat(Math.ceil(200_000 / one.receivedBytes));
-    const feeding = setInterval(() => client.socket.writableLength === 0 && client.send(wave), 5);
-    await until(async () => (await openConnections()) === 1);
+    const flooding = floods.map((flood) => ({ client: new Client(), flood }));
+    const feeding = setInterval(() => {
+      for (const { client, flood } of flooding) if (client.socket.writableLength === 0) client.send(flood);
+    }, 5);
+    await until(async () => (await openConnections()) === ROUTES.length);
     await until(async () => (await openConnections()) === 0, 15_000);
     clearInterval(feeding);
   });
@@ -223,36 +230,37 @@ describe('pipelined requests', () => {
 describe('a call that is queued behind another response', () => {
   /** Longer than any timeout of a stalled reader. */
   const LONG_MS = 3 * STALLED_READER_MS;
+  /** A channel whose response has several megabytes. */
+  const LARGE = 'bench-25x1500';
 
-  it.each([
-    ['a response without a body to wait for', get('/health/live')],
-    ['a long response', get(FILE)],
-    ['a call', ''],
-  ])('is not disconnected while the service itself waits (after %s)', async (_what, first) => {
-    await service.get('/channels/@tidewater/transcripts', organization.key);
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const client = new Client().read().send(first === '' ? call('tidewater') : first, call(uncached(), 'held'));
+  it('is not disconnected while the service itself waits, after any response and with a large one of its own', async () => {
+    for (const channel of ['tidewater', LARGE])
+      await service.get(`/channels/@${channel}/transcripts`, organization.key);
+    const firsts = {
+      'without a body to wait for': get('/health/live'),
+      long: get(FILE),
+      'of a call': call('tidewater'),
+    };
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 4);
+    const behind = Object.entries(firsts).map(([first, request]) => ({
+      first,
+      client: new Client().read().send(request, call(uncached(), 'held')),
+    }));
+    const large = new Client().read().send(call(uncached()), call(LARGE, 'large'));
     await hold.arrived;
     const sinceMs = performance.now();
     await until(() => performance.now() - sinceMs > LONG_MS);
-    expect(client.closed).toBe(false);
+    expect(behind.filter(({ client }) => client.closed).map(({ first }) => first)).toEqual([]);
+    // The large response is written as far as its buffers allow, so its call is still in flight.
+    expect([large.closed, inFlight()]).toEqual([false, behind.length + 2]);
     hold.release();
-    await until(() => client.received.endsWith('\r\n0\r\n\r\n') && client.received.includes('X-Request-Id: held'));
-    expect(client.statuses).toEqual([200, 200]);
-    expect(client.received).toContain('"summary":{"total":');
-  });
-
-  it('is not disconnected while its own large response waits for the previous one', async () => {
-    await service.get('/channels/@bench-25x1500/transcripts', organization.key);
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const client = new Client().read().send(call(uncached()), call('bench-25x1500', 'large'));
-    await hold.arrived;
-    const sinceMs = performance.now();
-    await until(() => performance.now() - sinceMs > LONG_MS);
-    expect([client.closed, inFlight()]).toEqual([false, 2]);
-    hold.release();
-    await until(() => (client.received.match(/\r\n0\r\n\r\n/g) ?? []).length === 2);
-    expect(client.statuses).toEqual([200, 200]);
+    for (const { client } of behind) {
+      await until(() => client.received.endsWith('\r\n0\r\n\r\n') && client.received.includes('X-Request-Id: held'));
+      expect(client.statuses).toEqual([200, 200]);
+      expect(client.received).toContain('"summary":{"total":');
+    }
+    await until(() => (large.received.match(/\r\n0\r\n\r\n/g) ?? []).length === 2);
+    expect(large.statuses).toEqual([200, 200]);
   });
 
   it('is not disconnected while its client reads the previous response slowly', async () => {

@@ -82,7 +82,7 @@ describe('a caller over TCP', () => {
     const { key } = await service.organization();
     const ends = connectionsOf(service);
     const sender = await Sender.to(messageUrl(service));
-    sender.send({ apiKey: key, id: '@bench-100x1500', limit: 100, requestId: 'slow' });
+    sender.send({ apiKey: key, id: '@bench-75x1500', limit: 75, requestId: 'slow' });
     await until(() => (ends[0]?.bytesWritten ?? 0) > 0, 20_000);
     await until(async () => (await service.get('/usage', key)).body.reserved === 0, 30_000);
     const charged: number = (await service.get('/usage', key)).body.used;
@@ -91,7 +91,7 @@ describe('a caller over TCP', () => {
     sender.read();
     await until(() => sender.whole, 20_000);
     expect(sender.text.length).toBeGreaterThan(8 * MEGABYTE);
-    expect(sender.text.match(/"type":"result"/g)).toHaveLength(100);
+    expect(sender.text.match(/"type":"result"/g)).toHaveLength(75);
     expect(sender.text).toContain(`"fetched":${charged}`);
     await until(() => logged(service, 'slow') !== undefined);
     expect(logged(service, 'slow').left).toBeUndefined();

@@ -10,42 +10,40 @@ import { Program } from './program.js';
 // Several processes are started at once.
 jest.setTimeout(120_000);
 
-const AT_ONCE = 3;
 const VIDEOS = 3;
 /** Longer than a lease, which lasts 15 seconds longer than the deadline of its call. */
 const LEASE_OVER_MS = 120_000;
 
+const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
+
 let fakeYoutube: FakeYoutube;
 let database: QuotaDatabase;
-const running: Program[] = [];
+let programs: Program[] = [];
+let urls: [string, string];
 
 beforeAll(async () => {
   fakeYoutube = await startFakeYoutube();
-  database = await QuotaDatabase.open();
+  // The processes of the first block run the migrations.
+  const empty = await createTestDatabase();
+  await startTwo({ DATABASE_URL: empty.url, ADMIN_TOKEN });
+  database = await QuotaDatabase.open(empty);
 });
 afterAll(async () => {
+  await killBoth();
   await fakeYoutube.close();
   await database.close();
 });
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
-  fakeYoutube.reset();
-});
+afterEach(() => fakeYoutube.reset());
 
-function start(count: number, variables: Record<string, string> = {}): Program[] {
-  const programs = Array.from({ length: count }, () =>
-    Program.run('main.js', { DATABASE_URL: database.url, YOUTUBE_BASE_URL: fakeYoutube.url, ...variables }),
-  );
-  running.push(...programs);
-  return programs;
+/** Starts two processes at once. */
+async function startTwo(variables: Record<string, string>): Promise<void> {
+  programs = [1, 2].map(() => Program.run('main.js', { YOUTUBE_BASE_URL: fakeYoutube.url, ...variables }));
+  const [first = '', second = ''] = await Promise.all(programs.map((program) => program.url()));
+  urls = [first, second];
 }
 
-async function startTwo(
-  variables: Record<string, string> = {},
-): Promise<{ programs: Program[]; urls: [string, string] }> {
-  const programs = start(2, variables);
-  const [first = '', second = ''] = await Promise.all(programs.map((program) => program.url()));
-  return { programs, urls: [first, second] };
+async function killBoth(): Promise<void> {
+  await Promise.all(programs.map((program) => program.stop('SIGKILL')));
 }
 
 const get = (url: string, path: string, key: string): Promise<Response> =>
@@ -57,117 +55,100 @@ async function customer(monthlyLimit: number): Promise<{ id: string; keyId: stri
   return { id: organizationId, keyId: apiKey.id, key };
 }
 
-describe('several processes on one database', () => {
-  it(`run each migration once when ${AT_ONCE} start concurrently on an empty database, and all of them serve`, async () => {
-    const empty = await createTestDatabase();
-    try {
-      const urls = await Promise.all(start(AT_ONCE, { DATABASE_URL: empty.url }).map((program) => program.url()));
-      const ready = await Promise.all(urls.map((url) => fetch(`${url}/health/ready`)));
-      expect(ready.map(({ status }) => status)).toEqual(Array(AT_ONCE).fill(200));
-      const applied = await runQuery(empty.url, 'SELECT name FROM migrations ORDER BY id');
-      expect(applied.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
-      await Promise.all(running.splice(0).map((program) => program.stop()));
-    } finally {
-      await empty.drop();
-    }
+describe('two processes on one database', () => {
+  it('run each migration once when they start concurrently on an empty database, and both of them serve', async () => {
+    const ready = await Promise.all(urls.map((url) => fetch(`${url}/health/ready`)));
+    expect(ready.map(({ status }) => status)).toEqual([200, 200]);
+    const applied = await runQuery(database.url, 'SELECT name FROM migrations ORDER BY id');
+    expect(applied.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
   });
 
-  describe('two of them', () => {
-    const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
-    let pair: Program[];
-    let urls: [string, string];
-    beforeAll(async () => {
-      ({ programs: pair, urls } = await startTwo({ ADMIN_TOKEN }));
-      // These programs are shared by all tests of this block.
-      running.splice(0);
-    });
-    afterAll(async () => {
-      await Promise.all(pair.map((program) => program.stop('SIGKILL')));
-    });
+  it('a key revoked through one process is refused by the other from the next call on', async () => {
+    const { key, keyId } = await customer(100);
+    const statuses = async (): Promise<number[]> =>
+      (await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status);
+    expect(await statuses()).toEqual([200, 200]);
+    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+    expect((await fetch(`${urls[0]}/admin/keys/${keyId}`, { method: 'DELETE', headers })).ok).toBe(true);
+    expect((await get(urls[1], '/usage', key)).status).toBe(401);
+    expect(await statuses()).toEqual([401, 401]);
+  });
 
-    it('a key revoked through one process is refused by the other from the next call on', async () => {
-      const { key, keyId } = await customer(100);
-      const statuses = async (): Promise<number[]> =>
-        (await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status);
-      expect(await statuses()).toEqual([200, 200]);
-      const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
-      expect((await fetch(`${urls[0]}/admin/keys/${keyId}`, { method: 'DELETE', headers })).ok).toBe(true);
-      expect((await get(urls[1], '/usage', key)).status).toBe(401);
-      expect(await statuses()).toEqual([401, 401]);
-    });
+  it('a key revoked by an admin command is refused by both processes from the next call on', async () => {
+    const { key, keyId } = await customer(100);
+    expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
+      200, 200,
+    ]);
+    expect(await runCli(['key', 'revoke', keyId], { DATABASE_URL: database.url })).toMatchObject({ code: 0 });
+    expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
+      401, 401,
+    ]);
+  });
 
-    it('a key revoked by an admin command is refused by both processes from the next call on', async () => {
-      const { key, keyId } = await customer(100);
-      expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
-        200, 200,
-      ]);
-      expect(await runCli(['key', 'revoke', keyId], { DATABASE_URL: database.url })).toMatchObject({ code: 0 });
-      expect((await Promise.all(urls.map((url) => get(url, '/usage', key)))).map(({ status }) => status)).toEqual([
-        401, 401,
-      ]);
-    });
+  it('a plan or limit changed through one process applies in the other from the next call on', async () => {
+    const { id, key } = await customer(100);
+    const change = async (body: object): Promise<void> => {
+      const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
+      const changed = { method: 'PATCH', headers, body: JSON.stringify(body) };
+      expect((await fetch(`${urls[0]}/admin/organizations/${id}`, changed)).status).toBe(200);
+    };
+    const path = `/channels/@bench-${VIDEOS}x71/transcripts`;
+    await change({ monthlyLimit: VIDEOS - 1 });
+    expect((await get(urls[1], path, key)).status).toBe(402);
+    await change({ monthlyLimit: VIDEOS });
+    expect((await get(urls[1], path, key)).status).toBe(200);
+    await change({ plan: 'free' });
+    expect((await get(urls[1], path, key)).status).toBe(403);
+  });
 
-    it('a plan or limit changed through one process applies in the other from the next call on', async () => {
-      const { id, key } = await customer(100);
-      const change = async (body: object): Promise<void> => {
-        const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
-        const changed = { method: 'PATCH', headers, body: JSON.stringify(body) };
-        expect((await fetch(`${urls[0]}/admin/organizations/${id}`, changed)).status).toBe(200);
-      };
-      const path = `/channels/@bench-${VIDEOS}x71/transcripts`;
-      await change({ monthlyLimit: VIDEOS - 1 });
-      expect((await get(urls[1], path, key)).status).toBe(402);
-      await change({ monthlyLimit: VIDEOS });
-      expect((await get(urls[1], path, key)).status).toBe(200);
-      await change({ plan: 'free' });
-      expect((await get(urls[1], path, key)).status).toBe(403);
-    });
-
-    // The last one, because it kills a process of the two.
-    it('the reservation of a killed process counts in the other one until its lease ends, which then grants exactly the rest', async () => {
-      const { id, key } = await customer(2 * VIDEOS);
-      const hold = fakeYoutube.hold({ kind: 'timedtext' });
-      const cut = get(urls[0], `/channels/@bench-${VIDEOS}x72/transcripts`, key).then((response) => response.text());
-      await hold.arrived;
-      await pair[0]?.stop('SIGKILL');
-      await expect(cut).rejects.toThrow();
-      hold.release();
-      const usage = async (): Promise<unknown> => (await get(urls[1], '/usage', key)).json();
-      expect(await usage()).toMatchObject({ used: 0, reserved: VIDEOS, remaining: VIDEOS });
-      const path = (cues: number): string => `/channels/@bench-${VIDEOS}x${cues}/transcripts`;
-      const call = async (cues: number): Promise<number> => {
-        const answer = await get(urls[1], path(cues), key);
-        await answer.arrayBuffer();
-        return answer.status;
-      };
-      expect([await call(73), await call(74)]).toEqual([200, 402]);
-      await database.setClock(new Date(Date.now() + LEASE_OVER_MS));
-      expect(await call(74)).toBe(200);
-      expect(await call(75)).toBe(402);
-      expect(await database.quota.usage(id)).toMatchObject({ used: 2 * VIDEOS, reserved: 0, remaining: 0 });
-      expect(await database.quota.verify(id)).toMatchObject({ exact: true });
-    });
+  // The last one, because it kills a process of the two.
+  it('the reservation of a killed process counts in the other one until its lease ends, which then grants exactly the rest', async () => {
+    const { id, key } = await customer(2 * VIDEOS);
+    const hold = fakeYoutube.hold({ kind: 'timedtext' });
+    const cut = get(urls[0], `/channels/@bench-${VIDEOS}x72/transcripts`, key).then((response) => response.text());
+    await hold.arrived;
+    await programs[0]?.stop('SIGKILL');
+    await expect(cut).rejects.toThrow();
+    hold.release();
+    const usage = async (): Promise<unknown> => (await get(urls[1], '/usage', key)).json();
+    expect(await usage()).toMatchObject({ used: 0, reserved: VIDEOS, remaining: VIDEOS });
+    const path = (cues: number): string => `/channels/@bench-${VIDEOS}x${cues}/transcripts`;
+    const call = async (cues: number): Promise<number> => {
+      const answer = await get(urls[1], path(cues), key);
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    expect([await call(73), await call(74)]).toEqual([200, 402]);
+    await database.setClock(new Date(Date.now() + LEASE_OVER_MS));
+    expect(await call(74)).toBe(200);
+    expect(await call(75)).toBe(402);
+    expect(await database.quota.usage(id)).toMatchObject({ used: 2 * VIDEOS, reserved: 0, remaining: 0 });
+    expect(await database.quota.verify(id)).toMatchObject({ exact: true });
   });
 });
 
 // Skipped without Redis; continuous integration installs it.
-(redisIsInstalled ? describe : describe.skip)('several processes with one Redis', () => {
+(redisIsInstalled ? describe : describe.skip)('two processes with one Redis', () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    await killBoth();
+    redis = await RedisServer.start();
+    await startTwo({ DATABASE_URL: database.url, REDIS_URL: redis.url });
+  });
+  afterAll(async () => {
+    await killBoth();
+    await redis.close();
+  });
+
   it('a transcript fetched by one process is free through the other, even when the first was killed', async () => {
-    const redis = await RedisServer.start();
-    try {
-      const { programs, urls } = await startTwo({ REDIS_URL: redis.url });
-      const [payer, next] = [await customer(100), await customer(0)];
-      const path = `/channels/@bench-${VIDEOS}x76/transcripts`;
-      expect(await (await get(urls[0], path, payer.key)).json()).toMatchObject({ summary: { fetched: VIDEOS } });
-      await programs[0]?.stop('SIGKILL');
-      const requestsBefore = fakeYoutube.requests.list.length;
-      expect(await (await get(urls[1], path, next.key)).json()).toMatchObject({
-        summary: { cached: VIDEOS, fetched: 0 },
-      });
-      expect(fakeYoutube.requests.list).toHaveLength(requestsBefore);
-    } finally {
-      await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
-      await redis.close();
-    }
+    const [payer, next] = [await customer(100), await customer(0)];
+    const path = `/channels/@bench-${VIDEOS}x76/transcripts`;
+    expect(await (await get(urls[0], path, payer.key)).json()).toMatchObject({ summary: { fetched: VIDEOS } });
+    await programs[0]?.stop('SIGKILL');
+    const requestsBefore = fakeYoutube.requests.list.length;
+    expect(await (await get(urls[1], path, next.key)).json()).toMatchObject({
+      summary: { cached: VIDEOS, fetched: 0 },
+    });
+    expect(fakeYoutube.requests.list).toHaveLength(requestsBefore);
   });
 });

@@ -6,7 +6,7 @@ import { nginxIsInstalled } from './nginx-server.js';
 // Processes are stopped and started under load, one after another.
 jest.setTimeout(120_000);
 
-const CALLERS = 8;
+const CALLERS = 4;
 const VIDEOS = 3;
 
 let replicas: ProxiedReplicas;
@@ -53,7 +53,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
 
   it('restarts under load, one process after the other, every call has a complete response', async () => {
     // Calls that wait for most of their time: without it they take the processor from the processes that start.
-    replicas.fakeYoutube.set({ latencyMs: 150 });
+    replicas.fakeYoutube.set({ latencyMs: 100 });
     const { responses, stop } = load();
     await moreResponses(responses, 2 * CALLERS);
     for (const replica of replicas.replicas) {
@@ -103,9 +103,9 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     const again = await get(path);
     expect([again.status, fetchedIn(again)]).toEqual([200, VIDEOS]);
     expect(await replicas.database.quota.usage(customer.id)).toMatchObject({ used: VIDEOS, reserved: VIDEOS });
-    await replicas.restart(victim);
   });
 
+  // The last test: one of the processes has ended before it.
   it('and the other one are unavailable, the client receives a retryable 503 in the error envelope', async () => {
     await Promise.all(replicas.replicas.map(({ program }) => program.stop()));
     const response = await get('/usage', { 'X-Request-Id': 'nobody-there' });

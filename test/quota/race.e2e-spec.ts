@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { until } from '../until.js';
-import { type Customer, QuotaDatabase } from './quota-database.js';
+import { QuotaDatabase } from './quota-database.js';
 import { Racer } from './racer.js';
 
 // Starting processes takes long on busy machines.
@@ -10,25 +10,23 @@ const ATTEMPTS_PER_PROCESS = 100;
 const USED_BEFORE = 5;
 
 let database: QuotaDatabase;
-const racers: Racer[] = [];
 beforeAll(async () => {
   database = await QuotaDatabase.open();
 });
-afterEach(() => Promise.all(racers.splice(0).map((racer) => racer.kill())));
 afterAll(() => database.close());
 
-async function prepareTwo(customer: Customer, attempts: number): Promise<Racer[]> {
-  racers.push(...(await Promise.all([1, 2].map(() => Racer.prepare(database.url, customer, attempts)))));
-  return racers;
-}
-
 describe('two processes that race for the remaining quota', () => {
+  let racers: Racer[] = [];
+  beforeAll(async () => {
+    racers = await Promise.all([1, 2].map(() => Racer.prepare(database.url)));
+  });
+  afterAll(() => Promise.all(racers.map((racer) => racer.kill())));
+
   it.each([0, 1, 37])('are granted and charged exactly %i', async (left) => {
     const customer = await database.newCustomer(USED_BEFORE + left);
     await database.quota.settle(await database.reserved(customer, USED_BEFORE), USED_BEFORE);
-    const two = await prepareTwo(customer, ATTEMPTS_PER_PROCESS);
-    for (const racer of two) racer.start();
-    const granted = await Promise.all(two.map((racer) => racer.granted()));
+    for (const racer of racers) racer.start(customer, ATTEMPTS_PER_PROCESS);
+    const granted = await Promise.all(racers.map((racer) => racer.granted()));
 
     expect(granted.reduce((sum, count) => sum + count, 0)).toBe(left);
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({
@@ -42,12 +40,12 @@ describe('two processes that race for the remaining quota', () => {
     });
   });
 
+  // The last one, because it kills the processes.
   it('leave an exact usage when they are killed, and reservations that end with their lease', async () => {
     const customer = await database.newCustomer(1_000_000);
-    const two = await prepareTwo(customer, 0);
-    for (const racer of two) racer.start();
-    await Promise.all(two.map((racer) => racer.nextLine()));
-    await Promise.all(two.map((racer) => racer.kill()));
+    for (const racer of racers) racer.start(customer, 0);
+    await Promise.all(racers.map((racer) => racer.nextLine()));
+    await Promise.all(racers.map((racer) => racer.kill()));
     // The database completes the statements that it had started for them.
     await until(async () => (await othersAtWork()) === 0);
 

@@ -4,27 +4,26 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Customer } from './quota-database.js';
 
-/** A process of its own that races for a customer's quota, a transcript at a time. */
+/** A process of its own that races for the quotas of customers, a transcript at a time. */
 export class Racer {
   private constructor(
     private readonly child: ChildProcess,
     private readonly lines: AsyncIterator<string, unknown>,
   ) {}
 
-  /** Resolves when the process has its connections open and waits for the start; without end when `attempts` is 0. */
-  static async prepare(url: string, customer: Customer, attempts: number): Promise<Racer> {
-    const child = spawn(
-      process.execPath,
-      [join(import.meta.dirname, 'race-process.mjs'), url, customer.organizationId, customer.keyId, String(attempts)],
-      { stdio: ['pipe', 'pipe', 'inherit'] },
-    );
+  /** Resolves when the process has its connections open and waits for a race. */
+  static async prepare(url: string): Promise<Racer> {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'race-process.mjs'), url], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const racer = new Racer(child, createInterface({ input: child.stdout })[Symbol.asyncIterator]());
     await racer.nextLine();
     return racer;
   }
 
-  start(): void {
-    this.child.stdin?.write('go\n');
+  /** @param attempts without end when 0 */
+  start(customer: Customer, attempts: number): void {
+    this.child.stdin?.write(`${JSON.stringify({ ...customer, attempts })}\n`);
   }
 
   async nextLine(): Promise<string> {

@@ -57,22 +57,64 @@ function only<T>(list: T[]): T {
   return list[0] as T;
 }
 
-describe('a call with a traceparent', () => {
-  it('continues the trace of its caller: the request, its preparation, each fetch, the settlement, every query', async () => {
-    const to = await collector();
-    const service = traced(to.url);
-    const { key } = await home.organization();
-    const caller = parent();
-    const url = await service.url();
-    const response = await fetch(`${url}/channels/@fogsignalradio/transcripts?limit=3`, {
-      headers: { Authorization: `Bearer ${key}`, traceparent: `00-${caller.traceId}-${caller.spanId}-01` },
-    });
-    expect(((await response.json()) as { summary: unknown }).summary).toMatchObject({ total: 3, fetched: 3 });
-    expect(await service.stop()).toEqual({ code: 0, signal: null });
+describe('with a collector,', () => {
+  const [ADMIN_TOKEN, METRICS_TOKEN] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
+  const [called, unsampled, sampled, failing] = [parent(), parent(), parent(), parent()];
+  const traceparent = ({ traceId, spanId }: typeof called, flags = '01'): string => `00-${traceId}-${spanId}-${flags}`;
 
-    const spans = to.spans.filter(({ traceId }) => traceId === caller.traceId);
+  let to: Collector;
+  let service: Program;
+  let url: string;
+  let key: string;
+
+  const send = (path: string, headers: Record<string, string>, method = 'GET'): Promise<Response> =>
+    fetch(url + path, { method, headers: { Authorization: `Bearer ${key}`, ...headers } });
+  const spansOf = ({ traceId }: typeof called): ReceivedSpan[] => to.spans.filter((span) => span.traceId === traceId);
+
+  // One process for all tests of this block, since the spans are complete only when it has ended.
+  beforeAll(async () => {
+    to = await collector();
+    service = traced(to.url, {
+      ...{ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0', UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN },
+    });
+    ({ key } = await home.organization());
+    url = await service.url();
+    const response = await send('/channels/@fogsignalradio/transcripts?limit=3', { traceparent: traceparent(called) });
+    expect(((await response.json()) as { summary: unknown }).summary).toMatchObject({ total: 3, fetched: 3 });
+    expect((await send('/usage', { traceparent: traceparent(unsampled, '00') })).status).toBe(200);
+    expect((await send('/usage', { traceparent: traceparent(sampled) })).status).toBe(200);
+    await sendMessages();
+    await sendMisplacedSecrets();
+    expect(await service.stop()).toEqual({ code: 0, signal: null });
+  });
+
+  async function sendMessages(): Promise<void> {
+    const port = /"url":"tcp:\/\/127\.0\.0\.1:(\d+)"/.exec(service.stdout)?.[1];
+    const client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port: Number(port) } });
+    expect((await request(client, { apiKey: key, id: '@tidewater', limit: 2 })).error).toBeUndefined();
+    expect((await request(client, { apiKey: key, id: 'not a channel!' })).error).toBeDefined();
+    await client.close();
+  }
+
+  const wrongPlaces = (): string[] => [
+    `ctk%255F${key.slice(4)}`,
+    ADMIN_TOKEN,
+    `%2${ADMIN_TOKEN}`,
+    METRICS_TOKEN,
+    `${'x'.repeat(260)}/${METRICS_TOKEN}`,
+  ];
+
+  async function sendMisplacedSecrets(): Promise<void> {
+    const headers = { traceparent: traceparent(failing) };
+    await send(`/channels/${key}/transcripts`, headers);
+    await send(`/nothing/${key}?key=${key}`, headers, 'POST');
+    for (const text of wrongPlaces()) await send(`/${text}`, headers, 'PUT');
+  }
+
+  it('a call with a traceparent continues the trace of its caller: the request, its preparation, each fetch, the settlement, every query', () => {
+    const spans = spansOf(called);
     const server = only(named(spans, 'GET /channels/:id/transcripts'));
-    expect(server).toMatchObject({ kind: SERVER, parentSpanId: caller.spanId, failed: false });
+    expect(server).toMatchObject({ kind: SERVER, parentSpanId: called.spanId, failed: false });
     expect(server.attributes).toMatchObject({
       'http.request.method': 'GET',
       'http.route': '/channels/:id/transcripts',
@@ -100,82 +142,43 @@ describe('a call with a traceparent', () => {
     }
     expect(spans.every(({ resource }) => resource['service.name'] === 'channel-transcripts')).toBe(true);
     // Every span has a parent in the trace.
-    const ids = new Set([caller.spanId, ...spans.map(({ spanId }) => spanId)]);
+    const ids = new Set([called.spanId, ...spans.map(({ spanId }) => spanId)]);
     expect(spans.filter(({ parentSpanId }) => !ids.has(parentSpanId ?? ''))).toEqual([]);
 
     const line = service.stdout.split('\n').find((one) => one.includes('"event":"request"'));
-    expect(JSON.parse(line ?? '{}')).toMatchObject({ traceId: caller.traceId });
-    refuseSecrets({ spans: to.text });
-    expect(to.text).not.toContain(key.slice(10));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ traceId: called.traceId });
   });
 
-  it('is not exported when its caller does not sample it', async () => {
-    const to = await collector();
-    const service = traced(to.url);
-    const { key } = await home.organization();
-    const url = await service.url();
-    const call = (traceparent: string) =>
-      fetch(`${url}/usage`, { headers: { Authorization: `Bearer ${key}`, traceparent } });
-    const [off, on] = [parent(), parent()];
-    expect((await call(`00-${off.traceId}-${off.spanId}-00`)).status).toBe(200);
-    expect((await call(`00-${on.traceId}-${on.spanId}-01`)).status).toBe(200);
-    await service.stop();
-    const traces = new Set(to.spans.map(({ traceId }) => traceId));
-    expect([traces.has(on.traceId), traces.has(off.traceId)]).toEqual([true, false]);
+  it('a call is not exported when its caller does not sample it', () => {
+    expect([spansOf(sampled).length > 0, spansOf(unsampled)]).toEqual([true, []]);
   });
 
-  it('also continues the trace of a message', async () => {
-    const to = await collector();
-    const service = traced(to.url, { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0' });
-    const { key } = await home.organization();
-    await service.url();
-    const port = /"url":"tcp:\/\/127\.0\.0\.1:(\d+)"/.exec(service.stdout)?.[1];
-    const client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port: Number(port) } });
-    expect((await request(client, { apiKey: key, id: '@fogsignalradio', limit: 2 })).error).toBeUndefined();
-    expect((await request(client, { apiKey: key, id: 'not a channel!' })).error).toBeDefined();
-    await client.close();
-    await service.stop();
+  it('a message has a trace', () => {
     const [first, refused] = named(to.spans, 'process channels.transcripts');
     expect(first).toMatchObject({ kind: SERVER, failed: false });
     expect(refused).toMatchObject({ failed: true, attributes: { 'error.type': 'channel_not_found' } });
     const prepared = to.spans.filter(({ parentSpanId }) => parentSpanId === first?.spanId).map(({ name }) => name);
     expect(prepared).toEqual(expect.arrayContaining(['transcripts.prepare', 'transcripts.fetch', 'quota.settle']));
-    refuseSecrets({ spans: to.text });
   });
-});
 
-describe('traces', () => {
-  it('report the error code of a failed call, and contain no misplaced key or token', async () => {
-    const to = await collector();
-    const [ADMIN_TOKEN, METRICS_TOKEN] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
-    const service = traced(to.url, { UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN });
-    const { key } = await home.organization();
-    const url = await service.url();
-    await fetch(`${url}/channels/${key}/transcripts`, { headers: { Authorization: `Bearer ${key}` } });
-    await fetch(`${url}/nothing/${key}?key=${key}`, { method: 'POST' });
-    const wrongPlaces = [
-      `ctk%255F${key.slice(4)}`,
-      ADMIN_TOKEN,
-      `%2${ADMIN_TOKEN}`,
-      METRICS_TOKEN,
-      `${'x'.repeat(260)}/${METRICS_TOKEN}`,
-    ];
-    for (const text of wrongPlaces) await fetch(`${url}/${text}`, { method: 'PUT' });
-    await service.stop();
-    const refused = only(named(to.spans, 'transcripts.prepare'));
+  it('traces report the error code of a failed call, and contain no misplaced key or token', () => {
+    const spans = spansOf(failing);
+    const refused = only(named(spans, 'transcripts.prepare'));
     expect(refused).toMatchObject({ failed: true, attributes: { 'error.type': 'channel_not_found' } });
     // An error of the caller is not recorded as a failure of the service.
-    const request = only(named(to.spans, 'GET /channels/:id/transcripts'));
-    expect(request).toMatchObject({ failed: false, attributes: { 'http.response.status_code': 404 } });
-    expect(only(named(to.spans, 'POST')).attributes['http.response.status_code']).toBe(404);
-    expect(named(to.spans, 'PUT')).toHaveLength(wrongPlaces.length);
+    const call = only(named(spans, 'GET /channels/:id/transcripts'));
+    expect(call).toMatchObject({ failed: false, attributes: { 'http.response.status_code': 404 } });
+    expect(only(named(spans, 'POST')).attributes['http.response.status_code']).toBe(404);
+    expect(named(spans, 'PUT')).toHaveLength(wrongPlaces().length);
     const secrets = [key.slice(10), ...[ADMIN_TOKEN, METRICS_TOKEN].map((token) => token.slice(0, 20))];
     for (const text of [to.text, service.stdout]) {
       for (const secret of secrets) expect(text).not.toContain(secret);
     }
     refuseSecrets({ spans: to.text });
   });
+});
 
+describe('traces', () => {
   it('apply the standard OTEL_* variables for name, attributes and headers, and omit probes', async () => {
     const to = await collector();
     const service = traced(to.url, {
@@ -203,21 +206,25 @@ describe('traces', () => {
     expect(to.spans).toEqual([]);
   });
 
-  it.each([
-    ['cannot be reached', () => Promise.resolve('http://127.0.0.1:1')],
-    ['refuses them', async () => (await collector(400)).url],
-  ])('affect neither calls nor shutdown when the collector %s', async (_name, endpoint) => {
-    const service = traced(await endpoint(), { OTEL_BSP_SCHEDULE_DELAY: '50' });
-    const { key } = await home.organization();
-    const url = await service.url();
-    const answer = await fetch(`${url}/channels/@tidewater/transcripts?limit=2`, {
-      headers: { Authorization: `Bearer ${key}` },
-    });
-    expect(answer.status).toBe(200);
-    await answer.text();
-    const beganAtMs = performance.now();
-    expect(await service.stop()).toEqual({ code: 0, signal: null });
-    expect(performance.now() - beganAtMs).toBeLessThan(10_000);
-    expect(service.stdout).toContain('"event":"traces_not_sent"');
+  it('affect neither calls nor shutdown when the collector cannot be reached or refuses them', async () => {
+    const refusing = await collector(400);
+    const endpoints = ['http://127.0.0.1:1', refusing.url];
+    // Concurrently, since the shutdown waits for a collector that cannot be reached.
+    await Promise.all(endpoints.map(callAndStop));
   });
 });
+
+async function callAndStop(endpoint: string): Promise<void> {
+  const service = traced(endpoint, { OTEL_BSP_SCHEDULE_DELAY: '50' });
+  const { key } = await home.organization();
+  const url = await service.url();
+  const answer = await fetch(`${url}/channels/@tidewater/transcripts?limit=2`, {
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  expect([endpoint, answer.status]).toEqual([endpoint, 200]);
+  await answer.text();
+  const beganAtMs = performance.now();
+  expect(await service.stop()).toEqual({ code: 0, signal: null });
+  expect(performance.now() - beganAtMs).toBeLessThan(10_000);
+  expect(service.stdout).toContain('"event":"traces_not_sent"');
+}

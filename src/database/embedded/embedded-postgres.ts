@@ -22,8 +22,6 @@ import { chooseListener, isTrusted, removeSocketDirectory } from './socket-direc
 const START_SECONDS_MAX = 60;
 const POLL_MS = 30;
 const PASSING_FAULT_PAUSE_MS = 300;
-/** How long PostgreSQL can take to release the lock of a killed service. */
-const SERVICE_LOCK_WAIT_MS = 2_000;
 const REJOIN_PAUSE_MS = 1_000;
 
 /** Processes that start and stop concurrently can fail in ways that are not listed below; a permanent fault repeats. */
@@ -36,14 +34,22 @@ const PASSING_FAULT =
 /** The file system of the data directory does not support sockets, as some that are shared with a host. */
 const SOCKET_FAULT = /could not create any Unix-domain sockets/;
 
-/** How long to wait until the other users of an earlier version's PostgreSQL, which listens on a port, disconnect. */
-const EARLIER_VERSION_WAIT_MS = 2_000;
+/** Waits that tests shorten. */
+export interface EmbeddedPostgresTimes {
+  /** How long PostgreSQL can take to release the lock of a killed service. */
+  readonly serviceLockWaitMs: number;
+  /** How long to wait until the other users of an earlier version's PostgreSQL, which listens on a port, disconnect. */
+  readonly earlierVersionWaitMs: number;
+}
+
+const TIMES: EmbeddedPostgresTimes = { serviceLockWaitMs: 2_000, earlierVersionWaitMs: 2_000 };
 
 export interface EmbeddedPostgresOptions {
   /** One service at a time, and any number of commands. */
   readonly as: 'service' | 'command';
   /** PostgreSQL settings as `name=value`; applied only when this call starts PostgreSQL. */
   readonly settings?: readonly string[];
+  readonly times?: Partial<EmbeddedPostgresTimes>;
 }
 
 export interface EmbeddedPostgres {
@@ -77,11 +83,14 @@ class ClusterUse {
   private session: ClusterSession | undefined;
   private listener: Listener | undefined;
   private rejoining: Promise<void> | undefined;
+  private readonly times: EmbeddedPostgresTimes;
 
   constructor(
     private readonly cluster: PostgresCluster,
     private readonly options: EmbeddedPostgresOptions,
-  ) {}
+  ) {
+    this.times = { ...TIMES, ...options.times };
+  }
 
   async open(): Promise<EmbeddedPostgres> {
     try {
@@ -106,14 +115,15 @@ class ClusterUse {
   }
 
   private async enter(): Promise<ClusterSession> {
-    this.session = await joinOrStart(this.cluster, this.options.settings ?? [], this.closing.signal);
+    const { settings = [] } = this.options;
+    this.session = await joinOrStart(this.cluster, settings, this.times.earlierVersionWaitMs, this.closing.signal);
     this.listener = this.session.listener;
     if (this.options.as === 'service') await this.becomeService(this.session);
     return this.session;
   }
 
   private async becomeService(session: ClusterSession): Promise<void> {
-    const giveUpAt = performance.now() + SERVICE_LOCK_WAIT_MS;
+    const giveUpAt = performance.now() + this.times.serviceLockWaitMs;
     while (!(await session.becomeService())) {
       if (performance.now() > giveUpAt) throw new DataDirectoryInUseError(this.cluster.dataDir);
       await sleep(POLL_MS);
@@ -178,6 +188,7 @@ class FollowingSocket extends Socket {
 async function joinOrStart(
   cluster: PostgresCluster,
   settings: readonly string[],
+  earlierVersionWaitMs: number,
   signal: AbortSignal,
 ): Promise<ClusterSession> {
   const startedAt = performance.now();
@@ -192,7 +203,7 @@ async function joinOrStart(
     const session = await tryJoin(cluster);
     if (session !== undefined) {
       const isEarlierVersion = process.platform !== 'win32' && !isSocketDirectory(session.listener.host);
-      if (!isEarlierVersion || performance.now() > startedAt + EARLIER_VERSION_WAIT_MS) {
+      if (!isEarlierVersion || performance.now() > startedAt + earlierVersionWaitMs) {
         // Of two processes that started PostgreSQL together, one created a directory that is not used.
         const unused = chosen.filter(({ host }) => host !== session.listener.host);
         for (const listener of unused) await removeSocketDirectory(cluster, listener);

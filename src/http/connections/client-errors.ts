@@ -32,7 +32,12 @@ const TUNNEL: Refusal = {
 const LINGER_MS = 2_000;
 
 /** Sends the error envelope for requests that Node rejects before any middleware runs, and logs them. */
-export function handleClientErrors(server: Server, connections: Connections, logger: Logger): void {
+export function handleClientErrors(
+  server: Server,
+  connections: Connections,
+  logger: Logger,
+  lingerMs = LINGER_MS,
+): void {
   // Node would respond to a missing Host header without a body; `rejectInvalidHost` responds with the envelope.
   Object.assign(server, { requireHostHeader: false });
   const respond = (refusal: Refusal, { remoteAddress: address }: Socket, cause?: string): RawResponse => {
@@ -43,7 +48,11 @@ export function handleClientErrors(server: Server, connections: Connections, log
     return response;
   };
   const refuse = (refusal: Refusal, socket: Socket, cause?: string): void =>
-    connections.refuse(socket, () => writeRefusal(socket, refusal.status, respond(refusal, socket, cause)));
+    connections.refuse(socket, () => {
+      writeRefusal(socket, refusal.status, respond(refusal, socket, cause));
+      // The client may never close its side.
+      socket.setTimeout(lingerMs, () => socket.destroy());
+    });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else refuse(REFUSALS[error.code ?? ''] ?? MALFORMED, socket, error.code);
@@ -69,8 +78,6 @@ interface RawResponse {
 function writeRefusal(socket: Socket, status: number, { headers, body }: RawResponse): void {
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head.join('')}\r\n${body}`);
-  // The client may never close its side.
-  socket.setTimeout(LINGER_MS, () => socket.destroy());
 }
 
 function responseTo({ message, code = 'invalid_request', headers: own = {} }: Refusal): RawResponse {

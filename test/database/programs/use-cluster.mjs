@@ -1,9 +1,13 @@
 // Opens the embedded PostgreSQL of a directory, prints its URL as a line of JSON, and closes it when standard input ends.
 import { openEmbeddedPostgres } from '../../../dist/modules/database/embedded/embedded-postgres.js';
 
-const [dataDir, as] = process.argv.slice(2);
+const [dataDir, as, times] = process.argv.slice(2);
 try {
-  const postgres = await openEmbeddedPostgres(dataDir, { as, settings: ['fsync=off', 'shared_buffers=16MB'] });
+  const postgres = await openEmbeddedPostgres(dataDir, {
+    as,
+    settings: ['fsync=off', 'shared_buffers=16MB'],
+    times: JSON.parse(times),
+  });
   process.stdout.write(`${JSON.stringify({ url: postgres.url })}\n`);
   process.stdin.resume().once('end', () => void postgres.close());
 } catch (error) {
