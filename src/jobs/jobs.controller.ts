@@ -37,7 +37,6 @@ import {
 import { CANCELED_JOB_EXAMPLE, JobDto, JobsPageDto, NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
 import { JOB_ID } from './job.js';
-import { STORED_JOBS_MAX } from './job-store.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';
 
@@ -48,7 +47,7 @@ const BODY_ERRORS = [
 
 const TOO_MUCH_STORED = {
   title: 'The organization stores too many results',
-  error: new StoredResultsLimitError(STORED_JOBS_MAX, 10_000),
+  error: new StoredResultsLimitError({ megabytes: 10_000 }),
 } as const;
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
