@@ -7391,7 +7391,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */

@@ -49,7 +49,6 @@ export class AdminJobsController {
   @ApiErrors(
     invalidField('state', `state must be one of ${JOB_STATES.join(', ')}, given once.`),
     ORGANIZATION_NOT_FOUND,
-    ADMIN_DISABLED,
   )
   async list(@Query() { limit: count, after, organization, state }: AdminJobsQueryDto): Promise<AdminJobsPageDto> {
     const organizationId =
