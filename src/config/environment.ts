@@ -169,7 +169,7 @@ export class Environment {
   @Variable(wholeNumber(1, 87_600))
   JOB_RESULTS_TTL_HOURS: number = 72;
 
-  /** Stored results of archive jobs of one organization, beyond which it cannot create another job. */
+  /** Stored results of archive jobs of one organization, beyond which it cannot create or resume a job. */
   @Variable(wholeNumber(1, 100_000_000))
   JOB_RESULTS_MAX_MEGABYTES: number = 10_000;
 

@@ -217,9 +217,11 @@ export class StoredResultsLimitError extends DomainError {
   override readonly retryable = true;
   override readonly retryAfterSeconds = TOO_MANY_JOBS_RETRY_AFTER_SECONDS;
 
-  constructor(jobsMax: number, megabytesMax: number) {
+  /** @param stored what the organization stores the maximum of */
+  constructor(stored: { jobs: number } | { megabytes: number }) {
+    const maximum = 'jobs' in stored ? `${stored.jobs} jobs` : `${stored.megabytes} MB of job results`;
     super(
-      `Your organization has reached the limit of ${jobsMax} stored jobs or ${megabytesMax} MB of stored results. ` +
+      `Your organization stores ${maximum}, the maximum. ` +
         'Delete finished jobs with DELETE /jobs/{id}, or wait until they expire.',
     );
   }

@@ -90,6 +90,17 @@ export interface Upload {
   failure: VideoFailureCode | null;
 }
 
+const MAY_GET_CAPTIONS_MS = 24 * 3_600_000;
+
+/**
+ * Whether a video without captions may get some soon: YouTube often generates them hours after the upload.
+ *
+ * @param publishedAt ISO 8601; null when the date is not known, and the answer then is false
+ */
+export function mayGetCaptions(publishedAt: string | null, nowMs: number): boolean {
+  return publishedAt !== null && nowMs - Date.parse(publishedAt) < MAY_GET_CAPTIONS_MS;
+}
+
 /** A video that was not read from a list: its metadata comes with the video itself, as `VideoDetails`. */
 export function unlistedVideo(videoId: string): Upload {
   return {

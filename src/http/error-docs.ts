@@ -24,6 +24,7 @@ import {
 } from '../domain/errors.js';
 import { ErrorBodyDto, errorBody } from './error-body.js';
 import { ERROR_STATUS } from './error-status.js';
+import { bodyTooLarge, unsupportedBody } from './json-body.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
 import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';
 
@@ -86,6 +87,8 @@ const EXAMPLES = {
     error: new ResultsExpiredError('2026-11-23T16:21:44.000Z'),
   },
   too_many_jobs: { title: 'The organization has too many unfinished jobs', error: new TooManyJobsError(5) },
+  body_too_large: { title: 'The body is too large', error: bodyTooLarge() },
+  body_not_json: { title: 'The body is not JSON', error: unsupportedBody() },
   not_found: { title: 'The endpoint does not exist', error: new RouteNotFoundError() },
   method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
   rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },
@@ -106,6 +109,9 @@ const EXAMPLES = {
   },
   upstream_timeout: { title: 'YouTube did not respond in time', error: new UpstreamError('upstream_timeout') },
 } satisfies Record<string, ErrorExample>;
+
+/** The further errors of an operation that reads a body. */
+export const BODY_ERRORS = ['body_too_large', 'body_not_json'] as const;
 
 /** The error of a parameter or a body field that fails validation. */
 export function invalidField(field: string, message: string): InvalidRequestError {

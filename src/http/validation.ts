@@ -1,5 +1,6 @@
-import { ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
-import { ValidateBy, ValidateIf } from 'class-validator';
+import { applyDecorators, ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
+import { Transform } from 'class-transformer';
+import { Min, ValidateBy, ValidateIf } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-body.js';
 import { createRedactor, type Redactor } from './redaction.js';
@@ -14,6 +15,39 @@ export class NoParameters {}
 /** Skips validation of an absent value. IsOptional would skip null as well. */
 export function Optional(): PropertyDecorator {
   return ValidateIf((_body, value) => value !== undefined);
+}
+
+export const LIMIT_INVALID = 'limit must be an integer of at least 1 in decimal digits, given once.';
+
+/** The size of a page, from a query parameter. Values above `max` count as `max`. */
+export function PageLimit(max: number): PropertyDecorator {
+  return applyDecorators(
+    Transform(({ value }: { value: unknown }) => Math.min(digitsOf(value), max)),
+    Min(1, { message: LIMIT_INVALID }),
+  );
+}
+
+/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
+export function digitsOf(value: unknown): number {
+  return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
+}
+
+const redactor = createRedactor();
+
+/** Whether a text that is stored or displayed contains no API key, which must be neither. */
+export function hasNoApiKey(text: string): boolean {
+  return redactor(text) === text;
+}
+
+/** Refuses a text that contains an API key. */
+export function HasNoApiKey(): PropertyDecorator {
+  return ValidateBy({
+    name: 'hasNoApiKey',
+    validator: {
+      validate: (value: unknown) => typeof value !== 'string' || hasNoApiKey(value),
+      defaultMessage: (argument) => `${argument?.property} must not contain an API key.`,
+    },
+  });
 }
 
 /** One rule instead of IsInt, Min and Max, so that a wrong value is reported once. */

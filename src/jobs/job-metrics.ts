@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { JOB_STATES, PAUSE_REASONS } from './job.js';
+import { isFinished, JOB_STATES, PAUSE_REASONS, type JobState } from './job.js';
 import type { FiguresRow } from './job-queries.js';
 import { JobStore } from './job-store.js';
 
@@ -78,6 +78,11 @@ export class JobMetrics {
       'How long the archive job that waits the longest for a slice has been due.',
       (rows) => Math.max(0, ...rows.map((row) => row.oldest_due_seconds)),
     );
+    total(
+      'ct_job_setbacks_max',
+      'Most consecutive slices that failed of an archive job that is neither finished nor paused.',
+      (rows) => Math.max(0, ...rows.filter(({ state }) => isMoving(state)).map((row) => row.setbacks_max)),
+    );
     total('ct_job_results_bytes', 'Stored results of archive jobs.', (rows) =>
       rows.reduce((sum, row) => sum + row.stored_bytes, 0),
     );
@@ -92,6 +97,11 @@ export class JobMetrics {
     }
     return this.sampling;
   }
+}
+
+/** Whether slices of a job are due, now or later. Those of a paused one only find out whether its pause has ended. */
+function isMoving(state: JobState): boolean {
+  return !isFinished(state) && state !== 'paused';
 }
 
 function countOf(rows: readonly FiguresRow[]): number {

@@ -144,11 +144,14 @@ export interface FiguresRow {
   jobs: number;
   stored_bytes: number;
   oldest_due_seconds: number;
+  /** The highest number of consecutive slices that failed. */
+  setbacks_max: number;
 }
 
 export const FIGURES = `
   SELECT state, reason, count(*)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
          coalesce(max(extract(epoch FROM quota_now() - next_run_at)) FILTER (
            WHERE next_run_at <= quota_now() AND (claim IS NULL OR claimed_until <= quota_now())), 0)::double precision
-           AS oldest_due_seconds
+           AS oldest_due_seconds,
+         max(setbacks) AS setbacks_max
     FROM jobs WHERE deleted_at IS NULL GROUP BY state, reason`;

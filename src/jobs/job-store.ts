@@ -33,7 +33,7 @@ export interface FoundJob {
   active: boolean;
 }
 
-export type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many' | 'too_much_stored';
+export type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many' | 'too_many_stored' | 'too_much_stored';
 export type CancelOutcome = 'changed' | 'unchanged' | 'finished';
 export type ResumeOutcome = CancelOutcome | 'expired' | 'too_many' | 'too_much_stored';
 

@@ -39,7 +39,7 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
     this.sweepAfter(0);
   }
 
-  /** Aborts the running slices: what they have fetched is stored, and the rest is left to other processes. */
+  /** Aborts the running slices: what they have fetched is stored; other processes fetch the rest. */
   async close(): Promise<void> {
     this.stopping = true;
     clearTimeout(this.timer);

@@ -58,7 +58,7 @@ export interface Job {
   finishedAt: string | null;
   /** When the results are removed; null until the job is finished. */
   expiresAt: string | null;
-  /** When the state is worth reading again; null when the job is finished. */
+  /** When the state is worth reading again; null when the job is finished and no slice of it is running. */
   checkAgainSeconds: number | null;
 }
 
@@ -97,12 +97,13 @@ const CHECK_AGAIN_SECONDS_MIN = 2;
 const CHECK_AGAIN_SECONDS_MAX = 3_600;
 
 /**
- * When the state of a job is worth reading again; null when it is finished.
+ * When the state of a job is worth reading again; null when it is finished and no slice of it is running.
  *
- * @param dueInSeconds until its next slice; null when it waits for something without a time, e.g. for quota
+ * @param dueInSeconds until its next slice, 0 while one is running; null when it waits for something without a time, e.g. for
+ * quota
  */
 export function checkAgainSeconds(state: JobState, dueInSeconds: number | null): number | null {
-  if (isFinished(state)) return null;
+  if (isFinished(state) && dueInSeconds === null) return null;
   if (dueInSeconds === null) return CHECK_AGAIN_SECONDS_MAX;
   return Math.min(CHECK_AGAIN_SECONDS_MAX, Math.max(CHECK_AGAIN_SECONDS_MIN, Math.ceil(dueInSeconds)));
 }

@@ -17,9 +17,10 @@ import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { READ_ERRORS } from '../channels/dto/api-transcripts.js';
 import { FeatureNotInPlanError, StoredResultsLimitError } from '../domain/errors.js';
-import { ApiErrors, invalidField, unknownParameter } from '../http/error-docs.js';
-import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
+import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../http/error-docs.js';
+import { JsonBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
+import { API_HEADERS } from '../http/response-docs.js';
 import { NoParameters } from '../http/validation.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
@@ -29,7 +30,6 @@ import {
   ApiJobId,
   ApiJobResults,
   ApiJobs,
-  JOB_HEADERS,
   JOBS_ERRORS,
   JOBS_RATE_LIMIT,
   LOCATION,
@@ -37,18 +37,12 @@ import {
 import { CANCELED_JOB_EXAMPLE, JobDto, JobsPageDto, NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
 import { JOB_ID } from './job.js';
-import { STORED_JOBS_MAX } from './job-store.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';
 
-const BODY_ERRORS = [
-  { title: 'The body is too large', error: bodyTooLarge() },
-  { title: 'The body is not JSON', error: unsupportedBody() },
-] as const;
-
 const TOO_MUCH_STORED = {
   title: 'The organization stores too many results',
-  error: new StoredResultsLimitError(STORED_JOBS_MAX, 10_000),
+  error: new StoredResultsLimitError({ megabytes: 10_000 }),
 } as const;
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
@@ -201,10 +195,10 @@ export class JobsController {
     summary: 'Delete an archive job',
     description:
       'Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is ' +
-      'running: its transcripts are then cached.',
+      'running: its transcripts are then cached. An unfinished job ends without an event for webhooks.',
   })
   @ApiJobId()
-  @ApiNoContentResponse({ description: 'The job was deleted.', headers: JOB_HEADERS })
+  @ApiNoContentResponse({ description: 'The job was deleted.', headers: API_HEADERS })
   @ApiErrors(...JOBS_ERRORS, 'job_not_found')
   async delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
     await this.jobs.delete(organizationOf(request, id), id);
@@ -218,7 +212,7 @@ export class JobsController {
     summary: 'The results of an archive job',
     description:
       'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before ' +
-      'the first pending video. To read on, request `after` with the `next` of the last response: no entry is lost or ' +
+      'the first pending video. To read on, request `after` with the `next` of the last response: no entry is left out or ' +
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
       'entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.',
   })

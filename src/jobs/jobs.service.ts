@@ -45,6 +45,7 @@ export class JobsService {
     const id = `job_${base62(BigInt(`0x${randomBytes(16).toString('hex')}`), 22)}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
+    if (outcome === 'too_many_stored') throw new StoredResultsLimitError({ jobs: STORED_JOBS_MAX });
     if (outcome === 'too_much_stored') throw this.tooMuchStored();
     if (!job) throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'created') {
@@ -133,7 +134,7 @@ export class JobsService {
   }
 
   private tooMuchStored(): StoredResultsLimitError {
-    return new StoredResultsLimitError(STORED_JOBS_MAX, this.environment.JOB_RESULTS_MAX_MEGABYTES);
+    return new StoredResultsLimitError({ megabytes: this.environment.JOB_RESULTS_MAX_MEGABYTES });
   }
 
   /** @throws JobNotFoundError */

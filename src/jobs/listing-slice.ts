@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { ChannelNotFoundError, UpstreamError } from '../domain/errors.js';
 import type { Channel, Upload } from '../domain/transcript.js';
-import { ContinuationRejectedError, VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
-import { Call, CallEnded } from '../transcripts/call.js';
+import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
+import { Call } from '../transcripts/call.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { blocked, setback } from './slice-outcome.js';
+import { blocked } from './slice-outcome.js';
 import type { ClaimedSlice, SliceEnd } from './slice-store.js';
 
 /** A page of the list, to be stored. `next` is null at the end of the list. */
@@ -24,7 +24,11 @@ export class ListingSlice {
     private readonly environment: Environment,
   ) {}
 
-  /** Resolves to how the slice ends when it has no page. */
+  /**
+   * Resolves to how the slice ends when it has no page.
+   *
+   * @throws UpstreamError | CallEnded | ContinuationRejectedError when the list could not be read
+   */
   async run(slice: ClaimedSlice, stop: AbortSignal): Promise<ListedPage | SliceEnd> {
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, { responseEnd: stop, background: true });
     const { job, continuation, setbacks } = slice;
@@ -35,9 +39,7 @@ export class ListingSlice {
     } catch (error) {
       if (stop.aborted) return { setbacks };
       if (error instanceof ChannelNotFoundError) return { change: { state: 'failed', reason: error.code } };
-      if (error instanceof ContinuationRejectedError) return { ...setback(setbacks), restartList: true };
       if (error instanceof UpstreamError && error.code === 'upstream_blocked') return blocked(setbacks);
-      if (error instanceof UpstreamError || error instanceof CallEnded) return setback(setbacks);
       throw error;
     } finally {
       call.finish();

@@ -191,6 +191,12 @@ describe('a job after a slice', () => {
     expect(delays).toEqual([{ delaySeconds: 20 }, { delaySeconds: 5 }, { delaySeconds: 1 }]);
   });
 
+  it('still looks for the video that causes its setbacks after a slice in which the service held back', () => {
+    const busy = [video(failed('upstream_busy', null, 9))];
+    expect(end(busy, { setbacks: 3 })).toEqual({ delaySeconds: 6, setbacks: 3 });
+    expect(end(busy, { setbacks: 2 })).toEqual({ delaySeconds: 6 });
+  });
+
   it('without quota pauses or fails as requested, and waits for seconds while other calls hold the rest', () => {
     expect(withoutQuota({ limit: 5, used: 5 }, 'pause')).toEqual({
       change: { state: 'paused', reason: 'plan_limit_exceeded' },

@@ -1,4 +1,5 @@
 import type { QuotaState } from '../domain/errors.js';
+import { mayGetCaptions } from '../domain/transcript.js';
 import { statesBlock, type Entry } from '../transcripts/transcript-events.js';
 import type { OnQuota } from './job.js';
 import type { SliceEnd } from './slice-store.js';
@@ -9,10 +10,8 @@ export const SLICE_VIDEOS = 25;
 const ISOLATED_AFTER = 3;
 const ISOLATION_ENDS_AFTER = ISOLATED_AFTER + SLICE_VIDEOS;
 
-/** When a video is tried again, in seconds after each failure. Captions often follow hours after the upload. */
+/** When a video is tried again, in seconds after each failure. */
 export const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
-/** A video without captions is tried again while it is younger than this. */
-const YOUNG_MS = 24 * 3_600_000;
 
 const SETBACK_DELAY_SECONDS = 30;
 const SETBACK_DELAY_SECONDS_MAX = 900;
@@ -91,16 +90,12 @@ export function dispositionOf(
   if (source === 'none' || (stopped && code === 'upstream_timeout')) return { kind: 'unread' };
   const afterSeconds = RETRY_DELAYS_SECONDS[retries];
   if (afterSeconds === undefined) return { kind: 'decided' };
-  const mayGetCaptions = code === 'transcript_unavailable' && isYoung(entry.metadata.publishedAt, now);
-  return retryable || mayGetCaptions ? { kind: 'retry', afterSeconds } : { kind: 'decided' };
-}
-
-function isYoung(publishedAt: string | null, now: Date): boolean {
-  return publishedAt !== null && now.getTime() - Date.parse(publishedAt) < YOUNG_MS;
+  const awaitsCaptions = code === 'transcript_unavailable' && mayGetCaptions(entry.metadata.publishedAt, now.getTime());
+  return retryable || awaitsCaptions ? { kind: 'retry', afterSeconds } : { kind: 'decided' };
 }
 
 /** A slice whose videos are read. */
-export interface SliceCourse {
+export interface SliceReadings {
   videos: readonly (SliceVideo & { disposition: Disposition })[];
   /** Consecutive slices before that the platform did not serve. */
   setbacks: number;
@@ -112,14 +107,18 @@ export interface SliceCourse {
 }
 
 /** How a slice of videos ends. */
-export function endOfSlice({ videos, setbacks, paused, stopped, durationSeconds }: SliceCourse): SliceEnd {
+export function endOfSlice({ videos, setbacks, paused, stopped, durationSeconds }: SliceReadings): SliceEnd {
   const is = (kind: Disposition['kind']): boolean => videos.some(({ disposition }) => disposition.kind === kind);
   const fetched = videos.some(({ entry }) => entry.ok && !entry.cached);
   if (is('blocked') && !fetched) return blocked(setbacks);
   const answered = videos.some(isAnswered);
   const end = (): SliceEnd => {
     const waits = videos.flatMap(({ disposition }) => (disposition.kind === 'busy' ? [disposition.afterSeconds] : []));
-    if (waits.length > 0) return { delaySeconds: Math.max(1, Math.min(...waits) - durationSeconds) };
+    if (waits.length > 0) {
+      const delaySeconds = Math.max(1, Math.min(...waits) - durationSeconds);
+      // A video that was not read leaves open whether it is the cause of the setbacks.
+      return isIsolated(setbacks) ? { delaySeconds, setbacks } : { delaySeconds };
+    }
     if (stopped && !answered) return { setbacks };
     const asked = videos.some(({ source }) => source === 'platform');
     if (!answered && (is('unread') || (paused && asked))) return setback(setbacks);

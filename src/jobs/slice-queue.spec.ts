@@ -62,6 +62,8 @@ describe('the wake-ups of a process', () => {
     await queue.wake();
     await queue.wake(1_000);
     await queue.close();
+    await queue.wake(1_000);
+    expect(jest.getTimerCount()).toBe(0);
     ends.shift()?.();
     await jest.advanceTimersByTimeAsync(2_000);
     expect([looks, jest.getTimerCount()]).toEqual([1, 0]);

@@ -28,6 +28,7 @@ export class LocalSliceQueue extends SliceQueue {
   private waiting = 0;
 
   wake(delayMs = 0): Promise<void> {
+    if (!this.look) return Promise.resolve();
     if (delayMs <= 0) {
       // A look takes the next slice of all jobs, so more looks than can run at a time find nothing more.
       this.waiting = Math.min(this.waiting + 1, this.concurrency);

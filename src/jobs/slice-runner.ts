@@ -6,6 +6,8 @@ import { DomainError, InvalidApiKeyError } from '../domain/errors.js';
 import { failSpan, inRootSpan } from '../observability/tracing/tracer.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { retryDelayMs } from '../quota/settlement-retry.js';
+import { ContinuationRejectedError } from '../platform/video-platform.js';
+import { CallEnded } from '../transcripts/call.js';
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import { JobMetrics, type SliceResult } from './job-metrics.js';
 import { logStateChange, type ChangedJob } from './job-rows.js';
@@ -66,7 +68,7 @@ export class SliceRunner {
       } catch (error) {
         failSpan(span, error instanceof DomainError ? error.code : '_OTHER');
         this.metrics.slices.inc({ result: 'error' });
-        return this.giveUp(slice, error);
+        return this.putBack(slice, error);
       }
     });
   }
@@ -107,8 +109,12 @@ export class SliceRunner {
       try {
         const changed = await this.store.commitSlice(slice, end, results);
         this.quota.settledElsewhere(ids, changed?.charged ?? 0);
-        if (changed) for (const code of failures) this.entries.countEntries(code, 1);
         const { succeeded, cached, fetched } = summary;
+        if (changed) {
+          this.entries.countEntries('cached', cached);
+          this.entries.countEntries('fetched', fetched);
+          for (const code of failures) this.entries.countEntries(code, 1);
+        }
         const counts = { succeeded, failed: failures.length, cached, fetched, pending };
         return { result: changed ? 'committed' : 'lost', changed, counts };
       } catch (error) {
@@ -135,14 +141,19 @@ export class SliceRunner {
   }
 
   /** Puts a slice back after an error. Without the database its claim ends by itself. */
-  private async giveUp(slice: ClaimedSlice, error: unknown): Promise<number | null> {
+  private async putBack(slice: ClaimedSlice, error: unknown): Promise<number | null> {
     const { job, organizationId, setbacks } = slice;
-    const temporary = (error instanceof DomainError && error.retryable) || isConnectionFailure(error);
+    const restartList = error instanceof ContinuationRejectedError;
+    const temporary =
+      (error instanceof DomainError && error.retryable) ||
+      error instanceof CallEnded ||
+      restartList ||
+      isConnectionFailure(error);
     const line = { event: 'slice_failed', jobId: job.id, organizationId, cause: String(error) };
     if (temporary) this.logger.warn(line);
     else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
     try {
-      const end = withoutResults(slice, setback(setbacks));
+      const end = withoutResults(slice, { ...setback(setbacks), restartList });
       return (await this.store.commitSlice(slice, end))?.dueInSeconds ?? null;
     } catch {
       return null;

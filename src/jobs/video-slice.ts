@@ -9,7 +9,7 @@ import { GzipMember } from '../transcripts/response/gzip-member.js';
 import { entryJson } from '../transcripts/response/response-writer.js';
 import { emptySummary, failedEntry, type Entry, type Summary } from '../transcripts/transcript-events.js';
 import type { CallPlan } from '../transcripts/transcript-planner.js';
-import { jobVideoFailedLine } from '../transcripts/fetching.js';
+import { READING_FAILED, jobVideoFailedLine } from '../transcripts/fetching.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import {
   dispositionOf,
@@ -58,7 +58,7 @@ export class VideoSlice {
   async run(slice: ClaimedSlice, stop: AbortSignal): Promise<FetchedVideos | SliceEnd> {
     const { job, setbacks } = slice;
     // After a block, one video finds out whether the platform serves the service again.
-    const videos = await (isPaused(slice)
+    const videos = await (isPausedByBlock(slice)
       ? this.store.probeVideo(job.id, setbacks)
       : this.store.pendingVideos(job.id, videosOfSlice(setbacks)));
     const [first, ...others] = videos;
@@ -87,9 +87,9 @@ export class VideoSlice {
       if (reservations.fetched !== summary.fetched) throw new Error('The settlement does not agree with the entries.');
       const known = new Set(plan.videos.flatMap(({ upload, outcome }) => (outcome ? [upload.videoId] : [])));
       const sourceOf = (videoId: string, { entry }: ReadEntry): SliceVideo['source'] => {
-        // A text that is lost when its video is read alone is lost each time: this counts as a try.
-        const lost = videos.length === 1 && !entry.ok && entry.error.code === 'upstream_failure';
-        if (givenUp.has(videoId)) return lost ? 'platform' : 'none';
+        // A text that is evicted when its video is read alone is evicted each time: this counts as a try.
+        const evicted = videos.length === 1 && !entry.ok && entry.error.code === 'upstream_failure';
+        if (givenUp.has(videoId)) return evicted ? 'platform' : 'none';
         return known.has(videoId) ? 'known' : 'platform';
       };
       const read = videos.flatMap(({ position, retries, upload: { videoId } }) => {
@@ -100,7 +100,7 @@ export class VideoSlice {
       const conditions = { now, allRefused: refusesAll(read), stopped };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
-      const end = endOfSlice({ videos: decisions, setbacks, paused: isPaused(slice), stopped, durationSeconds });
+      const end = endOfSlice({ videos: decisions, setbacks, paused: isPausedByBlock(slice), stopped, durationSeconds });
       return fetchedVideos(end, decisions, reservations, summary);
     } catch (error) {
       reservations.release();
@@ -112,11 +112,11 @@ export class VideoSlice {
   private failed(slice: ClaimedSlice, video: PendingVideo): FetchedVideos {
     const { setbacks, now } = slice;
     const { position, retries } = video;
-    const entry = failedEntry(requestedUpload(video), NO_DETAILS, { code: 'upstream_failure' });
-    const read = { position, retries, source: 'platform' as const, ...stored(entry) };
+    const entry = failedEntry(requestedUpload(video), NO_DETAILS, READING_FAILED);
+    const read = { position, retries, source: 'platform' as const, ...serialized(entry) };
     const disposition = dispositionOf(read, { now, allRefused: false, stopped: false });
     const summary = { ...emptySummary(), total: 1, failed: 1 };
-    const end = isPaused(slice) ? stayPaused(setback(setbacks), setbacks) : {};
+    const end = isPausedByBlock(slice) ? stayPaused(setback(setbacks), setbacks) : {};
     return fetchedVideos(end, [{ ...read, disposition }], new SliceReservations(this.quota), summary);
   }
 
@@ -152,7 +152,7 @@ export class VideoSlice {
       if (event.type !== 'result') continue;
       // Joined at once: the text belongs to the delivery, which releases it with the next event.
       const { entry } = event;
-      entries.set(entry.videoId, stored(entry));
+      entries.set(entry.videoId, serialized(entry));
     }
     return { entries, summary: delivery.summary, givenUp: delivery.givenUp };
   }
@@ -160,7 +160,7 @@ export class VideoSlice {
 
 interface ReadEntry {
   entry: Entry;
-  stored: SentText;
+  serialized: SentText;
 }
 
 interface Decision extends ReadEntry, SliceVideo {
@@ -168,11 +168,11 @@ interface Decision extends ReadEntry, SliceVideo {
   disposition: Disposition;
 }
 
-function stored(entry: Entry): ReadEntry {
-  return { entry, stored: GzipMember.join(entryJson('', entry, '')) };
+function serialized(entry: Entry): ReadEntry {
+  return { entry, serialized: GzipMember.join(entryJson('', entry, '')) };
 }
 
-function isPaused({ job }: ClaimedSlice): boolean {
+function isPausedByBlock({ job }: ClaimedSlice): boolean {
   return job.reason === 'upstream_blocked';
 }
 
@@ -201,7 +201,7 @@ function fetchedVideos(
 /** The changes of the videos, and the stored forms of the decided ones. */
 function resultsOf(decisions: readonly Decision[]): Omit<SliceResults, 'settlements'> {
   const stored: Buffer[] = [];
-  const videos = decisions.flatMap(({ position, entry, stored: text, disposition }): VideoChange[] => {
+  const videos = decisions.flatMap(({ position, entry, serialized: text, disposition }): VideoChange[] => {
     if (disposition.kind === 'retry')
       return [{ position, state: 'pending', retryAfterSeconds: disposition.afterSeconds }];
     if (disposition.kind !== 'decided') return [];

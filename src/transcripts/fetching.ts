@@ -17,6 +17,12 @@ export const TEXT_EVICTED: VideoFailure = {
   message: 'The cached transcript was evicted during the response. Retry the request.',
 };
 
+/** An unexpected error while a job reads a video. */
+export const READING_FAILED: VideoFailure = {
+  code: 'upstream_failure',
+  message: 'The service failed to read this video. Retry later.',
+};
+
 export const BUFFER_FULL: VideoFailure = {
   code: 'upstream_failure',
   message: 'The response buffer of this call is full. Read the response faster or request fewer videos, then retry.',
@@ -60,7 +66,8 @@ export class VideoFetcher {
         this.cache.key(videoId, languages),
         context,
         (shared) => this.load(videoId, publishedAt, languages, shared),
-        ({ outcome, fromCache }) => (fromCache ? Promise.resolve() : this.cache.store(videoId, languages, outcome)),
+        ({ outcome, fromCache }) =>
+          fromCache ? Promise.resolve() : this.cache.store(videoId, languages, outcome, publishedAt),
       );
       const { outcome, fromCache } = value;
       const own = owner && !fromCache;
@@ -243,7 +250,7 @@ export class Fetching implements ReadingContext {
       else if (error instanceof BufferFull) this.giveUp(slot, BUFFER_FULL);
       else if (background) {
         logger.error(jobVideoFailedLine(upload.videoId, error));
-        slot.fail({ code: 'upstream_failure' });
+        slot.fail(READING_FAILED);
       } else slot.reject(error);
       return false;
     }

@@ -92,8 +92,8 @@ export class Delivery {
       yield this.plan.header;
       for await (const entry of order === 'listed' ? this.listed() : this.asFinished()) {
         count(this.summary, entry);
-        // A job tries some of these videos again, and counts those whose failure it stores.
-        if (entry.ok || !this.plan.call.background) this.metrics.entry(entry);
+        // A job counts the entries that it stores.
+        if (!this.plan.call.background) this.metrics.entry(entry);
         yield { type: 'result', entry };
         this.releaseAfter(entry);
       }

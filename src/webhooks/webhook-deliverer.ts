@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { retryConflicts } from '../database/query-with-deadline.js';
@@ -35,14 +36,17 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   private timer: NodeJS.Timeout | undefined;
   private looking: Promise<void> | undefined;
   private lookAgain = false;
-  private isDatabaseAway = false;
+  private isDatabaseUnavailable = false;
 
   constructor(
     private readonly database: DataSource,
     private readonly sender: WebhookSender,
     private readonly secretsProvider: WebhookSecretsProvider,
     private readonly metrics: WebhookMetrics,
-  ) {}
+  ) {
+    // Each delivery adds a listener.
+    setMaxListeners(DELIVERIES_AT_ONCE_MAX, this.aborting.signal);
+  }
 
   onApplicationBootstrap(): void {
     this.timer = setInterval(() => void this.look(), LOOK_INTERVAL_MS);
@@ -77,13 +81,13 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
       try {
         const secrets = await this.secretsProvider.getForStored();
         if (secrets) await this.claim(free, secrets);
-        this.isDatabaseAway = false;
+        this.isDatabaseUnavailable = false;
       } catch (error) {
         this.lookAgain = false;
-        if (!this.isDatabaseAway) {
+        if (!this.isDatabaseUnavailable) {
           this.logger.warn({ event: 'webhook_deliveries_delayed', cause: String(error) });
         }
-        this.isDatabaseAway = true;
+        this.isDatabaseUnavailable = true;
       }
     }
   }

@@ -6,6 +6,7 @@ import { withTimeout } from '../domain/with-timeout.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 import {
   DELETE_OF_DELETED_ORGANIZATIONS,
+  END_OF_DISABLED_WEBHOOKS,
   REMOVE_DELETED,
   REMOVE_OF_DELETED_WEBHOOKS,
   REMOVE_OLD,
@@ -25,6 +26,8 @@ const CLEAN_INTERVAL_MS = 3_600_000;
 /** After a step failed. */
 const CLEAN_AGAIN_MS = 60_000;
 const BATCH_DELIVERIES = 1_000;
+/** After the start: other processes may not have the current key yet. Webhooks under a key that they lack would stop there. */
+const REENCRYPTION_DELAY_MS = 3_600_000;
 const SHUTDOWN_WAIT_MS = 2_000;
 
 /** Removes old deliveries, encrypts secrets with the current key, and counts what waits. */
@@ -34,6 +37,8 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private closing = false;
+  /** When secrets are encrypted with the current key, in milliseconds of `performance.now()`; tests set it. */
+  reencryptionAtMs = performance.now() + REENCRYPTION_DELAY_MS;
   private cleanAtMs = 0;
 
   constructor(
@@ -73,6 +78,7 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
       old_deliveries: () => this.removeInBatches(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, BATCH_DELIVERIES]),
       old_secrets: () => this.query(REMOVE_OLD_SECRETS, []),
       encryption: () => this.encryptWithCurrentKey(),
+      deliveries_of_disabled_webhooks: () => this.query(END_OF_DISABLED_WEBHOOKS, []),
       deleted_organizations: () => this.query(DELETE_OF_DELETED_ORGANIZATIONS, []),
       deliveries_of_deleted_webhooks: () => this.removeInBatches(REMOVE_OF_DELETED_WEBHOOKS, [BATCH_DELIVERIES]),
       deleted_webhooks: () => this.query(REMOVE_DELETED, []),
@@ -122,6 +128,7 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     } while (removed === BATCH_DELIVERIES && !this.closing);
   }
 
+  /** Also logs the webhooks whose secret no key of this process can read. */
   private async encryptWithCurrentKey(): Promise<void> {
     const secrets = await this.secretsProvider.getForStored();
     if (!secrets) return;
@@ -131,8 +138,11 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
       current,
     ])) {
       const replacement = secrets.reencrypt(id, secret);
-      if (replacement) await this.query(REPLACE_SECRET, [id, secret, replacement]);
-      else if (isCurrent) unreadable.push(id);
+      if (!replacement) {
+        if (isCurrent) unreadable.push(id);
+      } else if (performance.now() >= this.reencryptionAtMs) {
+        await this.query(REPLACE_SECRET, [id, secret, replacement]);
+      }
     }
     if (unreadable.length === 0) return;
     this.logger.warn({

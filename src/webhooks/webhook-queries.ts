@@ -19,8 +19,13 @@ const WEBHOOK = `
   CASE WHEN previous_secret_until > quota_now() THEN previous_secret END AS previous_secret,
   CASE WHEN previous_secret_until > quota_now() THEN previous_secret_until END AS previous_secret_until`;
 
-/** $1 id, $2 organization, $3 URL, $4 events, $5 stored secret, $6 most webhooks. No row: too many. */
-export const CREATE = `SELECT ${WEBHOOK} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
+/** A created webhook. With the outcome `too_many` none was created, and its columns are null. */
+export type CreatedRow = { outcome: 'too_many' } | (WebhookRow & { outcome: 'created' });
+
+/** $1 id, $2 organization, $3 URL, $4 events, $5 stored secret, $6 most webhooks. No row: the organization was deleted. */
+export const CREATE = `
+  SELECT outcome, ${WEBHOOK}
+    FROM (SELECT result.outcome, (result.webhook).* FROM webhook_create($1, $2, $3, $4, $5, $6) result) created`;
 
 export const LIST = `SELECT ${WEBHOOK} FROM webhooks WHERE organization_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`;
 
@@ -113,6 +118,12 @@ export const REMOVE_OF_DELETED_WEBHOOKS = `
     SELECT delivery.id FROM webhooks webhook CROSS JOIN LATERAL (
       SELECT id FROM webhook_deliveries WHERE webhook_id = webhook.id ORDER BY created_at, id LIMIT $1) delivery
     WHERE webhook.deleted_at IS NOT NULL LIMIT $1)`;
+
+/** Deliveries of events that occurred while their webhook was turned off. */
+export const END_OF_DISABLED_WEBHOOKS = `
+  UPDATE webhook_deliveries
+    SET state = 'failed', next_attempt_at = NULL, claim = NULL, error = 'The webhook was turned off.'
+    WHERE next_attempt_at IS NOT NULL AND webhook_id IN (SELECT id FROM webhooks WHERE disabled_at IS NOT NULL)`;
 
 export const REMOVE_DELETED = `
   DELETE FROM webhooks webhook WHERE deleted_at IS NOT NULL

@@ -1,5 +1,4 @@
 import {
-  applyDecorators,
   Body,
   Controller,
   Delete,
@@ -11,16 +10,15 @@ import {
   Query,
   Req,
   UseInterceptors,
-  type Type,
 } from '@nestjs/common';
-import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { FeatureNotInPlanError, WebhookNotFoundError } from '../domain/errors.js';
-import { ApiErrors, invalidField, unknownParameter, type ErrorExample } from '../http/error-docs.js';
-import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
-import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
+import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter, type ErrorExample } from '../http/error-docs.js';
+import { JsonBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
+import { API_HEADERS, ApiResult } from '../http/response-docs.js';
 import { NoParameters } from '../http/validation.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { CreateWebhookDto, DeliveriesQueryDto } from './dto/webhooks-request.dto.js';
@@ -39,26 +37,6 @@ import { TooManyWebhooksError, UnreadableSecretError } from './webhook-errors.js
 import { ROTATION_HOURS, TEST_EVENT, WEBHOOKS_MAX } from './webhook.js';
 import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
 
-const HEADERS = {
-  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
-  ...RATE_LIMIT_HEADERS,
-};
-
-/** The success status of a route, and the response with an example in the OpenAPI document. */
-function ApiResult<T extends object>(
-  status: HttpStatus,
-  type: Type<T>,
-  description: string,
-  example: T,
-): MethodDecorator {
-  const content = { 'application/json': { schema: { $ref: getSchemaPath(type) }, example } };
-  return applyDecorators(
-    HttpCode(status),
-    ApiExtraModels(type),
-    ApiResponse({ status, description, headers: HEADERS, content }),
-  );
-}
-
 function ApiWebhookId(): MethodDecorator {
   return ApiParam({
     name: 'id',
@@ -66,11 +44,6 @@ function ApiWebhookId(): MethodDecorator {
     schema: { type: 'string', example: WEBHOOK.id },
   });
 }
-
-const BODY_ERRORS = [
-  { title: 'The body is too large', error: bodyTooLarge() },
-  { title: 'The body is not JSON', error: unsupportedBody() },
-] as const;
 
 const NOT_FOUND: ErrorExample = {
   title: 'The webhook does not exist, or belongs to another organization',
@@ -117,7 +90,13 @@ export class WebhooksController {
       'Events of archive jobs are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, ' +
       `which cannot be retrieved later. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
   })
-  @ApiResult(HttpStatus.CREATED, WebhookWithSecretDto, 'The new webhook, including its secret.', WEBHOOK_WITH_SECRET)
+  @ApiResult(
+    HttpStatus.CREATED,
+    WebhookWithSecretDto,
+    'The new webhook, including its secret.',
+    WEBHOOK_WITH_SECRET,
+    API_HEADERS,
+  )
   @ApiErrors(
     ...ERRORS,
     PLAN_ERROR,
@@ -140,7 +119,13 @@ export class WebhooksController {
     summary: 'List the webhooks of the organization',
     description: 'Available on every plan.',
   })
-  @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', { webhooks: [WEBHOOK] })
+  @ApiResult(
+    HttpStatus.OK,
+    WebhooksDto,
+    'The webhooks, oldest first, without their secrets.',
+    { webhooks: [WEBHOOK] },
+    API_HEADERS,
+  )
   @ApiErrors(...ERRORS, unknownParameter('limit'))
   async list(@Query() _query: NoParameters, @Req() request: Request): Promise<WebhooksDto> {
     return { webhooks: await this.webhooks.list(organizationOf(request)) };
@@ -155,7 +140,7 @@ export class WebhooksController {
     summary: 'Delete a webhook',
     description: 'Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.',
   })
-  @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.', headers: HEADERS })
+  @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.', headers: API_HEADERS })
   @ApiErrors(...ERRORS, unknownParameter('force'), NOT_FOUND)
   delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
     return this.webhooks.delete(organizationOf(request, id), id);
@@ -172,7 +157,13 @@ export class WebhooksController {
       `For ${ROTATION_HOURS} hours each delivery is signed with the new and the old secret. A secret that an earlier rotation ` +
       'replaced ends at once. The response contains the new secret, which cannot be retrieved later.',
   })
-  @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
+  @ApiResult(
+    HttpStatus.OK,
+    WebhookWithSecretDto,
+    'The webhook, including its new secret.',
+    ROTATED_WEBHOOK,
+    API_HEADERS,
+  )
   @ApiErrors(...ERRORS, PLAN_ERROR, ...BODY_ERRORS, unknownParameter('graceHours'), NOT_FOUND)
   rotate(
     @Param('id') id: string,
@@ -194,7 +185,7 @@ export class WebhooksController {
       `Sends an event \`${TEST_EVENT}\` now and reports the result. It is sent once, is no delivery of the list, and does not ` +
       'turn the webhook off or on.',
   })
-  @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT)
+  @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT, API_HEADERS)
   @ApiErrors(...ERRORS, PLAN_ERROR, ...BODY_ERRORS, unknownParameter('type'), NOT_FOUND, {
     title: 'The secret of the webhook cannot be read',
     error: new UnreadableSecretError(),
@@ -217,7 +208,7 @@ export class WebhooksController {
     summary: 'List the deliveries of a webhook',
     description: 'Available on every plan.',
   })
-  @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES)
+  @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES, API_HEADERS)
   @ApiErrors(...ERRORS, new UnknownCursorError('msg_x'), NOT_FOUND)
   async deliveries(
     @Param('id') id: string,

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
-import { WebhookNotFoundError } from '../domain/errors.js';
+import { InvalidApiKeyError, WebhookNotFoundError } from '../domain/errors.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { toPage, type Page, type PageRequest } from '../organizations/page.js';
 import { HostResolutionError } from './host-resolver.js';
@@ -15,6 +15,7 @@ import {
   FIND,
   LIST,
   ROTATE,
+  type CreatedRow,
   type DeliveryRow,
   type WebhookRow,
 } from './webhook-queries.js';
@@ -39,7 +40,7 @@ export interface NewWebhook {
   events?: readonly WebhookEvent[] | undefined;
 }
 
-/** How long a webhook is kept waiting for the name servers of its host when it is created. */
+/** How long the creation of a webhook waits for the name servers of its host. */
 const RESOLUTION_TIMEOUT_MS = 3_000;
 export const WEBHOOK_ID = /^whk_[0-9a-f]{24}$/;
 const DELIVERY_ID = /^msg_[0-9a-f]{32}$/;
@@ -54,7 +55,7 @@ export class WebhooksService {
     private readonly sender: WebhookSender,
   ) {}
 
-  /** @throws InvalidUrlError, TooManyWebhooksError */
+  /** @throws InvalidUrlError, TooManyWebhooksError; InvalidApiKeyError when the organization was deleted */
   async create(organizationId: string, { url: text, events }: NewWebhook): Promise<WebhookWithSecret> {
     const url = parseWebhookUrl(text, this.environment.WEBHOOK_ALLOW_PRIVATE);
     await this.checkHost(url);
@@ -62,8 +63,9 @@ export class WebhooksService {
     const secret = generateSecret();
     const stored = (await this.secretsProvider.get()).encrypt(id, secret);
     const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
-    const [row] = await queryWithDeadline<WebhookRow[]>(this.database, CREATE, values, { organizationId });
-    if (!row) throw new TooManyWebhooksError();
+    const [row] = await queryWithDeadline<CreatedRow[]>(this.database, CREATE, values, { organizationId });
+    if (!row) throw new InvalidApiKeyError();
+    if (row.outcome === 'too_many') throw new TooManyWebhooksError();
     return { ...toWebhook(row), secret: secretText(secret) };
   }
 

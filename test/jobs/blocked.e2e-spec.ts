@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { hoursBefore } from '../fake-youtube/catalogue/model.js';
+import { Registry } from 'prom-client';
+import { JobMetrics } from '../../src/jobs/job-metrics.js';
+import { JobStore } from '../../src/jobs/job-store.js';
+import { valueOf } from '../quota/quota-database.js';
 import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
 import { SliceStore } from '../../src/jobs/slice-store.js';
 import { JobRun } from './job-run.js';
@@ -26,6 +30,14 @@ async function listed(channel: string): Promise<JobRun> {
   const run = await JobRun.create(steps.service, await steps.service.organization(), channel);
   await steps.steps(1);
   return run;
+}
+
+/** `ct_job_setbacks_max` now. */
+async function setbacksMax(): Promise<number> {
+  const { app } = steps.service;
+  const registry = new Registry();
+  new JobMetrics(registry, app.get(JobStore));
+  return valueOf(registry, 'ct_job_setbacks_max');
 }
 
 describe('a job while the platform blocks the service', () => {
@@ -132,6 +144,28 @@ describe('a video that is refused while the service is not blocked', () => {
   });
 });
 
+describe('a list that cannot be read', () => {
+  it('is read again after growing pauses, each failure is logged and counted, and the job shows in the metric of its alert', async () => {
+    const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-5x32');
+    steps.service.fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse' } });
+    const before = await steps.slices('error');
+    for (const seconds of [30, 60, 120]) {
+      await steps.steps(1);
+      expect(await run.get()).toMatchObject({ state: 'listing', reason: null, checkAgainSeconds: seconds });
+      await steps.pass(seconds);
+    }
+    expect(await steps.slices('error')).toBe(before + 3);
+    // Both services of this process log to the one that was started last.
+    const failed = blocked.service.logs.filter((line) => line.includes('"slice_failed"') && line.includes(run.id));
+    expect(failed).toHaveLength(3);
+    expect(failed[0]).toMatch(/"level":"warn".*"cause":"UpstreamError/);
+    expect(await setbacksMax()).toBe(3);
+    steps.service.fakeYoutube.reset();
+    await steps.finish();
+    expect((await run.verify()).state).toBe('completed');
+  });
+});
+
 describe('a video that cannot be read', () => {
   it('is tried again after 10 minutes, 1 hour and 6 hours before it has failed', async () => {
     const run = await listed('@bench-3x24');
@@ -176,17 +210,37 @@ describe('a video that cannot be read', () => {
     expect((await run.entries()).map(({ position }) => position)).toEqual([1, 2, 3, 4]);
   });
 
-  it('without captions is tried again while it is younger than a day', async () => {
+  it('without captions is read again while it is younger than a day', async () => {
     const run = await listed('@mixed-14x26');
+    const [video] = await steps.service.query(
+      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 14`,
+    );
+    const reads = () =>
+      steps.service.fakeYoutube.requests.count({ kind: 'player', videoId: String(video?.['video_id']) });
     const hoursOld = (hours: number): Date => new Date(hoursBefore(24 * 14).getTime() + hours * 3_600_000);
-    await steps.pass((hoursOld(1).getTime() - Date.now()) / 1000);
+    const shiftSeconds = (hoursOld(1).getTime() - Date.now()) / 1000;
+    await steps.pass(shiftSeconds);
     await steps.service.query('UPDATE jobs SET next_run_at = quota_now()');
-    await steps.steps(1);
-    expect(await run.verify()).toMatchObject({
-      state: 'running',
-      checkAgainSeconds: 600,
-      summary: { failed: 3, pending: 1 },
-    });
+    // The clock of the cache.
+    const { now } = Date;
+    let passedSeconds = shiftSeconds;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + passedSeconds * 1_000);
+    try {
+      await steps.steps(1);
+      expect(await run.verify()).toMatchObject({
+        state: 'running',
+        checkAgainSeconds: 600,
+        summary: { failed: 3, pending: 1 },
+      });
+      const before = reads();
+      await steps.pass(600);
+      passedSeconds += 600;
+      await steps.steps(1);
+      expect(reads()).toBeGreaterThan(before);
+      expect(await run.get()).toMatchObject({ state: 'running', summary: { pending: 1 } });
+    } finally {
+      clock.mockRestore();
+    }
     await steps.pass(24 * 3_600);
     await steps.steps(1);
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 10, failed: 4 } });

@@ -98,7 +98,8 @@ describe('a new job', () => {
         SELECT 'job_' || number, '${organization}', key_id, '', '@a', '{}', 'pause', 'canceled', created_at, finished_at,
                expires_at
           FROM jobs, generate_series(1, 999) number WHERE id = '${next}'`);
-    expect((await postJob(idle, key, { channel: '@tidewater' })).status).toBe(429);
+    const tooMany = await postJob(idle, key, { channel: '@tidewater' });
+    expect([tooMany.status, tooMany.body.error.message]).toEqual([429, expect.stringMatching(/stores 1000 jobs/)]);
     // What has expired is not stored any more, although it is not removed yet.
     await idle.query(`UPDATE jobs SET expires_at = quota_now() WHERE id = 'job_1'`);
     expect((await onJob(idle, key, 'POST', `${next}/resume`)).status).toBe(200);

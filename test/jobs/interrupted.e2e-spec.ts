@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { QuotaService } from '../../src/quota/quota.service.js';
@@ -5,6 +6,7 @@ import { valueOf } from '../quota/quota-database.js';
 import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
 import { SliceStore } from '../../src/jobs/slice-store.js';
 import { VideoSlice } from '../../src/jobs/video-slice.js';
+import { TranscriptCache } from '../../src/transcripts/cache/transcript-cache.js';
 import { TranscriptsService } from '../../src/transcripts/transcripts.service.js';
 import { until } from '../until.js';
 import { JobRun } from './job-run.js';
@@ -50,6 +52,18 @@ describe('a slice whose process is killed', () => {
     expect(await run.entries()).toHaveLength(30);
   });
 
+  it('counts as a setback, so that a video that ends the process is read alone', async () => {
+    const run = await listed('@bench-4x20');
+    for (let kills = 0; kills < 3; kills++) {
+      await steps.claimed();
+      await steps.pass(LEASES_SECONDS);
+    }
+    await steps.steps(1);
+    expect((await run.verify()).summary).toMatchObject({ fetched: 1, pending: 3 });
+    await steps.finish();
+    expect((await run.verify()).state).toBe('completed');
+  });
+
   it('is not stored by its process either when another one has repeated it', async () => {
     const run = await listed('@bench-25x12');
     const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
@@ -60,9 +74,10 @@ describe('a slice whose process is killed', () => {
     const repeated = await steps.claimed();
     expect(repeated.job.id).toBe(run.id);
     hold.release();
-    const before = await steps.slices('lost');
+    const before = { lost: await steps.slices('lost'), fetched: await fetchedEntries() };
     await losing;
-    expect(await steps.slices('lost')).toBe(before + 1);
+    expect(await steps.slices('lost')).toBe(before.lost + 1);
+    expect(await fetchedEntries()).toBe(before.fetched);
     expect((await run.verify()).summary).toMatchObject({ succeeded: 0 });
     await steps.run(repeated);
     expect((await run.verify()).summary).toMatchObject({ succeeded: 25, pending: 0 });
@@ -110,6 +125,22 @@ describe('a slice that is stored', () => {
     }
     await run.verify();
   });
+
+  it('is reported as such again also when it charged nothing', async () => {
+    await listed('@bench-3x33');
+    await steps.finish();
+    const run = await listed('@bench-3x33');
+    const slice = await steps.claimed();
+    const read = await steps.service.app.get(VideoSlice).run(slice, new AbortController().signal);
+    if (!('results' in read)) throw new Error('The slice has no results.');
+    const store = steps.service.app.get(SliceStore);
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const stored = await store.commitSlice(slice, read.end, read.results);
+      expect(stored).toMatchObject({ charged: 0, job: { state: 'completed', summary: { cached: 3 } } });
+    }
+    expect(await store.commitSlice({ ...slice, claim: randomUUID() }, read.end)).toBeUndefined();
+    await run.verify();
+  });
 });
 
 describe('a video with which the service has a fault', () => {
@@ -142,6 +173,10 @@ describe('a video with which the service has a fault', () => {
     }
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 3, failed: 1 } });
     expect(await failures()).toBe(before + 1);
+    expect((await run.entries())[1]?.entry.error).toMatchObject({
+      code: 'upstream_failure',
+      message: 'The service failed to read this video. Retry later.',
+    });
     spy.mockRestore();
   });
 });
@@ -152,10 +187,14 @@ describe('a running slice', () => {
     const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = steps.run(await steps.claimed());
     await hold.arrived;
-    await run.cancel();
+    expect((await run.cancel()).checkAgainSeconds).toBe(2);
     hold.release();
     await running;
-    expect(await run.verify()).toMatchObject({ state: 'canceled', summary: { fetched: 25, pending: 15 } });
+    expect(await run.verify()).toMatchObject({
+      state: 'canceled',
+      summary: { fetched: 25, pending: 15 },
+      checkAgainSeconds: null,
+    });
     expect(await steps.step()).toBe(false);
   });
 
@@ -195,10 +234,12 @@ describe('a running slice', () => {
     const [held] = await steps.service.query(`SELECT video_id FROM job_videos WHERE job_id = '${run.id}' LIMIT 1`);
     const hold = steps.service.fakeYoutube.hold({ kind: 'player', videoId: String(held?.['video_id']) });
     const stop = new AbortController();
-    const before = await fetchedEntries();
+    const videos = await steps.service.query(`SELECT video_id FROM job_videos WHERE job_id = '${run.id}'`);
+    const ids = videos.map((row) => String(row['video_id']));
+    const cache = steps.service.app.get(TranscriptCache);
     const running = steps.run(await steps.claimed(), stop.signal);
     await hold.arrived;
-    await until(async () => (await fetchedEntries()) === before + 4);
+    await until(async () => (await cache.getMany(ids, [])).filter((outcome) => outcome?.ok).length === 4);
     stop.abort();
     await running;
     expect((await run.verify()).summary).toMatchObject({ fetched: 4, pending: 1 });

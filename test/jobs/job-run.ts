@@ -15,7 +15,7 @@ export interface EntryJson {
   metadata: { title: string };
   transcript: Record<string, unknown>;
   cached: boolean;
-  error?: { code: string; retryable: boolean };
+  error?: { code: string; message: string; retryable: boolean };
 }
 
 /** A job of a test, and what the test does with it. */

@@ -161,6 +161,8 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       summary: { total: 3, succeeded: 3, failed: 0, cached: 0, fetched: 3, pending: 0 },
     });
     expect(job.text).toContain(`GET /jobs/${id}/results`);
+    await service.query(`UPDATE jobs SET expires_at = quota_now() - interval '1 minute' WHERE id = '${String(id)}'`);
+    expect((await call(client, 'get_job', { id })).text).toMatch(/The results expired at \d{4}-[^ ]+Z\.\n$/);
     expect(await used(key)).toBe(3);
   });
 

@@ -476,6 +476,16 @@ describe('housekeeping', () => {
     expect(await deliveriesOf(owner)).toHaveLength(1);
   });
 
+  it('ends deliveries of events that occurred while their webhook was turned off', async () => {
+    const owner = await customer();
+    await enqueue(owner);
+    await service.query(`UPDATE webhooks SET disabled_at = quota_now(), disabled_reason = 'gone'`);
+    expect(await service.app.get(WebhookHousekeeping).clean()).toBe(true);
+    expect(await deliveriesOf(owner)).toMatchObject([
+      { state: 'failed', nextAttemptAt: null, attempts: 0, error: 'The webhook was turned off.' },
+    ]);
+  });
+
   it('removes a deleted webhook and its deliveries in batches', async () => {
     const [owner, other] = [await customer(), await customer()];
     await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at)
@@ -551,7 +561,12 @@ describe('housekeeping', () => {
     const environment = Object.assign(new Environment(), app.get(Environment), { WEBHOOK_SECRET_KEY });
     const database = app.get(DataSource);
     const provider = new WebhookSecretsProvider(database, environment);
-    await new WebhookHousekeeping(database, provider, app.get(WebhookMetrics), environment).clean();
+    const housekeeping = new WebhookHousekeeping(database, provider, app.get(WebhookMetrics), environment);
+    await housekeeping.clean();
+    // The first hour: processes that do not have the new key yet still read them.
+    expect(read(await app.get(WebhookSecretsProvider).get(), await stored())).toEqual(before);
+    housekeeping.reencryptionAtMs = performance.now();
+    await housekeeping.clean();
     expect(before).toEqual([expect.any(Buffer), expect.any(Buffer)]);
     expect(read(new WebhookSecrets('a-new-key'), await stored())).toEqual(before);
   });

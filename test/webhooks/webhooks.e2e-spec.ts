@@ -6,7 +6,10 @@ import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { generateKey } from '../../src/organizations/api-key.js';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { HostResolutionError, HostResolver } from '../../src/webhooks/host-resolver.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { rowsAsText } from '../plaintext-keys.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -14,6 +17,8 @@ import { startReceiver, verified, type Receiver } from './receiver.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const opensslIsInstalled = spawnSync('openssl', ['version']).error === undefined;
+
+const API_KEY = generateKey();
 
 let service: TestService;
 let receiver: Receiver;
@@ -93,6 +98,13 @@ describe('a webhook', () => {
     for (const [method, path] of requests) expect((await send(key, method, `/webhooks/${id}${path}`)).status).toBe(404);
   });
 
+  it('of an organization that was deleted after its key was checked is refused', async () => {
+    const { id } = await service.organization();
+    await service.app.get(OrganizationsService).delete(id);
+    const created = service.app.get(WebhooksService).create(id, { url: receiver.url });
+    await expect(created).rejects.toMatchObject({ code: 'invalid_api_key' });
+  });
+
   it('is one of ten at most, also when they are created at once', async () => {
     const { key } = await service.organization();
     const responses = await Promise.all(Array.from({ length: 14 }, () => create(key)));
@@ -111,6 +123,7 @@ describe('a webhook', () => {
     ['a relative URL', { url: '/hook' }, 'url'],
     ['a URL with a password', { url: 'https://a:b@example.com/' }, 'url'],
     ['the port of SSH', { url: 'https://example.com:22/' }, 'url'],
+    ['an API key in the URL', { url: `https://example.com/?key=${API_KEY}` }, 'url'],
     ['no event', { url: 'https://127.0.0.1/', events: [] }, 'events'],
     ['null as events', { url: 'https://127.0.0.1/', events: null }, 'events'],
     ['an unknown event', { url: 'https://127.0.0.1/', events: ['job.started'] }, 'events'],

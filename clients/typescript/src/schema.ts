@@ -164,7 +164,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an archive job
-         * @description Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is running: its transcripts are then cached.
+         * @description Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is running: its transcripts are then cached. An unfinished job ends without an event for webhooks.
          */
         delete: operations["deleteJob"];
         options?: never;
@@ -221,7 +221,7 @@ export interface paths {
         };
         /**
          * The results of an archive job
-         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first pending video. To read on, request `after` with the `next` of the last response: no entry is lost or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
+         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first pending video. To read on, request `after` with the `next` of the last response: no entry is left out or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
          */
         get: operations["getJobResults"];
         put?: never;
@@ -1043,7 +1043,7 @@ export interface components {
              */
             limit: number | null;
             /**
-             * @description The ID of the video below which no upload is taken. Null: down to the oldest one.
+             * @description Only uploads newer than this video are taken. Null: all.
              * @example null
              */
             since: string | null;
@@ -1149,7 +1149,7 @@ export interface components {
              */
             expiresAt: string | null;
             /**
-             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished.
+             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice.
              * @example 2
              */
             checkAgainSeconds: number | null;
@@ -1179,7 +1179,7 @@ export interface components {
              */
             since?: string;
             /**
-             * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed keeps its results and can be resumed.
+             * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed can be resumed, and its results stay available.
              * @default pause
              * @example pause
              * @enum {string}
@@ -1248,7 +1248,7 @@ export interface components {
         NewWebhookBody: {
             /**
              * Format: uri
-             * @description Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without user, password and fragment.
+             * @description Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without user, password, fragment and API keys of this service.
              * @example https://app.example.com/hooks/transcripts
              */
             url: string;
@@ -1740,7 +1740,7 @@ export interface components {
              */
             expiresAt: string | null;
             /**
-             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished.
+             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice.
              * @example 2
              */
             checkAgainSeconds: number | null;
@@ -3392,7 +3392,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the request safe to repeat: the same key and body return the job that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; kept as long as the job, for the organization. */
+                /** @description Makes the request safe to repeat: the same key and body return the job that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; stored as long as the job, for the organization. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7391,7 +7391,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */

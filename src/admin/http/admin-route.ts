@@ -1,9 +1,8 @@
-import type { HttpStatus } from '@nestjs/common';
-import { applyDecorators, HttpCode, Logger, UseGuards, UseInterceptors, type Type } from '@nestjs/common';
-import { ApiBearerAuth, ApiExtraModels, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import { applyDecorators, Logger, UseGuards, UseInterceptors } from '@nestjs/common';
+import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
-import { bodyTooLarge, JsonBody, unsupportedBody } from '../../http/json-body.js';
+import { JsonBody } from '../../http/json-body.js';
 import { requestContext } from '../../http/request-context.js';
 import { RouteNotFoundError } from '../../http/routing-errors.js';
 import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/organization-errors.js';
@@ -32,25 +31,6 @@ export function AdminRoutes(): ClassDecorator {
   );
 }
 
-/** The success status of a route, and the response with an example in the OpenAPI document. */
-export function ApiResult<T extends object>(
-  status: HttpStatus,
-  type: Type<T>,
-  description: string,
-  example: T,
-): MethodDecorator {
-  return applyDecorators(
-    HttpCode(status),
-    ApiExtraModels(type),
-    ApiResponse({
-      status,
-      description,
-      headers: { 'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } } },
-      content: { 'application/json': { schema: { $ref: getSchemaPath(type) }, example } },
-    }),
-  );
-}
-
 export function ApiOrganizationId(): MethodDecorator {
   return ApiParam({
     name: 'id',
@@ -65,14 +45,6 @@ export function ApiKeyId(): MethodDecorator {
     description: 'The ID of the key (`key_…`), not the key itself.',
     schema: { type: 'string', example: KEY.id },
   });
-}
-
-/** The errors of a route that reads a body. */
-export function ApiBodyErrors(): MethodDecorator & ClassDecorator {
-  return ApiErrors(
-    { title: 'The body is too large', error: bodyTooLarge() },
-    { title: 'The body is not JSON', error: unsupportedBody() },
-  );
 }
 
 export const ORGANIZATION_NOT_FOUND: ErrorExample = {

@@ -2,13 +2,14 @@ import { Body, Controller, Get, HttpStatus, Param, Post, Query, Req } from '@nes
 import { ApiOperation, ApiParam } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { JobNotFoundError } from '../../domain/errors.js';
-import { ApiErrors, invalidField, unknownParameter, type ErrorExample } from '../../http/error-docs.js';
+import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter, type ErrorExample } from '../../http/error-docs.js';
+import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { JobOverview } from '../../jobs/job-overview.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { JOB_STATES } from '../../jobs/job.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
-import { ADMIN_DISABLED, AdminRoutes, ApiBodyErrors, ApiResult, logChange } from './admin-route.js';
+import { ADMIN_DISABLED, AdminRoutes, logChange, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import {
   ADMIN_JOB,
   AdminJobDto,
@@ -45,7 +46,10 @@ export class AdminJobsController {
   @Get()
   @ApiOperation({ operationId: 'listAllJobs', summary: 'List the archive jobs of all organizations' })
   @ApiResult(HttpStatus.OK, AdminJobsPageDto, 'A page of jobs, newest first.', { jobs: [ADMIN_JOB], next: null })
-  @ApiErrors(invalidField('state', `state must be one of ${JOB_STATES.join(', ')}, given once.`), ADMIN_DISABLED)
+  @ApiErrors(
+    invalidField('state', `state must be one of ${JOB_STATES.join(', ')}, given once.`),
+    ORGANIZATION_NOT_FOUND,
+  )
   async list(@Query() { limit: count, after, organization, state }: AdminJobsQueryDto): Promise<AdminJobsPageDto> {
     const organizationId =
       organization === undefined ? undefined : (await this.organizations.getIncludingDeleted(organization)).id;
@@ -85,16 +89,16 @@ export class AdminJobsController {
   })
   @ApiResult(HttpStatus.OK, AdminJobDto, 'The canceled job.', CANCELED_ADMIN_JOB)
   @ApiErrors(unknownParameter('force'), JOB_NOT_FOUND, ADMIN_DISABLED, 'job_finished')
-  @ApiBodyErrors()
+  @ApiErrors(...BODY_ERRORS)
   async cancel(
     @Param('id') id: string,
     @Body() _body: NoParameters,
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<AdminJobDto> {
-    const { organizationId } = await this.overview.get(id);
+    const { organizationId, state } = await this.overview.get(id);
     await this.jobs.cancel(organizationId, id);
-    logChange(request, 'job_canceled', { organizationId, jobId: id });
+    if (state !== 'canceled') logChange(request, 'job_canceled', { organizationId, jobId: id });
     return this.overview.get(id);
   }
 }

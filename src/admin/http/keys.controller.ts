@@ -1,7 +1,8 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors, unknownParameter } from '../../http/error-docs.js';
+import { ApiErrors, BODY_ERRORS, unknownParameter } from '../../http/error-docs.js';
+import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
@@ -15,10 +16,8 @@ import {
 import { toIssuedKeyDto, toKeyDto, toRevokedKeyDto, toRotatedKeyDto } from '../to-dto.js';
 import {
   AdminRoutes,
-  ApiBodyErrors,
   ApiKeyId,
   ApiOrganizationId,
-  ApiResult,
   KEY_NOT_FOUND,
   logChange,
   ORGANIZATION_NOT_FOUND,
@@ -53,7 +52,7 @@ export class AdminKeysController {
   })
   @ApiResult(HttpStatus.CREATED, IssuedKeyDto, 'The new key, including its plaintext.', ISSUED_KEY)
   @ApiErrors(new InvalidLifetimeError('expiresInDays', 1, KEY_LIFETIME_DAYS_MAX), ORGANIZATION_NOT_FOUND)
-  @ApiBodyErrors()
+  @ApiErrors(...BODY_ERRORS)
   async issue(
     @Param('id') id: string,
     @Body() { name, expiresInDays }: IssueKeyDto,
@@ -91,7 +90,7 @@ export class AdminKeysController {
     title: 'The key is revoked, expired or already replaced',
     error: new InactiveKeyError(KEY.id),
   })
-  @ApiBodyErrors()
+  @ApiErrors(...BODY_ERRORS)
   async rotate(
     @Param('id') id: string,
     @Body() { graceHours }: RotateKeyDto,

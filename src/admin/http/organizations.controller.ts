@@ -1,20 +1,13 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors, invalidField, unknownParameter } from '../../http/error-docs.js';
+import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
+import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { UnknownCursorError } from '../../organizations/organization-errors.js';
 import { toDeletedOrganizationDto, toOrganizationDto } from '../to-dto.js';
-import {
-  ADMIN_DISABLED,
-  AdminRoutes,
-  ApiBodyErrors,
-  ApiOrganizationId,
-  ApiResult,
-  logChange,
-  ORGANIZATION_NOT_FOUND,
-} from './admin-route.js';
+import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, logChange, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
 import {
   DELETED_ORGANIZATION,
@@ -34,7 +27,7 @@ export class AdminOrganizationsController {
   @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
   @ApiResult(HttpStatus.CREATED, OrganizationDto, 'The new organization.', ORGANIZATION)
   @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ADMIN_DISABLED)
-  @ApiBodyErrors()
+  @ApiErrors(...BODY_ERRORS)
   async create(
     @Body() body: CreateOrganizationDto,
     @Query() _query: NoParameters,
@@ -79,7 +72,7 @@ export class AdminOrganizationsController {
     invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
     ORGANIZATION_NOT_FOUND,
   )
-  @ApiBodyErrors()
+  @ApiErrors(...BODY_ERRORS)
   async change(
     @Param('id') id: string,
     @Body() body: UpdateOrganizationDto,

@@ -1,20 +1,13 @@
 import { Body, Controller, Get, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { ApiErrors, invalidField, unknownParameter } from '../../http/error-docs.js';
+import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
+import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
-import {
-  ADMIN_DISABLED,
-  AdminRoutes,
-  ApiBodyErrors,
-  ApiOrganizationId,
-  ApiResult,
-  logChange,
-  ORGANIZATION_NOT_FOUND,
-} from './admin-route.js';
+import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, logChange, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { UsageQueryDto } from './dto/requests.dto.js';
 import { ADMIN_USAGE, AdminUsageDto, PRUNED, PrunedDto } from './dto/responses.dto.js';
 
@@ -53,7 +46,7 @@ export class AdminUsageController {
   })
   @ApiResult(HttpStatus.OK, PrunedDto, 'What was removed.', PRUNED)
   @ApiErrors(unknownParameter('months'), ADMIN_DISABLED)
-  @ApiBodyErrors()
+  @ApiErrors(...BODY_ERRORS)
   async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Req() request: Request): Promise<PrunedDto> {
     const dto = await this.retention.prune();
     logChange(request, 'usage_pruned', { ...dto });

@@ -22,7 +22,8 @@ export class CreateJobSlices1763683209000 implements MigrationInterface {
   }
 }
 
-// Organizations take turns: the next slice is one of the organization whose last slice is the longest ago.
+// Organizations take turns: the next slice is one of the organization whose last slice is the longest ago. A claim that has
+// expired is that of a process that was killed, which counts as a setback.
 const CLAIM = `
   CREATE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision)
   RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
@@ -41,6 +42,7 @@ const CLAIM = `
     old_state := v_due.state;
     UPDATE jobs SET claim = p_claim, claimed_until = v_now + make_interval(secs => p_lease_seconds),
         last_turn = nextval('job_turns'), started_at = coalesce(started_at, v_now),
+        setbacks = setbacks + (claim IS NOT NULL)::integer,
         state = CASE state WHEN 'queued' THEN 'listing' ELSE state END
       WHERE id = v_due.id RETURNING * INTO job;
     RETURN NEXT;
@@ -101,8 +103,8 @@ const COMMIT_PAGE = `
     RETURN NEXT;
   END $$`;
 
-// Without the claim the reservations are released and nothing else happens. If they are charged already, the slice is stored,
-// and only the response of that commit was lost: the job is returned again. The exceptions undo everything: the slice then
+// Without the claim the reservations are released and nothing else happens. If the slice is stored already, and only the
+// response of that commit was lost, the job is returned again. The exceptions undo everything: the slice then
 // runs again, and finds in the cache what it has fetched.
 const COMMIT_SLICE = `
   CREATE FUNCTION job_commit_slice(
@@ -132,7 +134,7 @@ const COMMIT_SLICE = `
       charged := charged + coalesce(v_settled.charged_count, 0);
     END LOOP;
     IF NOT v_claimed THEN
-      SELECT * INTO job FROM jobs WHERE id = p_job_id AND charged > 0;
+      SELECT * INTO job FROM jobs WHERE id = p_job_id AND stored_claim = p_claim;
       IF FOUND THEN
         old_state := job.state;
         RETURN NEXT;
@@ -168,6 +170,7 @@ const COMMIT_SLICE = `
     job.stored_bytes := job.stored_bytes + coalesce(octet_length(p_entries), 0);
     job.claim := NULL;
     job.claimed_until := NULL;
+    job.stored_claim := p_claim;
     IF p_restart_list THEN
       job.continuation := NULL;
     END IF;

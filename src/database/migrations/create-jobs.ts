@@ -43,7 +43,7 @@ export class CreateJobs1763683208000 implements MigrationInterface {
 }
 
 // relisting: the list is read again, and no video of the job was met yet. last_turn orders the slices of all jobs, by a
-// sequence because clocks step back.
+// sequence because clocks step back. stored_claim is the claim of the last slice of videos that was stored.
 const JOBS = `
   CREATE TABLE jobs (
     id text PRIMARY KEY,
@@ -79,6 +79,7 @@ const JOBS = `
     next_run_at timestamptz,
     claim uuid,
     claimed_until timestamptz,
+    stored_claim uuid,
     last_turn bigint,
     UNIQUE (organization_id, idempotency_key),
     CHECK (succeeded = cached + fetched AND succeeded + failed <= total),
@@ -127,7 +128,7 @@ const STORE = `
         succeeded = v_job.succeeded, failed = v_job.failed, cached = v_job.cached, fetched = v_job.fetched,
         stored_bytes = v_job.stored_bytes, setbacks = v_job.setbacks, finished_at = v_job.finished_at,
         expires_at = v_job.expires_at, next_run_at = v_job.next_run_at, claim = v_job.claim,
-        claimed_until = v_job.claimed_until
+        claimed_until = v_job.claimed_until, stored_claim = v_job.stored_claim
       WHERE id = v_job.id;
     IF v_job.state IN ('completed', 'failed', 'paused', 'canceled')
       AND (v_job.state, v_job.reason) IS DISTINCT FROM (p_old.state, p_old.reason) THEN
@@ -147,7 +148,8 @@ const REFUSAL = `
     p_organization_id text, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
   ) RETURNS text LANGUAGE sql VOLATILE AS $$
     SELECT CASE WHEN count(*) FILTER (WHERE finished_at IS NULL) >= p_unfinished_max THEN 'too_many'
-                WHEN count(*) >= p_stored_max OR sum(stored_bytes) >= p_bytes_max THEN 'too_much_stored' END
+                WHEN count(*) >= p_stored_max THEN 'too_many_stored'
+                WHEN sum(stored_bytes) >= p_bytes_max THEN 'too_much_stored' END
       FROM jobs WHERE organization_id = p_organization_id AND deleted_at IS NULL
         AND (expires_at IS NULL OR expires_at > quota_now())
   $$`;

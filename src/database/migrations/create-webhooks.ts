@@ -74,21 +74,26 @@ export class CreateWebhooks1763683206500 implements MigrationInterface {
   }
 }
 
-// No row when the organization has p_webhooks_max already. The organization is locked before its webhooks are counted.
+// No row when the organization was deleted. The organization is locked before its webhooks are counted.
 const CREATE = `
   CREATE FUNCTION webhook_create(
     p_id text, p_organization_id text, p_url text, p_events text[], p_secret bytea, p_webhooks_max integer
-  ) RETURNS SETOF webhooks LANGUAGE plpgsql VOLATILE AS $$
+  ) RETURNS TABLE (outcome text, webhook webhooks) LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
     v_organization organizations := quota_lock(p_organization_id);
   BEGIN
-    IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL
-      OR (SELECT count(*) FROM webhooks WHERE organization_id = p_organization_id AND deleted_at IS NULL)
-        >= p_webhooks_max THEN
+    IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
       RETURN;
     END IF;
-    RETURN QUERY INSERT INTO webhooks (id, organization_id, url, events, secret, created_at)
-      VALUES (p_id, p_organization_id, p_url, p_events, p_secret, quota_now()) RETURNING *;
+    IF (SELECT count(*) FROM webhooks WHERE organization_id = p_organization_id AND deleted_at IS NULL)
+      >= p_webhooks_max THEN
+      outcome := 'too_many';
+    ELSE
+      outcome := 'created';
+      INSERT INTO webhooks (id, organization_id, url, events, secret, created_at)
+        VALUES (p_id, p_organization_id, p_url, p_events, p_secret, quota_now()) RETURNING * INTO webhook;
+    END IF;
+    RETURN NEXT;
   END $$`;
 
 // A webhook whose row is being removed is skipped without waiting: a removal must neither fail nor delay the caller's

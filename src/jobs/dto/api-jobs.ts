@@ -1,8 +1,7 @@
-import type { HttpStatus } from '@nestjs/common';
-import { applyDecorators, HttpCode } from '@nestjs/common';
-import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { applyDecorators, HttpStatus } from '@nestjs/common';
+import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
 import { READ_ERRORS } from '../../channels/dto/api-transcripts.js';
-import { RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
+import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE } from './job-results.dto.js';
 import { JobDto, JobsPageDto, RUNNING_JOB_EXAMPLE } from './job.dto.js';
@@ -14,11 +13,6 @@ export const JOBS_RATE_LIMIT = 'jobs';
 /** The errors of every operation on jobs but that for results, which also has concurrency limits. */
 export const JOBS_ERRORS = READ_ERRORS.filter((code) => code !== 'concurrency_limited' && code !== 'at_capacity');
 
-export const JOB_HEADERS = {
-  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
-  ...RATE_LIMIT_HEADERS,
-};
-
 /** The status of an operation that returns a job, and its response in the OpenAPI document. */
 export function ApiJob(
   status: HttpStatus,
@@ -26,16 +20,7 @@ export function ApiJob(
   example: JobDto,
   headers: Partial<typeof LOCATION> = {},
 ): MethodDecorator {
-  return applyDecorators(
-    HttpCode(status),
-    ApiExtraModels(JobDto),
-    ApiResponse({
-      status,
-      description,
-      headers: { ...JOB_HEADERS, ...headers },
-      content: { 'application/json': { schema: { $ref: getSchemaPath(JobDto) }, example } },
-    }),
-  );
+  return ApiResult(status, JobDto, description, example, { ...API_HEADERS, ...headers });
 }
 
 /** The header of a response that has created a job. */
@@ -46,14 +31,7 @@ export const LOCATION = {
 /** Documents a page of the list of jobs. */
 export function ApiJobs(): MethodDecorator {
   const example: JobsPageDto = { jobs: [RUNNING_JOB_EXAMPLE], next: null };
-  return applyDecorators(
-    ApiExtraModels(JobsPageDto),
-    ApiOkResponse({
-      description: 'A page of jobs, newest first.',
-      headers: JOB_HEADERS,
-      content: { 'application/json': { schema: { $ref: getSchemaPath(JobsPageDto) }, example } },
-    }),
-  );
+  return ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', example, API_HEADERS);
 }
 
 export function ApiJobId(): MethodDecorator {
@@ -71,7 +49,7 @@ export function ApiIdempotencyKey(): MethodDecorator {
     required: false,
     description:
       'Makes the request safe to repeat: the same key and body return the job that the first request has created, another body ' +
-      'is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; kept as long as the job, for the organization.',
+      'is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; stored as long as the job, for the organization.',
     schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_MAX },
     example: '5b1f7a52-6c0e-4a1b-9d3c-2f60c1f0a7de',
   });
@@ -85,7 +63,7 @@ export function ApiJobResults(): MethodDecorator {
       description:
         'Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video.',
       headers: {
-        ...JOB_HEADERS,
+        ...API_HEADERS,
         Vary: {
           description:
             '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it.',

@@ -71,7 +71,7 @@ export class JobRequestDto implements JobRequest {
   @ApiProperty({
     type: String,
     nullable: true,
-    description: 'The ID of the video below which no upload is taken. Null: down to the oldest one.',
+    description: 'Only uploads newer than this video are taken. Null: all.',
     example: RUNNING_JOB_EXAMPLE.request.since,
   })
   since: string | null;
@@ -229,7 +229,9 @@ export class JobDto implements Job {
     nullable: true,
     minimum: 1,
     maximum: 3600,
-    description: 'Seconds after which it is worthwhile to look at the job again. Null when it has finished.',
+    description:
+      'Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores ' +
+      'the results of its running slice.',
     example: RUNNING_JOB_EXAMPLE.checkAgainSeconds,
   })
   checkAgainSeconds: number | null;

@@ -1,13 +1,20 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsArray, IsIn, IsString, Matches, Max, Min, ValidateBy } from 'class-validator';
+import { IsArray, IsIn, IsString, Matches, Max, Min } from 'class-validator';
 import type { Request } from 'express';
 import { LANGUAGE_LIST_INVALID, parseLanguageList, SINCE_INVALID } from '../../channels/dto/transcripts-query.dto.js';
 import { ChannelNotFoundError, InvalidRequestError } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/channel-reference.js';
 import { LANGUAGES_MAX } from '../../domain/language-codes.js';
-import { createRedactor } from '../../http/redaction.js';
-import { IsIntegerBetween, Optional } from '../../http/validation.js';
+import {
+  digitsOf,
+  HasNoApiKey,
+  hasNoApiKey,
+  IsIntegerBetween,
+  LIMIT_INVALID,
+  Optional,
+  PageLimit,
+} from '../../http/validation.js';
 import { ON_QUOTA, type JobRequest, type OnQuota } from '../job.js';
 import { toCursor } from '../job-cursor.js';
 import { NEW_JOB_EXAMPLE } from './job.dto.js';
@@ -17,7 +24,6 @@ import { VIDEO_ID } from '../../domain/video-reference.js';
 export const UPLOADS_MAX = 2_147_483_647;
 const PAGE_SIZE_DEFAULT = 25;
 const PAGE_SIZE_MAX = 100;
-const LIMIT_INVALID = 'limit must be an integer of at least 1 in decimal digits, given once.';
 const AFTER_INVALID = 'after must be the "next" value of a page, given once.';
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
@@ -27,23 +33,6 @@ export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 /** PostgreSQL stores no text with these, and no reference to a channel has them. */
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
-
-const redact = createRedactor();
-
-/** References and idempotency keys are stored, and references displayed; API keys must never be. */
-export function hasNoApiKey(text: string): boolean {
-  return redact(text) === text;
-}
-
-function HasNoApiKey(): PropertyDecorator {
-  return ValidateBy({
-    name: 'hasNoApiKey',
-    validator: {
-      validate: (value: unknown) => typeof value !== 'string' || hasNoApiKey(value),
-      defaultMessage: (argument) => `${argument?.property} must not contain an API key.`,
-    },
-  });
-}
 
 /** The body of a new job. */
 @ApiSchema({ name: 'NewJobBody' })
@@ -96,7 +85,7 @@ export class CreateJobDto {
     enum: ON_QUOTA,
     description:
       'What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that ' +
-      'has failed keeps its results and can be resumed.',
+      'has failed can be resumed, and its results stay available.',
     default: 'pause',
     example: 'pause',
   })
@@ -138,8 +127,7 @@ export class JobsQueryDto {
     description: `The maximum number of jobs to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
     example: 10,
   })
-  @Transform(({ value }: { value: unknown }) => Math.min(parseDigits(value), PAGE_SIZE_MAX))
-  @Min(1, { message: LIMIT_INVALID })
+  @PageLimit(PAGE_SIZE_MAX)
   limit: number = PAGE_SIZE_DEFAULT;
 
   @ApiPropertyOptional({
@@ -163,7 +151,7 @@ export class ResultsQueryDto {
     example: 10,
   })
   @Optional()
-  @Transform(({ value }: { value: unknown }) => parseDigits(value))
+  @Transform(({ value }: { value: unknown }) => digitsOf(value))
   @Min(1, { message: LIMIT_INVALID })
   limit?: number;
 
@@ -174,7 +162,7 @@ export class ResultsQueryDto {
     example: 2,
   })
   @Optional()
-  @Transform(({ value }: { value: unknown }) => parseDigits(value))
+  @Transform(({ value }: { value: unknown }) => digitsOf(value))
   @Min(0, { message: AFTER_INVALID })
   @Max(UPLOADS_MAX, { message: AFTER_INVALID })
   after?: number;
@@ -183,9 +171,4 @@ export class ResultsQueryDto {
 /** The number of entries of a page in JSON. */
 export function pageSize(limit: number = PAGE_SIZE_DEFAULT): number {
   return Math.min(limit, PAGE_SIZE_MAX);
-}
-
-/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
-function parseDigits(value: unknown): number {
-  return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
 }

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { JOB_REASONS, JOB_STATES, ON_QUOTA, type Job } from '../../jobs/job.js';
 import {
-  hasNoApiKey,
   IDEMPOTENCY_KEY_CHARACTERS,
   IDEMPOTENCY_KEY_LENGTH_MAX,
   toJobRequest,
   UPLOADS_MAX,
 } from '../../jobs/dto/jobs-request.dto.js';
+import { hasNoApiKey } from '../../http/validation.js';
 import { escapeMarkdown } from '../../transcripts/formats/markdown-text.js';
 import { payerOf } from '../../transcripts/quota-reservations.js';
 import { channel, defineTool, languages, type ToolResult } from './tool.js';
@@ -111,12 +111,15 @@ function resultOf(job: Job): ToolResult {
   const { id, state, reason, summary, createdAt, finishedAt, expiresAt, checkAgainSeconds } = job;
   const name = escapeMarkdown(job.channel?.name ?? job.request.channel);
   const { total, succeeded, failed, fetched, pending } = summary;
+  const path = `GET /jobs/${id}/results of the HTTP API`;
   const lines = [
     `Job ${id} for ${name}: ${state}${reason === null ? '' : ` (${reason})`}.`,
     `${succeeded} of ${total} listed uploads have a transcript, ${failed} have none, ${pending} are pending; ${fetched} charged.`,
-    checkAgainSeconds === null
-      ? `The results are at GET /jobs/${id}/results of the HTTP API until ${expiresAt}.`
-      : `Call get_job again in ${checkAgainSeconds} s. The results so far are at GET /jobs/${id}/results of the HTTP API.`,
+    checkAgainSeconds !== null
+      ? `Call get_job again in ${checkAgainSeconds} s. The results so far are at ${path}.`
+      : expiresAt !== null && Date.parse(expiresAt) <= Date.now()
+        ? `The results expired at ${expiresAt}.`
+        : `The results are at ${path} until ${expiresAt}.`,
   ];
   return {
     text: `${lines.join('\n')}\n`,

@@ -75,6 +75,12 @@ const success: CachedOutcome = asCachedOutcome({
 });
 const failure: CachedOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'transcript_unavailable' } };
 
+const PRIVATE = { failure: { code: 'video_private' } } as const;
+
+function publishedBefore(seconds: number): VideoDetails {
+  return { ...NO_DETAILS, publishedAt: new Date(Date.now() - seconds * 1_000).toISOString() };
+}
+
 /** The stored bytes of an outcome. */
 async function storedBytes(outcome: CachedOutcome): Promise<Buffer> {
   await transcripts.store('video', LANGUAGES, outcome);
@@ -147,6 +153,9 @@ describe('a cached outcome', () => {
     ['a transcript', success, environment.TRANSCRIPT_TTL_SECONDS],
     ['a failure', failure, environment.UNAVAILABLE_TTL_SECONDS],
     ['an unconfirmed failure, which is at most five minutes', { ...failure, confirmed: false }, 300],
+    ['a video without captions that is older than a day', { ...failure, details: publishedBefore(86_401) }, 400],
+    ['one that is younger, which is at most five minutes', { ...failure, details: publishedBefore(86_000) }, 300],
+    ['a young video that is private', { ...failure, ...PRIVATE, details: publishedBefore(60) }, 400],
   ])('has the configured time to live for %s', async (_kind, outcome, ttlSeconds) => {
     const beforeMs = Date.now();
     await transcripts.store('video', LANGUAGES, outcome);
@@ -154,6 +163,12 @@ describe('a cached outcome', () => {
     const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;
     expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + ttlSeconds * 1_000);
     expect(endsAtMs).toBeLessThanOrEqual(afterMs + ttlSeconds * 1_000);
+  });
+
+  it('of a young video without captions lives for five minutes at most, also when only the list has its date', async () => {
+    const { publishedAt } = publishedBefore(3_600);
+    await transcripts.store('video', LANGUAGES, failure, publishedAt);
+    expect(await cache.ttl(transcripts.key('video', LANGUAGES))).toBeLessThanOrEqual(Date.now() + 300_000);
   });
 });
 

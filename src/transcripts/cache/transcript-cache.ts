@@ -4,6 +4,7 @@ import { LOCAL_ENTRIES_SHARE } from '../../cache/cache.module.js';
 import { SharedCache } from '../../cache/shared-cache.js';
 import { Environment } from '../../config/environment.js';
 import {
+  mayGetCaptions,
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
   VIDEO_KINDS,
@@ -34,8 +35,11 @@ export type CachedOutcome =
 
 /** Texts live longer than their outcomes, so that a text found when a call starts is available until its end. */
 const TEXT_EXTRA_SECONDS = 600;
-/** An unconfirmed failure is cached for no longer, because the platform may report otherwise soon. */
-const UNCONFIRMED_TTL_SECONDS_MAX = 300;
+/**
+ * A failure is cached for no longer when the platform may report otherwise soon: it is unconfirmed, or the video is new and
+ * may get captions. A job tries such a video again after ten minutes and must then not find this failure.
+ */
+const UNCERTAIN_TTL_SECONDS_MAX = 300;
 const UNREADABLE_LOG_INTERVAL_MS = 60_000;
 
 /** Twice the limit of a caption body: only text of mostly escapes is longer. Real transcripts have at most 2 MB. */
@@ -157,16 +161,27 @@ export class TranscriptCache {
     );
   }
 
-  /** Stores a transcript or a failure that is not retryable. */
-  async store(videoId: string, languages: readonly string[], outcome: CachedOutcome): Promise<void> {
+  /**
+   * Stores a transcript or a failure that is not retryable.
+   *
+   * @param listedAt when the video was published, according to the list of uploads; null when that has no date
+   */
+  async store(
+    videoId: string,
+    languages: readonly string[],
+    outcome: CachedOutcome,
+    listedAt: string | null = null,
+  ): Promise<void> {
     const key = this.key(videoId, languages);
     if (!outcome.ok) {
       if (VIDEO_FAILURES[outcome.failure.code].retryable) return;
       const { code, message = null } = outcome.failure;
       const failure = this.outcomes.write(key, { details: outcome.details, code, message });
       const { UNAVAILABLE_TTL_SECONDS: ttlSeconds } = this.environment;
-      const unconfirmed = outcome.confirmed === false;
-      await this.write(key, failure, unconfirmed ? Math.min(UNCONFIRMED_TTL_SECONDS_MAX, ttlSeconds) : ttlSeconds);
+      const publishedAt = outcome.details.publishedAt ?? listedAt;
+      const awaitsCaptions = code === 'transcript_unavailable' && mayGetCaptions(publishedAt, Date.now());
+      const uncertain = outcome.confirmed === false || awaitsCaptions;
+      await this.write(key, failure, uncertain ? Math.min(UNCERTAIN_TTL_SECONDS_MAX, ttlSeconds) : ttlSeconds);
       return;
     }
     const { json, jsonBytes, crc32 } = outcome.transcript;

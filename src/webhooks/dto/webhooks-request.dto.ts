@@ -1,7 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, Min } from 'class-validator';
-import { Optional } from '../../http/validation.js';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
+import { HasNoApiKey, Optional, PageLimit } from '../../http/validation.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';
@@ -15,12 +14,13 @@ export class CreateWebhookDto {
   @ApiProperty({
     description:
       'Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without ' +
-      'user, password and fragment.',
+      'user, password, fragment and API keys of this service.',
     format: 'uri',
     maxLength: URL_LENGTH_MAX,
     example: WEBHOOK.url,
   })
   @IsString({ message: 'url must be a string.' })
+  @HasNoApiKey()
   url: string;
 
   @ApiPropertyOptional({
@@ -47,8 +47,7 @@ export class DeliveriesQueryDto {
     description: `The maximum number of deliveries to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
     example: 20,
   })
-  @Transform(({ value }: { value: unknown }) => parsePageSize(value))
-  @Min(1, { message: 'limit must be an integer of at least 1 in decimal digits, given once.' })
+  @PageLimit(PAGE_SIZE_MAX)
   limit: number = PAGE_SIZE_DEFAULT;
 
   @ApiPropertyOptional({
@@ -58,9 +57,4 @@ export class DeliveriesQueryDto {
   @Optional()
   @IsString({ message: 'after must be the "next" value of a page, given once.' })
   after?: string;
-}
-
-/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
-function parsePageSize(value: unknown): number {
-  return Math.min(typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN, PAGE_SIZE_MAX);
 }

@@ -1,4 +1,10 @@
-import { VIDEO_FAILURE_CODES, type Channel, type Upload, type VideoFailureCode } from '../../../domain/transcript.js';
+import {
+  mayGetCaptions,
+  VIDEO_FAILURE_CODES,
+  type Channel,
+  type Upload,
+  type VideoFailureCode,
+} from '../../../domain/transcript.js';
 import {
   flag,
   fromJson,
@@ -10,9 +16,6 @@ import {
   type Reader,
 } from '../../../transcripts/cache/keyed-codec.js';
 import { ARCHIVE_FORMATS, type ArchiveFormat } from './file-name.js';
-
-/** Captions often come hours after the upload: a video younger than this is looked at again. */
-const RECENT_MS = 24 * 3600 * 1000;
 
 /** One video of an archive: its file, or why it has none. Both are null until it is fetched. */
 export interface IndexedVideo extends Pick<Upload, 'videoId' | 'title' | 'url' | 'publishedAt'> {
@@ -73,5 +76,5 @@ export function summarize(videos: readonly IndexedVideo[]): ArchiveSummary {
 export function isWorthRetrying({ error, publishedAt }: IndexedVideo, now: Date): boolean {
   if (error === null || error.retryable) return true;
   const lacksCaptions = error.code === 'transcript_unavailable' || error.code === 'language_unavailable';
-  return lacksCaptions && publishedAt !== null && now.getTime() - Date.parse(publishedAt) < RECENT_MS;
+  return lacksCaptions && mayGetCaptions(publishedAt, now.getTime());
 }

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { IsIn, IsString, ValidateIf } from 'class-validator';
+import { IsIn, IsString } from 'class-validator';
+import { Optional } from '../../../http/validation.js';
 import { JobDto, RUNNING_JOB_EXAMPLE } from '../../../jobs/dto/job.dto.js';
 import { JOB_STATES, type JobState } from '../../../jobs/job.js';
 import type { JobStats, OperatedJob } from '../../../jobs/job-overview.js';
@@ -14,7 +15,7 @@ export class AdminJobsQueryDto extends PageQueryDto {
     description: 'The ID of an organization: only its jobs. By default those of all organizations.',
     example: ORGANIZATION.id,
   })
-  @ValidateIf((_query, value) => value !== undefined)
+  @Optional()
   @IsString({ message: 'organization must be the ID of an organization, given once.' })
   organization?: string;
 
@@ -23,7 +24,7 @@ export class AdminJobsQueryDto extends PageQueryDto {
     description: 'Only the jobs in this state. By default those in every state.',
     example: 'running',
   })
-  @ValidateIf((_query, value) => value !== undefined)
+  @Optional()
   @IsIn(JOB_STATES, { message: `state must be one of ${JOB_STATES.join(', ')}, given once.` })
   state?: JobState;
 }

@@ -1,9 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
-import { IsIn, IsString, Min } from 'class-validator';
+import { IsIn, IsString } from 'class-validator';
 import { PLANS } from '../../../domain/plan.js';
-import { IsIntegerBetween, Optional } from '../../../http/validation.js';
+import { IsIntegerBetween, Optional, PageLimit } from '../../../http/validation.js';
 import {
   GRACE_HOURS_DEFAULT,
   GRACE_HOURS_MAX,
@@ -109,8 +108,7 @@ export class PageQueryDto {
     description: `The maximum number of items to return, ${PAGE_SIZE_DEFAULT} by default. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
     example: 20,
   })
-  @Transform(({ value }: { value: unknown }) => parsePageSize(value))
-  @Min(1, { message: 'limit must be an integer of at least 1 in decimal digits, given once.' })
+  @PageLimit(PAGE_SIZE_MAX)
   limit: number = PAGE_SIZE_DEFAULT;
 
   @ApiPropertyOptional({
@@ -132,9 +130,4 @@ export class UsageQueryDto {
   @Optional()
   @IsIn(['true', 'false'], { message: 'verify must be true or false, given once.' })
   verify?: string;
-}
-
-/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
-function parsePageSize(value: unknown): number {
-  return Math.min(typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN, PAGE_SIZE_MAX);
 }

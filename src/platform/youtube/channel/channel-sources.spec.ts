@@ -98,13 +98,10 @@ describe('a list of all uploads', () => {
     await expect(open({}, { t: error }).list('data-api:2:t')).rejects.toBe(error);
   });
 
-  it('that never ends is given up', async () => {
+  it('that never ends is cut after 5,000 pages', async () => {
     const { list, requested } = open({ first: page('aaaaaaaaaaa', 't'), t: page('aaaaaaaaaaa', 't') });
-    const readAll = async () => {
-      let { next } = await list();
-      while (next !== null) ({ next } = await list(next));
-    };
-    await expect(readAll()).rejects.toMatchObject({ code: 'upstream_failure' });
+    let { next } = await list();
+    while (next !== null) ({ next } = await list(next));
     expect(requested.length).toBe(5_000);
   });
 });

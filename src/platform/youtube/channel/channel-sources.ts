@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { Channel } from '../../../domain/transcript.js';
 import {
   ContinuationRejectedError,
@@ -9,11 +9,10 @@ import {
 } from '../../video-platform.js';
 import { DataApiChannels } from '../data-api/data-api-channels.js';
 import { DataApiClient, DataApiUnansweredError } from '../data-api/data-api-client.js';
-import { upstreamError } from './channel-errors.js';
 import type { ChannelSource, NamedReference } from './channel-source.js';
 import { InnertubeChannels } from './innertube-channels.js';
 
-/** Far above any channel: a list that is still not at its end repeats itself. */
+/** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
 const PAGES_MAX = 5_000;
 
 /** `<source>:<number of the page>:<token of the source>`. */
@@ -30,6 +29,8 @@ interface Continuation {
 /** Asks the Data API first, if a key is configured, and InnerTube for whatever it does not answer. */
 @Injectable()
 export class ChannelSources implements ChannelSource {
+  private readonly logger = new Logger(ChannelSources.name);
+
   constructor(
     private readonly client: DataApiClient,
     private readonly dataApi: DataApiChannels,
@@ -61,10 +62,11 @@ export class ChannelSources implements ChannelSource {
       });
     }
     const { source, page, token } = readContinuation(continuation);
-    if (page > PAGES_MAX) {
-      throw upstreamError({ kind: 'unparsable', expected: `an end within ${PAGES_MAX} pages` }, channelId);
-    }
     const { uploads, next } = await this.continued(source, (from) => from.listUploadsPage(channelId, token, context));
+    if (next !== null && page >= PAGES_MAX) {
+      this.logger.warn({ event: 'youtube_uploads_cut', channelId, pages: page });
+      return { uploads, next: null };
+    }
     return { uploads, next: next === null ? null : `${source}:${page + 1}:${next}` };
   }
 

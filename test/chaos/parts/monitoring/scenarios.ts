@@ -146,9 +146,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   jobs: {
     cause:
-      'No process runs archive jobs: one has been due for an hour, and one is paused by a block, with large results; a webhook ' +
-      'is encrypted with an unknown key',
-    alerts: ['JobsStuck', 'JobsDelayed', 'JobsBlocked', 'JobResultsLarge', 'WebhooksDelayed'],
+      'No process runs archive jobs: one has failed seven times and been due for an hour, and one is paused by a block, with ' +
+      'large results; a webhook is encrypted with an unknown key',
+    alerts: ['JobsStuck', 'JobsDelayed', 'JobsFailing', 'JobsBlocked', 'JobResultsLarge', 'WebhooksDelayed'],
     environment: { JOB_CONCURRENCY: '0' },
     async run(deployment) {
       // Both first: an organization with so many results cannot create another one.
@@ -156,7 +156,8 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await deployment.createJob('@tidewater');
       await deployment.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 3e10
         WHERE id = (SELECT min(id) FROM jobs)`);
-      await deployment.query(`UPDATE jobs SET next_run_at = quota_now() - interval '1 hour' WHERE state = 'queued'`);
+      await deployment.query(`UPDATE jobs SET setbacks = 7, next_run_at = quota_now() - interval '1 hour'
+        WHERE state = 'queued'`);
       await deployment.query(`INSERT INTO webhooks (id, organization_id, url, secret, created_at)
         SELECT 'whk_unreadable', id, 'https://example.com/events', decode(repeat('00', 60), 'hex'), quota_now()
         FROM organizations LIMIT 1`);
