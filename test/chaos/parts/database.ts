@@ -230,7 +230,6 @@ class FaultKind {
       return end.endedMs > 0 ? `${end.reported}, ${(end.endedMs / 1000).toFixed(1)} s` : end.reported;
     };
     return {
-      title: 'Faults of the database',
       text:
         `A call for ${VIDEOS} videos, a fault at one point of it, then the end of the fault: the result of the call, and the ` +
         `seconds from the fault to it. ${this.calls + behind.calls} calls, ${behind.calls} of them through PgBouncer in transaction pooling; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +

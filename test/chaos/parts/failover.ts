@@ -134,7 +134,6 @@ class FailoverRun {
     }
     const { columns, rows, checks } = failoverTables(this.measured);
     return {
-      title: 'Failover',
       text:
         'Two replicas of the service under load, with PostgreSQL and its synchronous standby, and Redis and its replica, behind ' +
         '`deploy/haproxy.cfg`. A promotion is ordered at the moment of the failure, so the unavailability, the longest time in ' +

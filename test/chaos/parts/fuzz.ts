@@ -62,7 +62,6 @@ export const fuzz: Part = async (chaosRun) => {
     const { hostname, port: databasePort } = new URL(url);
     const allowed = new Set([`${hostname}:${databasePort}`, new URL(fakeYoutube.url).host]);
     return {
-      title: 'Random requests',
       text:
         `${seen.fuzzRequests} connections, ${field.check.checked} responses: requests generated from the OpenAPI document and variations of it, hostile targets, ` +
         'headers and methods, framings that two servers could parse differently, and bytes that are not HTTP, with keys of ' +

@@ -212,7 +212,6 @@ class Torture {
     const videos = this.archives.reduce((sum, { handle }) => sum + Number(/-(\d+)x/.exec(handle)?.[1]), 0);
     const charged = books.reduce((sum, { used }) => sum + used, 0);
     return {
-      title: 'Archive jobs',
       text:
         `${PROCESSES} processes, ${ORGANIZATIONS} organizations and ${this.archives.length} jobs of ` +
         `${Math.min(...this.sizes())} to ${Math.max(...this.sizes())} videos, under faults for ${(struckMs / 1000).toFixed(0)} s; ` +

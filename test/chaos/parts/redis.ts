@@ -219,7 +219,6 @@ class FaultKind {
     const logs = (await Promise.all(this.services.map((service) => service.log()))).join('\n');
     const errors = logs.split('\n').filter((line) => line.includes('"level":"error"'));
     return {
-      title: 'Faults of the shared cache',
       text:
         `Two processes on one Redis. For each fault, calls that are running when it starts, calls during it, for cached and for ` +
         `uncached transcripts, and the end of the fault. ${this.calls} calls in total.`,

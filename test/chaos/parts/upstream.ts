@@ -82,7 +82,6 @@ function report(
     }),
   );
   return {
-    title: 'Faults of the platform',
     text:
       `${cells.length} times a few concurrent calls: each of ${ALL_FAULT_KINDS.length} faults on 5 %, 50 % and all of each kind of ` +
       'request, and any two of them together. In between, the clock of the service is advanced by more than a day, so that ' +
