@@ -47,9 +47,9 @@ describe('the embedded PostgreSQL', () => {
       return (await command.close()).code;
     };
     // All have to end before the directory is removed, even when one fails.
-    const lane = async (): Promise<(number | null)[]> => [await comeAndGo(), await comeAndGo(), await comeAndGo()];
-    const lanes = await Promise.allSettled([lane(), lane(), lane()]);
-    expect(lanes).toEqual(Array(3).fill({ status: 'fulfilled', value: [0, 0, 0] }));
+    const inTurn = async (): Promise<(number | null)[]> => [await comeAndGo(), await comeAndGo(), await comeAndGo()];
+    const ends = await Promise.allSettled([inTurn(), inTurn(), inTurn()]);
+    expect(ends).toEqual(Array(3).fill({ status: 'fulfilled', value: [0, 0, 0] }));
     expect(await postmasterPid(dataDir())).toBeUndefined();
   });
 });

@@ -284,7 +284,7 @@ describe('the results of a job that ends while they are sent', () => {
 });
 
 describe('the results of a job that has ended early', () => {
-  it('stay after a cancel, and are gone after a deletion', async () => {
+  it('are still available after a cancellation, and are deleted with the job', async () => {
     const { key } = await service.organization();
     const uploads = await uploadsOf('@bench-50x4', key);
     const hold = service.fakeYoutube.hold({ kind: 'player', videoId: uploads[30] ?? '' });

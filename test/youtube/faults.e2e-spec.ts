@@ -116,14 +116,14 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
             .then(({ uploads }) => uploads.map((upload: Upload) => upload.videoId)),
         ]),
       );
-      const told = ends.map((each) =>
+      const reported = ends.map((each) =>
         each.status === 'fulfilled' ? each.value : (each.reason as { code: string }).code,
       );
       const right = [HARBOUR_LIGHT.id, HARBOUR_LIGHT.handle, listed];
       // These responses exist for video requests only.
-      if (kind === 'bot-check' || kind === 'hostile-captions') expect(told).toEqual(right);
-      else if (rate === 1) expect(told).toEqual([code, code, code]);
-      else told.forEach((each, index) => expect([code, right[index]]).toContainEqual(each));
+      if (kind === 'bot-check' || kind === 'hostile-captions') expect(reported).toEqual(right);
+      else if (rate === 1) expect(reported).toEqual([code, code, code]);
+      else reported.forEach((each, index) => expect([code, right[index]]).toContainEqual(each));
     },
   );
 });
