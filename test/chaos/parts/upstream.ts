@@ -1,5 +1,6 @@
 import { ALL_FAULT_KINDS } from '../../fake-youtube/faults/fault-registry.js';
-import { atOnce, measureInTime, type Measurements } from '../harness/until.js';
+import { measureInTime, type Measurements } from '../../until.js';
+import { atOnce } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { startCanary } from './upstream/canary.js';
 import { allCells, type Cell, fewCells, nameOf } from './upstream/cells.js';
