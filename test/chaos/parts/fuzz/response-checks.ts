@@ -101,8 +101,9 @@ export class ResponseCheck {
     const area = areaOf(route);
     if (area && !fuzzRequest.credential?.opens.includes(area))
       return ['gate', `${fuzzRequest.credential?.name} was accepted`];
-    if (text === undefined || (status === 204 && text === '')) return undefined;
-    const schema = route.operation.responses[status]?.content?.[type]?.schema;
+    const { content } = route.operation.responses[status] ?? {};
+    if (text === undefined || (!content && text === '')) return undefined;
+    const schema = content?.[type]?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];
     if (TEXT_TYPES.has(type)) {
       const [, listed = '1'] = /^\d+ videos?: (\d+) with a transcript/m.exec(text) ?? [];
