@@ -1,11 +1,8 @@
-import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { postmasterPid, useDataDirectory } from './cluster-user.js';
 import { runQuery } from './test-database.js';
-
-// Starting processes and clusters takes long on busy machines.
-jest.setTimeout(60_000);
 
 describe('the embedded PostgreSQL', () => {
   const { start, dataDir } = useDataDirectory('test', 'cluster');

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { isConnectionFailure } from '../../src/database/database-errors.js';
@@ -9,8 +9,6 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { PgBouncer, pgbouncerIsInstalled } from './pgbouncer.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
-
-jest.setTimeout(60_000);
 
 const describeWith = pgbouncerIsInstalled ? describe : describe.skip;
 const suffix = pgbouncerIsInstalled ? '' : ' (skipped: there is no pgbouncer on this machine)';

@@ -10,9 +10,6 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { createJob, linesOf, onJob, waitForJob } from './job-requests.js';
 
-// Jobs of a hundred videos, and machines can be busy.
-jest.setTimeout(60_000);
-
 let service: TestService;
 
 beforeAll(async () => {

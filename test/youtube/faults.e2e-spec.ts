@@ -1,12 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import { FAULT_KINDS, type FaultKind } from '../fake-youtube/faults/fault-registry.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
 import { REPORTED_AS } from './reported-codes.js';
-
-jest.setTimeout(40_000);
 
 const DEADLINE_SECONDS = 20;
 /** Short timeouts apply only to faults that delay responses: on a busy machine they would abort others, too. */
