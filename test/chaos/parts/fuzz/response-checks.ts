@@ -33,12 +33,12 @@ interface Requested {
   fuzzRequest: FuzzRequest;
 }
 
-export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'gate' | 'smuggled';
+export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'guard' | 'smuggled';
 export type Findings = Record<Rule, string[]>;
 
 /** Checks responses against the document and against the guarantees for every response. */
 export class ResponseCheck {
-  readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], gate: [], smuggled: [] };
+  readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], guard: [], smuggled: [] };
   /** Fetched transcripts according to complete responses, by the name of the credential. */
   readonly fetched = new Map<string, number>();
   /** Transcripts in responses that do not state whether they were fetched, by the name of the credential. */
@@ -100,7 +100,7 @@ export class ResponseCheck {
     this.succeeded.add(nameOf(route));
     const area = areaOf(route);
     if (area && !fuzzRequest.credential?.opens.includes(area))
-      return ['gate', `${fuzzRequest.credential?.name} was accepted`];
+      return ['guard', `${fuzzRequest.credential?.name} was accepted`];
     const { content } = route.operation.responses[status] ?? {};
     if (text === undefined || (!content && text === '')) return undefined;
     const schema = content?.[type]?.schema;
