@@ -36,7 +36,7 @@ export default {
   // The end-to-end tests wait more than they work: a worker a core is not too many.
   maxWorkers: '100%',
   // Longer than any test takes on a busy machine: tests check their own times.
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.
   workerIdleMemoryLimit: '1200MB',
   projects: [

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what depends on Node's own behaviour (streams, compression, connections, processes, the demo) on every release
+# Runs what depends on Node's own behaviour (streams, compression, connections, TLS, processes, the demo) on every release
 # line that package.json claims, except the one that runs everything anyway. Needs `npm run build` and
 # `npm run build:tools`. Lines can be given: `.ci/each-node.sh 22 24.12.0`. The last line counts what passed.
 set -euo pipefail
@@ -12,8 +12,10 @@ trap 'rm -rf "$temporary"' EXIT
 suites=(
   'test/channels/(200|400|405|503|mid-call|ndjson|repeated|response-buffer|sharing|slow-reader)\.'
   'test/http/(connections|pipelining)\.'
+  'test/jobs/results\.'
   'test/messages/tcp-limits\.'
   'test/process/(optional-parts|service-process|shutdown)\.'
+  'test/webhooks/webhooks\.'
 )
 own=$(node -p 'process.versions.node.split(".")[0]')
 if (($#)); then lines=("$@"); else read -ra lines <<<"$(node .ci/node-lines.mjs)"; fi

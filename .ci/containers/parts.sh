@@ -61,6 +61,18 @@ part_calls() {
   check 'the transcripts of a list of videos' post /transcripts application/json '{"videos":["tw-tea_____","tw-bread___"]}' '"total":2,"succeeded":2'
   check 'the tools for assistants' post /mcp 'application/json, text/event-stream' \
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_usage","arguments":{}}}' '"result":'
+  authorized() { web --fail -H "Authorization: Bearer $key" "$@"; }
+  archive_job() { # creates a job, waits until it has completed, and reads its results
+    local id
+    id=$(authorized -H 'Content-Type: application/json' -d '{"channel":"@tidewater","limit":2}' "$base/jobs" |
+      grep -o 'job_[[:alnum:]_-]*' | head -n 1)
+    for _ in $(seq 100); do
+      authorized "$base/jobs/$id" | grep -F '"state":"completed"' >/dev/null && break
+      sleep 0.2
+    done
+    authorized "$base/jobs/$id/results" | grep -o -F '"total":2,"succeeded":2'
+  }
+  check 'an archive job' archive_job
   check '401 without a key' status_is 401 "$base/usage"
   check '/docs and its files are served' status_is 200 "$base/docs/swagger-ui-bundle.js"
   check '/metrics is not passed on' status_is 404 "$base/metrics"

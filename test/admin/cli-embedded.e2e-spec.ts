@@ -1,14 +1,11 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Environment } from '../../src/config/environment.js';
 import { openDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { runCli } from './run-cli.js';
-
-// Starting processes takes long on busy machines.
-jest.setTimeout(60_000);
 
 let dataDir: string;
 beforeEach(async () => {

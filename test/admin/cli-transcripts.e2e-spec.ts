@@ -1,11 +1,8 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { CliSession, runCli, startCli } from './run-cli.js';
-
-// Starting processes takes long on busy machines.
-jest.setTimeout(60_000);
 
 /** A deadline or a connection that is not closed would keep the process running for longer. */
 const RUN_MS_MAX = 30_000;

@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { type CliResult, CliSession, runCli } from './run-cli.js';
-
-// Starting processes takes long on busy machines.
-jest.setTimeout(60_000);
 
 const KEY = /ctk_[0-9A-Za-z]{49}/;
 

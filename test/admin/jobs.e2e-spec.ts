@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JOB_STATES, PAUSE_REASONS } from '../../src/jobs/job.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { type CliResult, CliSession } from './run-cli.js';
-
-// Starting processes takes long on busy machines.
-jest.setTimeout(60_000);
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-7c2e';
 const TOKEN = { Authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -23,6 +20,10 @@ beforeAll(async () => {
   session = new CliSession();
   service = await startService({ environment: { ADMIN_TOKEN, JOB_CONCURRENCY: 0 } });
   [acme, other] = [await service.organization(), await service.organization()];
+});
+beforeEach(async () => {
+  await service.query('DELETE FROM jobs');
+  ids.length = 0;
   for (const [organization, channel] of [
     [acme, '@tidewater'] as const,
     [other, '@港の灯台'] as const,
@@ -112,6 +113,7 @@ describe('the jobs of all organizations', () => {
   });
 
   it('are counted by the metrics of the alerts, with the reasons of paused ones', async () => {
+    await overdue(ids[0] ?? '', 900);
     await service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked', stored_bytes = 5000
       WHERE id = '${ids[1]}'`);
     const samples = await scrape(service);

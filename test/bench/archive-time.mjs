@@ -85,7 +85,7 @@ function scenariosOf({ videos, egresses, player, captions, quick, ceilings }, re
   const common = { reader: 'service', badShare: 0, environment };
   const paced = egresses.map((count) => ({
     ...common,
-    ...{ name: `${count} ${count === 1 ? 'egress' : 'egresses'}`, exits: count, budgets, archive: { videos } },
+    ...{ name: `${count} ${count === 1 ? 'egress' : 'egresses'}`, egresses: count, budgets, archive: { videos } },
     hours: hoursAtPace({ videos, egresses: count, player, captions }),
   }));
   if (quick) return paced;
@@ -94,7 +94,7 @@ function scenariosOf({ videos, egresses, player, captions, quick, ceilings }, re
     ...first,
     ...{ name: `${first.name}, ${name}`, archive: { videos, background, callMinutes: CALL_MINUTES } },
   });
-  const free = { ...common, environment: {}, exits: 1, budgets: { player: UNLIMITED, timedtext: UNLIMITED } };
+  const free = { ...common, environment: {}, egresses: 1, budgets: { player: UNLIMITED, timedtext: UNLIMITED } };
   return [
     { ...free, name: 'nothing refused', archive: { videos }, hours: hoursUnlimited(videos) },
     ...paced,

@@ -35,7 +35,7 @@ const entry = pathToFileURL(require.resolve('bullmq')).href;
 if (values.worker === undefined) await measureAll(Number(values.seconds));
 else await work(values.worker);
 
-/** A process with one queue and one worker, which reports each wake-up and adds one when it is told to. */
+/** A process with one queue and one worker, which reports each wake-up and adds one on request. */
 async function work(url) {
   const { Queue, Worker, createPostgresBackend, runMigrations } = await import(entry);
   const pool = new pg.Pool({ connectionString: url, options: `-c search_path=${SCHEMA}`, max: 4, keepAlive: true });
@@ -47,7 +47,7 @@ async function work(url) {
       return query(...given);
     };
   });
-  const tell = (what) => process.send?.({ ...what, atMs: monotonicMs() });
+  const send = (message) => process.send?.({ ...message, atMs: monotonicMs() });
   const errors = new Map();
   const count = ({ message }) => errors.set(message, (errors.get(message) ?? 0) + 1);
   try {
@@ -59,9 +59,9 @@ async function work(url) {
     }
     const queue = new Queue(QUEUE, { connection: pool }, createPostgresBackend);
     const look = async ({ data }) => {
-      tell({ event: 'look', id: data.id });
+      send({ event: 'look', id: data.id });
       if (data.holdMs) await sleep(data.holdMs);
-      tell({ event: 'looked', id: data.id });
+      send({ event: 'looked', id: data.id });
     };
     const settings = { lockDuration: LOCK_MS, stalledInterval: LOCK_MS, maxStalledCount: 1_000_000, concurrency: 2 };
     const worker = new Worker(QUEUE, look, { connection: pool, ...settings }, createPostgresBackend);
@@ -73,12 +73,12 @@ async function work(url) {
         const options = { removeOnComplete: true, removeOnFail: true, delay: message.delayMs };
         queue.add('slice', message.add, options).catch(count);
       }
-      if (message.errors) tell({ event: 'errors', statements, errors: [...errors] });
+      if (message.errors) send({ event: 'errors', statements, errors: [...errors] });
     });
     process.once('disconnect', () => process.exit(0));
-    tell({ event: 'ready' });
+    send({ event: 'ready' });
   } catch (error) {
-    tell({ event: 'failed', message: error.message });
+    send({ event: 'failed', message: error.message });
     process.exit(1);
   }
 }
@@ -115,7 +115,7 @@ function printLoad() {
   const measure = (source) => {
     const program = `const from = performance.now(); ${source}
       const ms = performance.now() - from; globalThis.gc();
-      console.log(JSON.stringify({ ms, rss: process.memoryUsage.rss(), cpu: process.cpuUsage().user / 1000 }));`;
+      console.log(JSON.stringify({ ms, rss: process.memoryUsage.rss() }));`;
     const runs = Array.from({ length: 5 }, () =>
       JSON.parse(
         spawnSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', program], {
@@ -124,7 +124,7 @@ function printLoad() {
         }).stdout,
       ),
     );
-    return ['ms', 'rss', 'cpu'].map((name) => median(runs.map((run) => run[name])));
+    return ['ms', 'rss'].map((name) => median(runs.map((run) => run[name])));
   };
   const [before, after] = ['', `await import('pg'); `].map((own) => measure(`${own}`));
   const both = measure(`await import('pg'); await import(${JSON.stringify(entry)});`);
@@ -205,7 +205,7 @@ async function printRestart({ url, group: [one] }) {
   );
 }
 
-/** Behind PgBouncer in transaction mode, which refuses startup options or, when it is told to, ignores them. */
+/** Behind PgBouncer in transaction mode, which refuses startup options or, if configured so, ignores them. */
 async function printPooled(serverUrl) {
   const { PgBouncer, pgbouncerIsInstalled } = await import('../../dist-tools/test/database/pgbouncer.js');
   if (!pgbouncerIsInstalled) return;

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SharedCache } from '../../src/cache/shared-cache.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 import { CACHE_SECRET } from './signed-entries.js';
-
-jest.setTimeout(30_000);
 
 const VIDEOS = 6;
 const FILLER = Buffer.alloc(20_000);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ValueSigner } from '../../src/cache/cache-signatures.js';
 import { RedisConnection } from '../../src/cache/redis-connection.js';
 import { SharedDocuments } from '../../src/cache/shared-documents.js';
@@ -9,9 +9,6 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 import { CACHE_SECRET, signedEntries } from './signed-entries.js';
-
-// The server is killed, and a service may wait two seconds before it reconnects.
-jest.setTimeout(30_000);
 
 const PATH = '/channels/@tidewater/transcripts';
 const VIDEOS = 5;

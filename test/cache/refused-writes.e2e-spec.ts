@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 import { CACHE_SECRET } from './signed-entries.js';
-
-// Two services and a Redis are started for each test.
-jest.setTimeout(30_000);
 
 const VIDEOS = 3;
 const PATH = `/channels/@bench-${VIDEOS}x60/transcripts`;

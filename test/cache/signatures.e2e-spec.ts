@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 import { CACHE_SECRET, signedEntries } from './signed-entries.js';
-
-jest.setTimeout(30_000);
 
 const PATH = '/channels/@tidewater/transcripts';
 const VIDEOS = 5;

@@ -1,9 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from '../service.js';
 import { measureWithin, until } from '../until.js';
-
-// Waiting for an unavailable database takes seconds, also on busy machines.
-jest.setTimeout(30_000);
 
 let service: TestService;
 

@@ -9,8 +9,6 @@ import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-jest.setTimeout(30_000);
-
 let service: TestService;
 let cache: Cache;
 let memory: ResponseMemory;

@@ -5,9 +5,6 @@ import { ResponseMemory } from '../../src/transcripts/response/response-memory.j
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-// One test has the platform write more than 4 MB of captions.
-jest.setTimeout(20_000);
-
 const MEGABYTE = 1024 * 1024;
 const BUFFER_MEGABYTES = 1;
 /** One call may use a sixteenth of it. */

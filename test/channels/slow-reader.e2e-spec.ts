@@ -2,15 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 import { writeResponse, type Chunk } from '../../src/transcripts/response/response-writer.js';
 import { Connections } from '../../src/http/connections/connections.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
-
-// The responses have many megabytes, and machines can be busy.
-jest.setTimeout(30_000);
 
 /** A client on a raw connection that reads only on demand. */
 class Reader {

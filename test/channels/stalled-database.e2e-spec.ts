@@ -1,10 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { lockTable } from '../database/lock-table.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { measureWithin, until } from '../until.js';
-
-// A statement of a database that stalls ends after five seconds.
-jest.setTimeout(20_000);
 
 const DEADLINE_SECONDS = 1;
 const CALL_MS_MAX = (DEADLINE_SECONDS + 1) * 1_000;

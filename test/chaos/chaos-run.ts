@@ -10,7 +10,6 @@ export interface Check {
 
 /** The results of one part of the chaos tests. */
 export interface PartReport {
-  title: string;
   /** What the part does, in a sentence or two. */
   text: string;
   columns: readonly string[];

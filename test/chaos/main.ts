@@ -15,23 +15,24 @@ import { process as processPart } from './parts/process.js';
 import { redis } from './parts/redis.js';
 import { soak } from './parts/soak.js';
 import { upstream } from './parts/upstream.js';
-import { printed, writeReports } from './report.js';
+import { printed, writeReports, type TitledReport } from './report.js';
 import { startDatabase } from './harness/database.js';
-import type { Part, PartReport } from './chaos-run.js';
+import type { Part } from './chaos-run.js';
 
-const PARTS: Readonly<Record<string, Part>> = {
-  fuzz,
-  messages,
-  upstream,
-  database,
-  redis,
-  failover,
-  process: processPart,
-  connections,
-  jobs,
-  soak,
-  cache,
-  monitoring,
+/** The parts in the order of a run and of their reports, each with the title of its report. */
+const PARTS: Readonly<Record<string, readonly [title: string, part: Part]>> = {
+  fuzz: ['Random requests', fuzz],
+  messages: ['Hostile messages', messages],
+  upstream: ['Faults of the platform', upstream],
+  database: ['Faults of the database', database],
+  redis: ['Faults of the shared cache', redis],
+  failover: ['Failover', failover],
+  process: ['The process', processPart],
+  connections: ['Connections', connections],
+  jobs: ['Archive jobs', jobs],
+  soak: ['All loads and faults together', soak],
+  cache: ['Corrupt cache entries', cache],
+  monitoring: ['Alerts and dashboard in a real Prometheus', monitoring],
 };
 
 /** Mostly wait, for recoveries, leases and alerts: the short form runs them beside the others. The whole run measures each alone. */
@@ -109,16 +110,16 @@ async function main(): Promise<number> {
     'synchronous_commit=off',
     'max_connections=300',
   ]);
-  const reports = new Map<string, PartReport>();
+  const reports = new Map<string, TitledReport>();
   const runInTurn = async (names: readonly string[]): Promise<void> => {
     for (const name of names) {
-      const part = PARTS[name];
-      if (!part) continue;
+      const [title, part] = PARTS[name] ?? [];
+      if (title === undefined || !part) continue;
       say(name);
       const own = join(folder, name);
       await mkdir(own, { recursive: true, mode: 0o711 });
       const sayOfPart = (line: string): void => say(`${name}: ${line}`);
-      const report = await part({ short, picture, seed, folder: own, database, say: sayOfPart });
+      const report = { title, ...(await part({ short, picture, seed, folder: own, database, say: sayOfPart })) };
       process.stdout.write(`${printed(report)}\n`);
       say(`${name} ends`);
       reports.set(name, report);
@@ -137,7 +138,8 @@ async function main(): Promise<number> {
   const failed = checks.filter(({ passed }) => !passed).length;
   if (write) {
     const minutes = ((performance.now() - startedAtMs) / 60_000).toFixed(0);
-    await writeReports(inOrder, `Node ${process.versions.node}, seed ${seed}, ${minutes} minutes.`);
+    const titles = Object.values(PARTS).map(([title]) => title);
+    await writeReports(inOrder, titles, `Node ${process.versions.node}, seed ${seed}, ${minutes} minutes.`);
   }
   process.stdout.write(`\n${checks.length - failed} passed, ${failed} failed\n`);
   return failed === 0 ? 0 : 1;

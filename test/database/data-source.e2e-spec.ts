@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import type { EventEmitter } from 'node:events';
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
@@ -11,9 +11,6 @@ import { isConnectionFailure } from '../../src/database/database-errors.js';
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../src/database/data-source.js';
 import { interruptibleLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
-
-// Starting processes takes long on busy machines.
-jest.setTimeout(60_000);
 
 const run = promisify(execFile);
 

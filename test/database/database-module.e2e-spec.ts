@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Global, Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,9 +8,6 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { postmasterPid } from './cluster-user.js';
-
-// Starting processes and clusters takes long on busy machines.
-jest.setTimeout(60_000);
 
 describe('the database module', () => {
   it('stays open until all other modules have shut down, then stops the embedded PostgreSQL', async () => {

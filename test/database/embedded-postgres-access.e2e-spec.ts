@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConsoleLogger, Logger, type LoggerService } from '@nestjs/common';
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
@@ -23,9 +23,6 @@ import {
 } from './cluster-user.js';
 import { startServer } from './programs/server.mjs';
 import { runQuery } from './test-database.js';
-
-// Starting processes and clusters takes long on busy machines.
-jest.setTimeout(60_000);
 
 const SERVICE_ROLE = 'channel_transcripts';
 const SETTINGS = ['fsync=off', 'shared_buffers=16MB'];

@@ -1,13 +1,10 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postmasterPid, useDataDirectory } from './cluster-user.js';
 import { runQuery } from './test-database.js';
-
-// Starting processes and clusters takes long on busy machines.
-jest.setTimeout(60_000);
 
 /** Polls `probe` until it returns a value; the test's timeout is the limit. */
 async function eventually<T>(probe: () => Promise<T | undefined>): Promise<T> {

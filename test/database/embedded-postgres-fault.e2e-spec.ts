@@ -1,11 +1,8 @@
-import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { chown, copyFile, mkdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ClusterUser, useDataDirectory } from './cluster-user.js';
-
-// Starting processes and clusters takes long on busy machines.
-jest.setTimeout(60_000);
 
 describe('an embedded PostgreSQL that cannot start reports the reason in one line', () => {
   const { start, dataDir } = useDataDirectory();

@@ -1,11 +1,8 @@
-import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { postmasterPid, SHORT_WAITS, useDataDirectory } from './cluster-user.js';
 import { runQuery } from './test-database.js';
-
-// Starting processes and clusters takes long on busy machines.
-jest.setTimeout(60_000);
 
 describe('the embedded PostgreSQL', () => {
   const { start, dataDir } = useDataDirectory('test', 'cluster');
@@ -47,9 +44,9 @@ describe('the embedded PostgreSQL', () => {
       return (await command.close()).code;
     };
     // All have to end before the directory is removed, even when one fails.
-    const lane = async (): Promise<(number | null)[]> => [await comeAndGo(), await comeAndGo()];
-    const lanes = await Promise.allSettled([lane(), lane()]);
-    expect(lanes).toEqual(Array(2).fill({ status: 'fulfilled', value: [0, 0] }));
+    const inTurn = async (): Promise<(number | null)[]> => [await comeAndGo(), await comeAndGo()];
+    const ends = await Promise.allSettled([inTurn(), inTurn()]);
+    expect(ends).toEqual(Array(2).fill({ status: 'fulfilled', value: [0, 0] }));
     expect(await postmasterPid(dataDir())).toBeUndefined();
   });
 });

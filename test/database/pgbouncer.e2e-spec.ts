@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { isConnectionFailure } from '../../src/database/database-errors.js';
@@ -10,8 +10,6 @@ import { until } from '../until.js';
 import { holdLock } from './lock-table.js';
 import { PgBouncer, pgbouncerIsInstalled } from './pgbouncer.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
-
-jest.setTimeout(60_000);
 
 const describeWith = pgbouncerIsInstalled ? describe : describe.skip;
 const suffix = pgbouncerIsInstalled ? '' : ' (skipped: there is no pgbouncer on this machine)';

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { createTestDatabase, runQuery } from './test-database.js';
-
-jest.setTimeout(30_000);
 
 /** A role of this file alone, so that it can be locked out. */
 const ROLE = `caller_${randomBytes(6).toString('hex')}`;

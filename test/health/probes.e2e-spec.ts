@@ -1,11 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ShutdownState } from '../../src/http/shutdown-state.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
-
-// Redis is killed, and the tests wait for the reconnection.
-jest.setTimeout(30_000);
 
 /** The timeout of a check, plus a margin for a busy machine. */
 const BOUND_MS = 1_500 + 2_000;

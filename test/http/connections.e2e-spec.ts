@@ -137,5 +137,5 @@ describe('a shutdown', () => {
     await shutDown(stopping.app, { graceSeconds: 0 });
     expect(stopping.logs.some((line) => line.includes('settlement_given_up'))).toBe(true);
     await stopping.close();
-  }, 20_000);
+  });
 });

@@ -1,14 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import type { Server } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
-
-// The responses have many megabytes, and machines can be busy.
-jest.setTimeout(30_000);
 
 const STALLED_READER_MS = 800;
 const REFUSAL_LINGER_MS = 200;

@@ -94,16 +94,16 @@ describe('an operation on a job', () => {
 
   it('works on the free plan, so that a customer who changes the plan reaches its results', async () => {
     const { id: organization, key } = await service.organization();
-    const [kept, dropped] = [
+    const [completed, empty] = [
       await createJob(service, key, { channel: '@tidewater', limit: 2 }),
       await createJob(service, key, { channel: '@emptyslip' }),
     ];
-    await waitForJob(service, key, kept);
+    await waitForJob(service, key, completed);
     await service.app.get(OrganizationsService).change(organization, { plan: 'free' });
     expect((await service.get('/jobs', key)).body.jobs).toHaveLength(2);
-    expect((await service.get(`/jobs/${kept}/results`, key)).body.results).toHaveLength(2);
-    expect((await onJob(service, key, 'POST', `${kept}/resume`)).status).toBe(409);
-    expect((await onJob(service, key, 'DELETE', dropped)).status).toBe(204);
+    expect((await service.get(`/jobs/${completed}/results`, key)).body.results).toHaveLength(2);
+    expect((await onJob(service, key, 'POST', `${completed}/resume`)).status).toBe(409);
+    expect((await onJob(service, key, 'DELETE', empty)).status).toBe(204);
   });
 
   it('counts against a rate limit of its own', async () => {

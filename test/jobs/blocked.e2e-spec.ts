@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { hoursBefore } from '../fake-youtube/catalogue/model.js';
 import { Registry } from 'prom-client';
 import { JobMetrics } from '../../src/jobs/job-metrics.js';
@@ -8,8 +8,6 @@ import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
 import { SliceStore } from '../../src/jobs/slice-store.js';
 import { JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
-
-jest.setTimeout(30_000);
 
 let steps: SliceSteps;
 /** A process on the same database that the platform blocks. */

@@ -12,8 +12,6 @@ import { until } from '../until.js';
 import { JobRun } from './job-run.js';
 import { LEASES_SECONDS, SliceSteps } from './slice-steps.js';
 
-jest.setTimeout(30_000);
-
 let steps: SliceSteps;
 
 beforeAll(async () => {

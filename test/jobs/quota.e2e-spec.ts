@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
-
-jest.setTimeout(30_000);
 
 let steps: SliceSteps;
 let organizations: OrganizationsService;

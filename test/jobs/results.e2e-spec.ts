@@ -10,9 +10,6 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { createJob, linesOf, onJob, waitForJob } from './job-requests.js';
 
-// Jobs of a hundred videos, and machines can be busy.
-jest.setTimeout(60_000);
-
 let service: TestService;
 
 beforeAll(async () => {
@@ -284,7 +281,7 @@ describe('the results of a job that ends while they are sent', () => {
 });
 
 describe('the results of a job that has ended early', () => {
-  it('stay after a cancel, and are gone after a deletion', async () => {
+  it('are still available after a cancellation, and are deleted with the job', async () => {
     const { key } = await service.organization();
     const uploads = await uploadsOf('@bench-50x4', key);
     const hold = service.fakeYoutube.hold({ kind: 'player', videoId: uploads[30] ?? '' });

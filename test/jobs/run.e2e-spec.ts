@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { channelId } from '../fake-youtube/catalogue/model.js';
 import { JobRun, type EntryJson } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
-
-jest.setTimeout(30_000);
 
 let steps: SliceSteps;
 

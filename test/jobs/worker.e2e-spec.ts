@@ -1,12 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobWorker } from '../../src/jobs/job-worker.js';
 import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestService } from '../service.js';
 import { JobRun } from './job-run.js';
 
 const ENVIRONMENT = { JOB_CONCURRENCY: 2, JOB_SWEEP_SECONDS: 1 };
-
-jest.setTimeout(30_000);
 
 let service: TestService;
 

@@ -2,12 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { startService } from '../service.js';
 import { messageUrl } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
-
-jest.setTimeout(60_000);
 
 const PROGRAM = join(import.meta.dirname, '../../dist-tools/clients/nest-consumer/src/main.js');
 

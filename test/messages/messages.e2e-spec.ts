@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
 import { MessageCalls } from '../../src/messages/message-calls.js';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
@@ -7,8 +7,6 @@ import { until } from '../until.js';
 import { countHeld } from './garbage.js';
 import { request, clientOf, messageUrl, type MessageReply, type MessageEvent } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
-
-jest.setTimeout(60_000);
 
 const AT_ONCE = 2;
 const REFUSED = 500;

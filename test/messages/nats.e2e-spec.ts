@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
 import type { Environment } from '../../src/config/environment.js';
 import { shutDown } from '../../src/bootstrap.js';
@@ -7,8 +7,6 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { request, clientOf } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
-
-jest.setTimeout(60_000);
 
 const EVENT_BYTES_MAX = 16 * 1024;
 

@@ -1,13 +1,11 @@
 import { connect, type Server, type Socket } from 'node:net';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import type { TcpContext } from '@nestjs/microservices';
 import { Observable, of } from 'rxjs';
 import { MESSAGE_LIMITS, MessageFaults, type MessageLimits } from '../../src/messages/message-transport.js';
 import type { ConnectionHost } from '../../src/messages/tcp-connection.js';
 import { TcpMessages } from '../../src/messages/tcp-server.js';
 import { until } from '../until.js';
-
-jest.setTimeout(30_000);
 
 const TIME_MS = 400;
 const KILOBYTE = 1024;

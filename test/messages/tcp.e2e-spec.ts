@@ -1,12 +1,10 @@
 import type { Server as TcpServer } from 'node:net';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { request, clientOf, messageUrl } from './message-client.js';
-
-jest.setTimeout(60_000);
 
 const MESSAGES = { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: 0 } as const;
 const MEGABYTE = 1024 * 1024;

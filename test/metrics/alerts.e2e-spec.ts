@@ -2,16 +2,13 @@ import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
 import { metricsIn } from './promql.js';
-
-// Redis is killed, and the tests wait for the reconnection.
-jest.setTimeout(30_000);
 
 interface Rule {
   alert: string;

@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
-
-// A call without a database takes seconds.
-jest.setTimeout(30_000);
 
 const RATE_LIMIT = 3;
 const TRANSCRIPTS = '/channels/{id}/transcripts';

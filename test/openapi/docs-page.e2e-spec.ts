@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Browser, browserInstalled, Page } from './browser.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
-
-jest.setTimeout(60_000);
 
 const LOADED_MS = 20_000;
 

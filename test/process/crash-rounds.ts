@@ -158,5 +158,5 @@ export function faultsOf(round: CrashRound): string[] {
     [round.charged <= round.requestedFor, 'more was charged than was fetched'],
     [round.charged + round.reservedAfterKill <= REQUIRED, 'more is charged or reserved than was requested'],
   ];
-  return rules.flatMap(([stored, fault]) => (stored ? [] : [`${fault}: ${JSON.stringify(round)}`]));
+  return rules.flatMap(([holds, fault]) => (holds ? [] : [`${fault}: ${JSON.stringify(round)}`]));
 }

@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
 import { Program, temporaryFolder } from './program.js';
-
-// Services are started, one after another.
-jest.setTimeout(60_000);
 
 const PRELOADED = join(import.meta.dirname, 'programs/loaded-modules.mjs');
 

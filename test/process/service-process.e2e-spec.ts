@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { CliSession } from '../admin/run-cli.js';
 import { copyTestCluster } from '../database/cluster-user.js';
@@ -9,9 +9,6 @@ import { createTestDatabase } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
 import { Program, temporaryFolder } from './program.js';
-
-// Each test starts whole processes, several of them one after another.
-jest.setTimeout(60_000);
 
 let fakeYoutube: FakeYoutube;
 let database: QuotaDatabase;
@@ -57,11 +54,14 @@ const call = async (url: string, path: string, key: string): Promise<Response> =
 
 /** Retries a call that is refused because the database, on a busy machine, did not respond in time. */
 async function admittedCall(url: string, path: string, key: string): Promise<Response> {
-  for (;;) {
-    const response = await call(url, path, key);
-    if (response.status !== 503) return response;
+  let response = await call(url, path, key);
+  await until(async () => {
+    if (response.status !== 503) return true;
     await response.arrayBuffer();
-  }
+    response = await call(url, path, key);
+    return response.status !== 503;
+  });
+  return response;
 }
 
 describe('two processes that start concurrently on one empty database', () => {

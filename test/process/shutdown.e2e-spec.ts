@@ -1,11 +1,9 @@
 import { Agent, request as httpRequest } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
 import { Program } from './program.js';
-
-jest.setTimeout(60_000);
 
 const DELAY_SECONDS = 3;
 /** Longer than the test may take. */

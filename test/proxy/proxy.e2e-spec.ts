@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
 import { ADMIN_TOKEN, ProxiedReplicas, send, type ServiceResponse, type Sending } from './proxied-replicas.js';
 import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
-
-// Two processes of the service are started.
-jest.setTimeout(60_000);
 
 /** Allowed authentication failures per address and minute; each process counts them separately without Redis. */
 const FAILURES_OF_BOTH = 40;

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdLock } from '../database/lock-table.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
-
-jest.setTimeout(30_000);
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
 import { QuotaDatabase } from './quota-database.js';
 import { Racer } from './racer.js';
-
-// Starting processes takes long on busy machines.
-jest.setTimeout(60_000);
 
 const ATTEMPTS_PER_PROCESS = 100;
 const USED_BEFORE = 5;

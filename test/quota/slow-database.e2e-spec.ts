@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { DatabaseSlowError } from '../../src/database/database-errors.js';
 import { until } from '../until.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
-
-jest.setTimeout(20_000);
 
 let link: InterruptibleLink;
 let database: QuotaDatabase;

@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ClientProxyFactory, Transport } from '@nestjs/microservices';
 import { request } from '../messages/message-client.js';
 import { refuseSecrets } from '../plaintext-keys.js';
 import { Program } from '../process/program.js';
 import { startService, type TestService } from '../service.js';
 import { Collector, type ReceivedSpan } from './collector.js';
-
-// A service is started for each.
-jest.setTimeout(60_000);
 
 const SERVER = 2;
 const CLIENT = 3;

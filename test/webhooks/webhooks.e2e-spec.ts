@@ -81,7 +81,7 @@ describe('a webhook', () => {
     expect(body).toMatchObject({ events: null, url: `http://localhost:${receiver.port}/` });
   });
 
-  it('is gone when it was deleted, with its deliveries', async () => {
+  it('is deleted with its deliveries', async () => {
     const { key } = await service.organization();
     const { id } = (await create(key)).body;
     await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at)
@@ -372,7 +372,7 @@ describe('webhooks', () => {
     expect((await send(key, 'DELETE', `/webhooks/${id}`)).status).toBe(204);
   });
 
-  it('of unknown organizations are 401', async () => {
+  it('without a key are 401', async () => {
     expect((await service.request('GET', '/webhooks')).status).toBe(401);
   });
 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../any-text.js';
 import { DomainError } from '../../src/domain/errors.js';
@@ -28,9 +28,6 @@ import {
   VIDEO_ID,
 } from '../pages/youtube-pages.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
-
-// More than a hundred generated responses, and machines can be busy.
-jest.setTimeout(60_000);
 
 interface Given {
   status: number;

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Environment } from '../../src/config/environment.js';
 import { Doctor } from '../../src/platform/youtube/doctor/doctor.js';
@@ -13,9 +13,6 @@ import { asArray, asString, at, isObject } from '../../src/platform/youtube/resp
 import { startGateway } from '../fake-youtube/gateway.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { RecordedReport } from '../recordings/recorded-report.js';
-
-// Processes are started.
-jest.setTimeout(60_000);
 
 const PROJECT = join(import.meta.dirname, '../..');
 const KEY = 'fake-youtube-api-key';

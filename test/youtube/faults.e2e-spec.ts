@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
 import { FAULT_KINDS, type FaultKind } from '../fake-youtube/faults/fault-registry.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
@@ -7,8 +7,6 @@ import type { Upload, VideoOutcome } from '../../src/domain/transcript.js';
 import { REAL_RETRY_ENVIRONMENT } from '../../src/platform/youtube/egress/retry.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
 import { REPORTED_AS } from './reported-codes.js';
-
-jest.setTimeout(40_000);
 
 const DEADLINE_SECONDS = 20;
 /** Short timeouts apply only to faults that delay responses: on a busy machine they would abort others, too. */
@@ -131,14 +129,14 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
             .then(({ uploads }) => uploads.map((upload: Upload) => upload.videoId)),
         ]),
       );
-      const told = ends.map((each) =>
+      const reported = ends.map((each) =>
         each.status === 'fulfilled' ? each.value : (each.reason as { code: string }).code,
       );
       const right = [HARBOUR_LIGHT.id, HARBOUR_LIGHT.handle, listed];
       // These responses exist for video requests only.
-      if (kind === 'bot-check' || kind === 'hostile-captions') expect(told).toEqual(right);
-      else if (rate === 1) expect(told).toEqual([code, code, code]);
-      else told.forEach((each, index) => expect([code, right[index]]).toContainEqual(each));
+      if (kind === 'bot-check' || kind === 'hostile-captions') expect(reported).toEqual(right);
+      else if (rate === 1) expect(reported).toEqual([code, code, code]);
+      else reported.forEach((each, index) => expect([code, right[index]]).toContainEqual(each));
     },
   );
 });

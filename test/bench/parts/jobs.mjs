@@ -36,7 +36,12 @@ export async function jobs(bench) {
       if (run > 0) runs.push({ speeds, calls });
     }
     bench.say('jobs: an empty queue');
-    const idle = [['1 process that runs no slices (JOB_CONCURRENCY=0)', await idleCost(bench, fakeYoutube, 1, '0')]];
+    const idle = [
+      [
+        '1 process that runs no slices (JOB_CONCURRENCY=0)',
+        await idleCost(bench, fakeYoutube, 1, { JOB_CONCURRENCY: '0' }),
+      ],
+    ];
     for (const count of PROCESSES) idle.push([processes(count), await idleCost(bench, fakeYoutube, count)]);
     return report(sizes, runs, idle);
   } finally {
@@ -104,32 +109,26 @@ function callsBeside(bench, fakeYoutube, { job, small }, latencyMs) {
 }
 
 /** Transactions per second on the database while there is no work. */
-function idleCost(bench, fakeYoutube, count, slices = '2') {
-  return withServices(
-    bench,
-    fakeYoutube,
-    count,
-    { latencyMs: 0, environment: { JOB_CONCURRENCY: slices } },
-    async () => {
-      const seconds = bench.quick ? 5 : IDLE_SECONDS;
-      const client = new pg.Client({ connectionString: bench.databaseUrl });
-      await client.connect();
-      const read = async () => {
-        const { rows } = await client.query(
-          'SELECT xact_commit + xact_rollback AS done FROM pg_stat_database WHERE datname = current_database()',
-        );
-        return Number(rows[0].done);
-      };
-      try {
-        await sleep(COUNTERS_LAG_MS);
-        const before = await read();
-        await sleep(seconds * 1000);
-        return ((await read()) - before) / seconds;
-      } finally {
-        await client.end();
-      }
-    },
-  );
+function idleCost(bench, fakeYoutube, count, environment = {}) {
+  return withServices(bench, fakeYoutube, count, { latencyMs: 0, environment }, async () => {
+    const seconds = bench.quick ? 5 : IDLE_SECONDS;
+    const client = new pg.Client({ connectionString: bench.databaseUrl });
+    await client.connect();
+    const read = async () => {
+      const { rows } = await client.query(
+        'SELECT xact_commit + xact_rollback AS done FROM pg_stat_database WHERE datname = current_database()',
+      );
+      return Number(rows[0].done);
+    };
+    try {
+      await sleep(COUNTERS_LAG_MS);
+      const before = await read();
+      await sleep(seconds * 1000);
+      return ((await read()) - before) / seconds;
+    } finally {
+      await client.end();
+    }
+  });
 }
 
 async function createJob(bench, service, { videos, cues }) {

@@ -4,14 +4,14 @@ import { BENCH, PROJECT } from '../processes.mjs';
 import { goal } from '../figures.mjs';
 import { allowedVideos, perHourOf } from '../survival/day.mjs';
 
-/** Hours of one exit. The loop sends dozens of requests for a video. */
+/** Hours of one egress. The loop sends dozens of requests for a video. */
 const HOURS = { service: 24, unpaced: 24, loop: 2 };
-/** More exits serve more videos in less time, and for a gateway nothing is learned. */
+/** More egresses serve more videos in less time, and for a gateway nothing is learned. */
 const HOURS_OF_MANY = 8;
 const HOURS_OF_GATEWAY = 3;
 const UNPACED = { UPSTREAM_PLAYER_PER_MINUTE: 0, UPSTREAM_TIMEDTEXT_PER_MINUTE: 0 };
 const READERS = { service: 'the service', unpaced: 'the service without its pace', loop: 'a retry loop' };
-const EXITS = [1, 4, 16];
+const EGRESSES = [1, 4, 16];
 const DEMANDS = [0.5, 1, 2];
 const BAD_SHARES = [0, 0.3, 0.6];
 const DEMAND_NAMES = { 0.5: 'half', 1: 'once', 2: 'twice' };
@@ -41,13 +41,13 @@ export async function survival(bench) {
 }
 
 function scenariosOf(quick, budgets) {
-  const exits = quick ? [1] : EXITS;
+  const egresses = quick ? [1] : EGRESSES;
   const badShares = quick ? [0.3] : BAD_SHARES;
   const demands = quick ? [1] : DEMANDS;
   const networks = [
-    ...exits.map((count) => ({ exits: count, badShare: 0 })),
-    ...badShares.map((badShare) => ({ exits: 1, gateway: GATEWAY, badShare })),
-    ...(quick ? [] : [{ exits: 1, badShare: 0, budgets: STRICT_BUDGETS }]),
+    ...egresses.map((count) => ({ egresses: count, badShare: 0 })),
+    ...badShares.map((badShare) => ({ egresses: 1, gateway: GATEWAY, badShare })),
+    ...(quick ? [] : [{ egresses: 1, badShare: 0, budgets: STRICT_BUDGETS }]),
   ];
   return networks.flatMap((network) =>
     (network.budgets ? [2] : demands).flatMap((demand) =>
@@ -66,13 +66,13 @@ function scenariosOf(quick, budgets) {
   );
 }
 
-function hoursOf({ exits, gateway }, reader) {
-  return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : exits > 1 ? HOURS_OF_MANY : HOURS.service);
+function hoursOf({ egresses, gateway }, reader) {
+  return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : egresses > 1 ? HOURS_OF_MANY : HOURS.service);
 }
 
-function readersOf({ exits, gateway, budgets }) {
+function readersOf({ egresses, gateway, budgets }) {
   if (budgets) return ['service'];
-  return exits === 1 && !gateway ? ['service', 'unpaced', 'loop'] : ['service', 'loop'];
+  return egresses === 1 && !gateway ? ['service', 'unpaced', 'loop'] : ['service', 'loop'];
 }
 
 /** Runs one day in a process of its own, whose clocks are replaced. */
@@ -87,10 +87,10 @@ async function simulate(scenario) {
   return JSON.parse(Buffer.concat(chunks).toString());
 }
 
-function networkOf({ exits, gateway, badShare, budgets }) {
-  if (budgets) return '1 exit, strict';
+function networkOf({ egresses, gateway, badShare, budgets }) {
+  if (budgets) return '1 egress, strict';
   if (gateway) return `gateway, ${badShare * 100} % bad`;
-  return exits === 1 ? '1 exit' : `${exits} exits`;
+  return egresses === 1 ? '1 egress' : `${egresses} egresses`;
 }
 
 function nameOf(scenario) {
@@ -138,7 +138,7 @@ function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
             { atLeast },
           ),
         ];
-  const chosen = days.filter(({ demand, exits }) => demand === 2 || exits === 1);
+  const chosen = days.filter(({ demand, egresses }) => demand === 2 || egresses === 1);
   return {
     title: 'Survival: a day under budgets',
     text:
@@ -147,11 +147,11 @@ function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
       `minute, and ${timedtext.burst} and ${timedtext.perMinute} caption requests; above that it is refused for ` +
       `${player.blockSeconds / 60} and ${timedtext.blockSeconds / 60} minutes, and ${penaltySeconds} s longer for each request meanwhile, up to ` +
       `${blockSecondsMax / 3600} hour. Callers want channels of 100 videos, three in ten of which have no text or are refused ` +
-      `to single clients, at half, once and twice the rate that the budgets allow (through the gateway: that of one exit). ` +
+      `to single clients, at half, once and twice the rate that the budgets allow (through the gateway: that of one egress). ` +
       `They call with a deadline of 45 s, and again for what failed for a passing reason: when the failure says so, else ` +
       `after 5 minutes. What is allowed counts the player requests that a safe answer needs, two for a deleted video. The ` +
       `retry loop reads with one client, retries a refusal 3 times a second apart or 10 times through the ` +
-      `gateway, and calls again likewise. A strict exit may send ${strict.player.burst} player requests at once and ` +
+      `gateway, and calls again likewise. A strict egress may send ${strict.player.burst} player requests at once and ` +
       `${strict.player.perMinute} a minute, and ${strict.timedtext.burst} and ${strict.timedtext.perMinute} caption requests, and is ` +
       `refused for ${strict.player.blockSeconds / 60} and ${strict.timedtext.blockSeconds / 60} minutes. Such blocks last longer than the refill of the burst, so ` +
       `that each of them costs what would have been refilled meanwhile; it is no part of the goals.`,
@@ -177,7 +177,7 @@ function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
       },
     ],
     goals: [
-      goal('videos served of those allowed, the worst of 1, 4 and 16 exits', worst(shareOf, plain, Math.min), {
+      goal('videos served of those allowed, the worst of 1, 4 and 16 egresses', worst(shareOf, plain, Math.min), {
         atLeast: 0.95,
       }),
       goal('share of requests refused, the worst', worst(refusedOf, plain, Math.max), { atMost: 0.05 }),

@@ -22,15 +22,15 @@ const TRUTHS = {
 /** Of twenty videos of the catalogue, two need two players: the deleted one and the one made for kids. */
 const PLAYERS_PER_VIDEO = 22 / 20;
 
-/** How many videos an hour are wanted at a multiple of what the exits' budgets allow. */
-export function perHourOf({ exits, demand, budgets }) {
-  return (demand * exits * budgets.player.perMinute * 60) / PLAYERS_PER_VIDEO;
+/** How many videos an hour are wanted at a multiple of what the egresses' budgets allow. */
+export function perHourOf({ egresses, demand, budgets }) {
+  return (demand * egresses * budgets.player.perMinute * 60) / PLAYERS_PER_VIDEO;
 }
 
 /** How many videos of a day can be served within the budgets. Those of a gateway do not end. */
-export function allowedVideos({ exits, gateway, perHour, hours, budgets }) {
+export function allowedVideos({ egresses, gateway, perHour, hours, budgets }) {
   const wanted = Math.floor((perHour * hours) / CALL_VIDEOS) * CALL_VIDEOS;
-  const players = exits * (budgets.player.burst + budgets.player.perMinute * 60 * hours);
+  const players = egresses * (budgets.player.burst + budgets.player.perMinute * 60 * hours);
   return gateway ? wanted : Math.min(wanted, players / PLAYERS_PER_VIDEO);
 }
 

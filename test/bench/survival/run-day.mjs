@@ -1,5 +1,5 @@
 /*
- * One simulated day in this process, described by JSON as the argument: { reader: "service" | "unpaced" | "loop", exits, gateway,
+ * One simulated day in this process, described by JSON as the argument: { reader: "service" | "unpaced" | "loop", egresses, gateway,
  * badShare, perHour, hours, environment, budgets }, the last two optional. With `archive` (see `runArchive`) instead of `perHour`
  * and `hours`, an archive is read to its end. Prints the figures as JSON.
  */
@@ -12,10 +12,10 @@ import { VirtualPlatform } from './virtual-platform.mjs';
 import { VirtualTime } from './virtual-time.mjs';
 
 const scenario = JSON.parse(process.argv[2]);
-const { reader, exits, gateway, badShare, perHour, hours, environment = {} } = scenario;
+const { reader, egresses, gateway, badShare, perHour, hours, environment = {} } = scenario;
 const { REPORTED_BUDGETS } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/budgets.js'));
 const budgets = { ...REPORTED_BUDGETS, badShare, ...scenario.budgets };
-const proxyUrls = gateway ? [gateway] : Array.from({ length: exits }, (_, index) => `http://exit-${index + 1}:80`);
+const proxyUrls = gateway ? [gateway] : Array.from({ length: egresses }, (_, index) => `http://egress-${index + 1}:80`);
 
 const time = new VirtualTime();
 const platform = await VirtualPlatform.open(time, budgets);

@@ -12,7 +12,7 @@ const QUIET_TURNS = 2;
  */
 export class VirtualTime {
   nowMs = 0;
-  /** Grows with every timer and request, so that quiet turns can be told. */
+  /** Grows with every timer and request, so that turns without any can be recognized. */
   activity = 0;
   #heap = [];
   #sequence = 0;

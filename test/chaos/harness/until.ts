@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { until as isTrueWithin, type Measurements } from '../../until.js';
 
 /**
  * Waits until a condition is true; an error counts as false.
  *
- * @throws when it is violated in time, with what was waited for
+ * @throws when it is not true in time, with what was waited for
  */
 export async function until(
   what: string,
@@ -11,47 +11,40 @@ export async function until(
   timeoutMs = 20_000,
   pauseMs = 20,
 ): Promise<void> {
-  const endsAtMs = performance.now() + timeoutMs;
-  let last: unknown;
-  for (;;) {
+  let cause: unknown;
+  const isTrue = async (): Promise<boolean> => {
     try {
-      if (await condition()) return;
+      return await condition();
     } catch (error) {
-      last = error;
+      cause = error;
+      return false;
     }
-    if (performance.now() > endsAtMs) {
-      throw new Error(`${what}: not within ${timeoutMs} ms.`, { cause: last });
-    }
-    await sleep(pauseMs);
+  };
+  try {
+    await isTrueWithin(isTrue, timeoutMs, pauseMs);
+  } catch {
+    throw new Error(`${what}: not within ${timeoutMs} ms.`, { cause });
   }
-}
-
-/** A busy machine delays a measurement now and then; a fault of the service delays every one. */
-const MEASUREMENTS_MAX = 4;
-
-/** The measurements of one fault: `last` is in time, or none is. */
-export interface Measurements<T> {
-  all: readonly T[];
-  last: T;
 }
 
 /**
- * Repeats a measurement that is not in time.
+ * Says how many measurements were repeated, and the worst values of those that were discarded: a report shows and
+ * checks the last measurement of each fault only.
  *
- * @param first a measurement that was made before
+ * @param values the measured milliseconds by what they are; undefined for what was not measured
  */
-export async function measureInTime<T>(
-  measure: () => Promise<T>,
-  isInTime: (end: T) => boolean,
-  first?: T,
-): Promise<Measurements<T>> {
-  let last = first ?? (await measure());
-  const all = [last];
-  while (!isInTime(last) && all.length < MEASUREMENTS_MAX) {
-    last = await measure();
-    all.push(last);
-  }
-  return { all, last };
+export function describeRepeats<T>(
+  measured: readonly Measurements<T>[],
+  values: Readonly<Record<string, (end: T) => number | undefined>>,
+): string {
+  const discarded = measured.flatMap(({ all }) => all.slice(0, -1));
+  if (discarded.length === 0) return 'No measurement was late and repeated.';
+  const worst = Object.entries(values).flatMap(([name, of]) => {
+    const ms = Math.max(...discarded.map((end) => of(end) ?? 0));
+    return ms > 0 ? [`${name} ${(ms / 1000).toFixed(1)} s`] : [];
+  });
+  const count = discarded.length === 1 ? '1 measurement was' : `${discarded.length} measurements were`;
+  return `Times are those of the last measurement of each fault; ${count} late and repeated, at worst ${worst.join(', ')}.`;
 }
 
 /** Runs tasks with limited concurrency. */

@@ -54,7 +54,6 @@ export const cache: Part = async ({ folder, database, seed, short, say }) => {
     const book = await service.verified(customer.id);
     const unreadable = await cases.unreadable();
     return {
-      title: 'Corrupt cache entries',
       text:
         `${rounds} rounds: entries in Redis are damaged, exchanged, forged or converted, and the channel is requested ` +
         'again, as JSON or gzip in turn. Every response is compared with the first one, transcript by transcript.',

@@ -44,7 +44,6 @@ export const connections: Part = async ({ folder, database, short, seed, say }) 
     const afterStalls = short ? [] : await rest(service, customer, before, 'after the stalled readers');
     const { exact } = await service.verified(customer.id);
     return {
-      title: 'Connections',
       text:
         'Requests are pipelined on connections that are reset at any moment, some followed by garbage; then clients of ' +
         'every route read nothing of their responses, each with another call queued.',

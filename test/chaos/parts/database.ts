@@ -6,7 +6,8 @@ import { ledgerOf } from '../harness/ledger.js';
 import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
-import { measureInTime, until, type Measurements } from '../harness/until.js';
+import { measureInTime, type Measurements } from '../../until.js';
+import { describeRepeats, until } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { databaseFaults, type DatabaseFault } from './database/faults.js';
 import { type Phase, phasesOf } from './database/phases.js';
@@ -230,12 +231,15 @@ class FaultKind {
       return end.endedMs > 0 ? `${end.reported}, ${(end.endedMs / 1000).toFixed(1)} s` : end.reported;
     };
     return {
-      title: 'Faults of the database',
       text:
         `A call for ${VIDEOS} videos, a fault at one point of it, then the end of the fault: the result of the call, and the ` +
         `seconds from the fault to it. ${this.calls + behind.calls} calls, ${behind.calls} of them through PgBouncer in transaction pooling; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
-        `again. In a storm of ${stormed.blows} blows (connections terminated at random, the database suspended or restarted) ` +
-        `${stormed.calls} more calls, of which ${stormed.refused} were refused.`,
+        `again. In a storm of ${stormed.faults} faults (connections terminated at random, the database suspended or restarted) ` +
+        `${stormed.calls} more calls, of which ${stormed.refused} were refused. ` +
+        describeRepeats(measured, {
+          refused: (end) => (end.refused ? end.endedMs : undefined),
+          recovered: ({ recoveredMs }) => recoveredMs,
+        }),
       columns: ['database', ...phases],
       rows: faults.map((fault) => [fault, ...phases.map((phase) => shown(fault, phase))]),
       checks: [

@@ -6,7 +6,8 @@ import { PostgresPair } from '../harness/postgres-pair.js';
 import { Service, type Customer } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { readTranscripts } from '../harness/transcripts.js';
-import { measureInTime, until, type Measurements } from '../harness/until.js';
+import { measureInTime, type Measurements } from '../../until.js';
+import { describeRepeats, until } from '../harness/until.js';
 import { equal, type Check, type Part, type PartReport } from '../chaos-run.js';
 import { cacheFailovers, databaseFailovers, type Failover } from './failover/faults.js';
 import { failoverTables, isInTime, REPLICA_KILLED, type FailoverEnd } from './failover/figures.js';
@@ -134,12 +135,16 @@ class FailoverRun {
     }
     const { columns, rows, checks } = failoverTables(this.measured);
     return {
-      title: 'Failover',
       text:
         'Two replicas of the service under load, with PostgreSQL and its synchronous standby, and Redis and its replica, behind ' +
         '`deploy/haproxy.cfg`. A promotion is ordered at the moment of the failure, so the unavailability, the longest time in ' +
         'which no call got a complete response, is what HAProxy and the service add to the time that an operator or a cluster ' +
-        'manager needs. Seconds are the worst of all times.' +
+        'manager needs. Each value is the worst of all rounds. ' +
+        describeRepeats(this.measured, {
+          unavailable: ({ refuses, unavailableMs }) => (refuses ? unavailableMs : undefined),
+          'shared cache again after': ({ sharedMs }) => sharedMs,
+          'slowest call without Redis': ({ sharedMs, slowestMs }) => (sharedMs === undefined ? undefined : slowestMs),
+        }) +
         (withoutCut > 0 ? ` ${withoutCut} faults of the network were not tried: they need root and iptables.` : ''),
       columns,
       rows,

@@ -1,4 +1,5 @@
 import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
+import { startReceiver } from '../../webhooks/receiver.js';
 import { RandomSource } from '../harness/random.js';
 import { Service, type Resources } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
@@ -23,12 +24,16 @@ const DEADLINE_SECONDS = 5;
 const WARM_UP_SHARE = 0.25;
 const HEAP_GROWTH_MB_MAX = 32;
 const LOOK_MS = 500;
+/** Requests with invalid parameters may by chance be all of an operation: of a few, or of half in a short run. */
+const NEVER_SUCCEEDED_MAX = 2;
+const NEVER_SUCCEEDED_SHORT_MAX = 18;
 
 /** Requests of every kind, from those of the OpenAPI document to bytes that are not HTTP. */
 export const fuzz: Part = async (chaosRun) => {
   const { folder, database, seed } = chaosRun;
   const fakeYoutube = await startFakeYoutube();
   const canary = await Canary.start();
+  const receiver = await startReceiver();
   const url = await database.create();
   const service = await Service.start(folder, {
     DATABASE_URL: url,
@@ -40,11 +45,13 @@ export const fuzz: Part = async (chaosRun) => {
     // Jobs are created, read and deleted, and none of them runs: what a deleted job has fetched is in no response.
     JOB_CONCURRENCY: '0',
     JOBS_PER_ORGANIZATION: '20',
+    // Every webhook has the URL of a receiver on loopback.
+    WEBHOOK_ALLOW_PRIVATE: 'true',
   });
   try {
     const credentials = await makeCredentials(service, database, url);
     const document = new ApiDocument((await service.get('/docs-json')).body as never);
-    const known: Known = { organizations: [], keys: [], jobs: [] };
+    const known: Known = { organizations: [], keys: [], jobs: [], webhooks: [], receiver: receiver.url };
     const port = Number(new URL(service.url).port);
     const random = new RandomSource(seed);
     const loadDriver = new LoadDriver(document, random, `127.0.0.1:${port}`, canary.address, credentials, known);
@@ -59,10 +66,8 @@ export const fuzz: Part = async (chaosRun) => {
     };
     const seen = await fire(field);
     const kinds = [...new Set(fakeYoutube.requests.list.map(({ kind }) => kind))];
-    const { hostname, port: databasePort } = new URL(url);
-    const allowed = new Set([`${hostname}:${databasePort}`, new URL(fakeYoutube.url).host]);
+    const allowed = new Set([url, fakeYoutube.url, receiver.url].map((each) => new URL(each).host));
     return {
-      title: 'Random requests',
       text:
         `${seen.fuzzRequests} connections, ${field.check.checked} responses: requests generated from the OpenAPI document and variations of it, hostile targets, ` +
         'headers and methods, framings that two servers could parse differently, and bytes that are not HTTP, with keys of ' +
@@ -72,6 +77,7 @@ export const fuzz: Part = async (chaosRun) => {
       checks: [
         equal('all planned connections were made', seen.fuzzRequests, fuzzRequestsOf(chaosRun)),
         ...field.counts.checks(chaosRun.short),
+        succeeded(field.check.unsuccessful(), chaosRun),
         ...ofResponses(field.check, seen),
         nothing(
           'the response to a complete request takes at most its deadline and a second, and no connection hangs',
@@ -81,7 +87,7 @@ export const fuzz: Part = async (chaosRun) => {
         nothing('responses that are not HTTP', seen.faults),
         equal('connections to the URL in hostile requests', canary.contacts, 0),
         nothing(
-          'connections to other addresses than the platform and the database',
+          'connections to other addresses than the platform, the database and the receiver of webhooks',
           [...seen.ends].filter((end) => !allowed.has(end)),
         ),
         equal('the platform received requests of unknown kinds', kinds.includes('other'), false),
@@ -91,6 +97,7 @@ export const fuzz: Part = async (chaosRun) => {
   } finally {
     await service.stop('SIGKILL').catch(() => undefined);
     canary.close();
+    await receiver.close();
     await fakeYoutube.close();
   }
 };
@@ -162,6 +169,7 @@ function note(field: Field, seen: Omit<Seen, 'ends' | 'warm'>, fuzzRequest: Fuzz
     if (id.startsWith('org_')) known.organizations.push(id);
     if (id.startsWith('key_')) known.keys.push(id);
     if (id.startsWith('job_')) known.jobs.push(id);
+    if (id.startsWith('whk_')) known.webhooks.push(id);
   }
 }
 
@@ -171,6 +179,16 @@ async function idle(service: Service): Promise<void> {
     const { text } = await service.get('/metrics', METRICS_TOKEN);
     return /^ct_calls_in_flight 0$/m.test(text) && /^ct_upstream_requests_in_flight 0$/m.test(text);
   });
+}
+
+/** Requests of each operation must have valid parameters often enough, and refer to objects that exist. */
+function succeeded(never: readonly string[], { short }: ChaosRun): Check {
+  const most = short ? NEVER_SUCCEEDED_SHORT_MAX : NEVER_SUCCEEDED_MAX;
+  return {
+    name: 'operations of the document that never succeeded',
+    observed: `${[never.length, ...never].join(', ')}; at most ${most}`,
+    passed: never.length <= most,
+  };
 }
 
 function ofResponses({ findings, checked }: ResponseCheck, { fuzzRequests }: Seen): Check[] {
@@ -184,7 +202,7 @@ function ofResponses({ findings, checked }: ResponseCheck, { fuzzRequests }: See
     nothing('bodies that violate the schema of their status', findings.schema),
     nothing('responses without an X-Request-Id of plain characters', findings['request id']),
     nothing('responses with a key, a token or internal details', findings.secret),
-    nothing('guards that accept a wrong credential', findings.gate),
+    nothing('guards that accept a wrong credential', findings.guard),
     nothing('bodies that were parsed as requests', findings.smuggled),
   ];
 }

@@ -9,7 +9,7 @@ import type { Customer } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { atMost, equal, nothing, type Check, type ChaosRun, type Part, type PartReport } from '../chaos-run.js';
 import { Archive } from './jobs/archive.js';
-import { Blows, type Targets } from './jobs/blows.js';
+import { JobFaults, type Targets } from './jobs/faults.js';
 import { Fleet } from './jobs/fleet.js';
 import { outlookIn, violationsIn } from './jobs/snapshot.js';
 import { bookOf } from './process/findings.js';
@@ -23,10 +23,12 @@ const VIDEOS_SHORT = [60, 120];
 /** Unfinished jobs of an organization while the faults last. */
 const JOBS_EACH = 2;
 const JOBS_EACH_SHORT = 1;
-/** No jobs are created during the last kills, which strike what is left. */
+/** No jobs are created during the last kills, so that these hit the remaining ones. */
 const NEW_JOBS_SHARE = 0.8;
 const PAUSE_MS_MAX = 600;
 const PAUSE_SHORT_MS_MAX = 300;
+/** A short run injects most faults once, also at moments at which no slice runs. */
+const INEFFECTIVE_SHORT_MAX = 5;
 const LOOK_MS = 150;
 /** From the end of the faults until every job has ended. */
 const END_MS = 600_000;
@@ -74,7 +76,7 @@ export const jobs: Part = async (chaosRun) => {
       customers.push(await service.customer('pro', index < 2 ? TIGHT_LIMIT : NO_LIMIT));
     }
     const targets: Targets = { fleet, database, databaseUrl, redis, fakeYoutube, customers, archives: [], random };
-    return await new Torture(chaosRun, targets).run();
+    return await new JobsRun(chaosRun, targets).run();
   } finally {
     await fleet?.stop('SIGKILL');
     await fakeYoutube.close();
@@ -83,9 +85,9 @@ export const jobs: Part = async (chaosRun) => {
   }
 };
 
-class Torture {
-  private readonly archives: Archive[] = [];
-  private readonly blows: Blows;
+class JobsRun {
+  private readonly archives: Archive[];
+  private readonly faults: JobFaults;
   private readonly violations: string[] = [];
   private snapshots = 0;
   private captionRequests = 0;
@@ -96,8 +98,8 @@ class Torture {
     private readonly chaosRun: ChaosRun,
     private readonly targets: Targets,
   ) {
-    this.targets = { ...targets, archives: this.archives };
-    this.blows = new Blows(this.targets);
+    this.archives = targets.archives;
+    this.faults = new JobFaults(targets);
   }
 
   async run(): Promise<PartReport> {
@@ -109,10 +111,10 @@ class Torture {
     while (this.targets.fleet.kills < kills) {
       if (this.targets.fleet.kills < kills * NEW_JOBS_SHARE) await this.topUp();
       await sleep(this.targets.random.below(short ? PAUSE_SHORT_MS_MAX : PAUSE_MS_MAX));
-      await this.blows.strike();
+      await this.faults.inject();
       if (this.targets.fleet.kills >= reported + 10) say(`${(reported = this.targets.fleet.kills)} processes killed`);
     }
-    const struckMs = performance.now() - startedAtMs;
+    const faultsMs = performance.now() - startedAtMs;
     say('the faults have ended');
     const unfinished = await this.finish();
     this.looking = false;
@@ -120,7 +122,7 @@ class Torture {
     for (const archive of this.archives) await archive.look();
     await this.lookOnce();
     for (const archive of this.archives) if (archive.state === 'completed') await archive.compareResults();
-    return this.report(unfinished, { struckMs, ms: performance.now() - startedAtMs });
+    return this.report(unfinished, { faultsMs, ms: performance.now() - startedAtMs });
   }
 
   /** Creates jobs for organizations that have few, a third of them for a channel that another job has. */
@@ -187,8 +189,8 @@ class Torture {
       }
       const { claimed, due, seconds } = await outlookIn(database, databaseUrl);
       idle = claimed === 0 && due === 0 ? idle + 1 : 0;
-      if (idle > 0 && seconds !== undefined) await this.blows.pass(Math.ceil(seconds) + 1);
-      else if (idle > IDLE_LOOKS) await this.blows.pass(MONTH_SECONDS);
+      if (idle > 0 && seconds !== undefined) await this.faults.pass(Math.ceil(seconds) + 1);
+      else if (idle > IDLE_LOOKS) await this.faults.pass(MONTH_SECONDS);
       await sleep(LOOK_MS);
     }
     return open();
@@ -196,9 +198,10 @@ class Torture {
 
   private async report(
     unfinished: readonly Archive[],
-    { struckMs, ms }: { struckMs: number; ms: number },
+    { faultsMs, ms }: { faultsMs: number; ms: number },
   ): Promise<PartReport> {
     const { fleet, database, databaseUrl } = this.targets;
+    const { ineffective } = this.faults;
     const { text, books } = await this.books();
     const settled: Check[] = [];
     for (const [index, service] of fleet.running.entries()) {
@@ -212,19 +215,21 @@ class Torture {
     const videos = this.archives.reduce((sum, { handle }) => sum + Number(/-(\d+)x/.exec(handle)?.[1]), 0);
     const charged = books.reduce((sum, { used }) => sum + used, 0);
     return {
-      title: 'Archive jobs',
       text:
         `${PROCESSES} processes, ${ORGANIZATIONS} organizations and ${this.archives.length} jobs of ` +
-        `${Math.min(...this.sizes())} to ${Math.max(...this.sizes())} videos, under faults for ${(struckMs / 1000).toFixed(0)} s; ` +
+        `${Math.min(...this.sizes())} to ${Math.max(...this.sizes())} videos, under faults for ${(faultsMs / 1000).toFixed(0)} s; ` +
         `the last job completed after ${(ms / 1000).toFixed(0)} s. ${videos} videos, ${charged} of them charged, ` +
         `${this.captionRequests} caption requests. Each job was read ` +
         `${this.archives.reduce((sum, { looks }) => sum + looks, 0)} times over HTTP in all, and ${this.snapshots} snapshots of the ` +
         'database were compared. Time, and with it leases, pauses, retries and months, was moved on by the clock of the database.',
-      columns: ['fault', 'times'],
-      rows: [...this.blows.counts],
+      columns: ['fault', 'times', 'of these with an effect'],
+      rows: this.faults.rows,
       checks: [
-        equal('processes killed with kill -9', fleet.kills, this.chaosRun.short ? KILLS_SHORT : KILLS),
-        equal('every kind of fault was tried', this.blows.isComplete, true),
+        {
+          name: 'every fault had an effect at least once: slices ran, a request was hit, or a job changed',
+          observed: ineffective.length === 0 ? 'all' : `all but: ${ineffective.join(', ')}`,
+          passed: ineffective.length <= (this.chaosRun.short ? INEFFECTIVE_SHORT_MAX : 0),
+        },
         nothing(
           'jobs that have not completed',
           unfinished.map(({ id, state, reason }) => `${id} ${state} ${reason}`),

@@ -62,7 +62,6 @@ export const messages: Part = async (chaosRun) => {
     const ended = equal('the service exits with 0', await service.stop(), { code: 0, signal: null });
     const flood = await natsFlood(chaosRun, fakeYoutube.url);
     return {
-      title: 'Hostile messages',
       text:
         'Messages with and without a key, thousands on one connection; hostile frames, after each of which the ' +
         'connection is closed or works; unfinished frames; clients that never read; and a flood without keys over NATS.',

@@ -158,7 +158,6 @@ class Monitoring {
       (name) => !SCENARIOS[WORKING]?.alerts.includes(name) && !(this.chaosRun.short && ALERTS_OF_SPEED.has(name)),
     );
     return {
-      title: 'Alerts and dashboard in a real Prometheus',
       text:
         `Prometheus with \`deploy/alerts.yml\`, where every minute of a window or of \`for\` is a second, scrapes ` +
         `${this.deployments.size} deployments each second; each has another fault.`,

@@ -19,7 +19,6 @@ export const process: Part = async (chaosRun) => {
   const unread = await readers(chaosRun);
   const all = [killed, stopped, ...rest, beset, unread];
   return {
-    title: 'The process',
     text:
       'The service is killed and stopped under load, started on disks that are read-only, too small or full, has its ' +
       'clock set forward and back, and receives connections that send and read almost nothing.',

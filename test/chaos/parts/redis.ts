@@ -7,7 +7,8 @@ import { Redis } from '../harness/redis.js';
 import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
-import { measureInTime, until, type Measurements } from '../harness/until.js';
+import { measureInTime, type Measurements } from '../../until.js';
+import { describeRepeats, until } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport, type Check } from '../chaos-run.js';
 import { evict, type LossEnd, loseInMidCall } from './redis/eviction.js';
 import { redisFaults, type RedisFault } from './redis/faults.js';
@@ -219,10 +220,13 @@ class FaultKind {
     const logs = (await Promise.all(this.services.map((service) => service.log()))).join('\n');
     const errors = logs.split('\n').filter((line) => line.includes('"level":"error"'));
     return {
-      title: 'Faults of the shared cache',
       text:
         `Two processes on one Redis. For each fault, calls that are running when it starts, calls during it, for cached and for ` +
-        `uncached transcripts, and the end of the fault. ${this.calls} calls in total.`,
+        `uncached transcripts, and the end of the fault. ${this.calls} calls in total. ` +
+        describeRepeats(measured, {
+          'slowest call': ({ slowestMs }) => slowestMs,
+          'cached again after': ({ backMs }) => backMs,
+        }),
       columns: ['Redis', 'calls meanwhile', 'slowest, s', 'cached again after, s', 'entries cached meanwhile'],
       rows: timed.map(({ fault, calls, slowestMs, backMs, cachedMeanwhile }) => [
         ...[fault, calls, (slowestMs / 1000).toFixed(1), (backMs / 1000).toFixed(1), cachedMeanwhile],

@@ -158,9 +158,9 @@ class Soak {
     const idle = await this.socketsWhenIdle();
     const habits = [...new Set(load.ends.map(({ habit }) => habit))].sort();
     return {
-      title: `${Math.round(seconds)} seconds of all loads and faults together`,
       text:
-        `${CALLERS} clients of two processes with one database and one Redis: ${load.ends.length} calls, ` +
+        `${CALLERS} clients of two processes with one database and one Redis, for ${Math.round(seconds)} seconds: ` +
+        `${load.ends.length} calls, ` +
         `${this.requested} requests to the platform, ${this.struck} of them hit by one of ${FAULT_KINDS.length} faults. ` +
         `${remaining} clients disconnected early. Memory is measured after a garbage collection.`,
       columns: ['client', 'calls', 'status 200', 'median, ms', '95th of 100, ms'],

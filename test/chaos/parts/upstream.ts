@@ -1,5 +1,6 @@
 import { ALL_FAULT_KINDS } from '../../fake-youtube/faults/fault-registry.js';
-import { atOnce, measureInTime, type Measurements } from '../harness/until.js';
+import { measureInTime, type Measurements } from '../../until.js';
+import { atOnce } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { startCanary } from './upstream/canary.js';
 import { allCells, type Cell, fewCells, nameOf } from './upstream/cells.js';
@@ -82,7 +83,6 @@ function report(
     }),
   );
   return {
-    title: 'Faults of the platform',
     text:
       `${cells.length} times a few concurrent calls: each of ${ALL_FAULT_KINDS.length} faults on 5 %, 50 % and all of each kind of ` +
       'request, and any two of them together. In between, the clock of the service is advanced by more than a day, so that ' +

@@ -23,7 +23,7 @@ const MIXED: Readonly<Record<number, Partial<Video>>> = {
   18: { unplayableOn: ['VISIONOS', 'ANDROID_VR'] },
 };
 
-/** What fourteen of every fifty videos of `@archive-…` are besides, by their position modulo 50: ten are Shorts with a text. */
+/** What fifteen of every fifty videos of `@archive-…` are besides, by their position modulo 50: ten are Shorts with a text. */
 const ARCHIVE: Readonly<Record<number, Partial<Video>>> = {
   ...Object.fromEntries(
     Array.from({ length: 10 }, (_, tenth) => [tenth * 5 + 2, { short: true, durationSeconds: 45 }]),

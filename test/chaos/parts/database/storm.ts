@@ -8,18 +8,18 @@ import { brokenIdentities, codeOf, readTranscripts } from '../../harness/transcr
 const CALLERS = 6;
 const PAUSE_MS = 120;
 const FREEZE_MS = 400;
-type Blow = 'cut one' | 'cut all' | 'freeze' | 'restart';
+type Fault = 'cut one' | 'cut all' | 'freeze' | 'restart';
 /** On a busy machine a restart alone can take the time of a short storm, which then lasts until calls were served and refused. */
 const LONGER_MS_MAX = 30_000;
 /** Applied in turn, the one that calls are sure to notice first; timing and target are random. */
-const BLOWS: readonly Blow[] = ['restart', 'freeze', ...times<Blow>('cut all', 3), ...times<Blow>('cut one', 12)];
+const FAULTS: readonly Fault[] = ['restart', 'freeze', ...times<Fault>('cut all', 3), ...times<Fault>('cut one', 12)];
 const SERVICE = "FROM pg_stat_activity WHERE application_name = 'channel-transcripts'";
 
 /** The results of calls under repeated faults of the database. */
 export interface StormEnd {
   calls: number;
   refused: number;
-  blows: number;
+  faults: number;
   fetched: number;
   /** Transcripts requested from the platform. */
   requested: number;
@@ -43,7 +43,7 @@ export async function storm(
 ): Promise<StormEnd> {
   const { videos, ms } = choices;
   const random = seededRandom(choices.seed);
-  const end: StormEnd = { calls: 0, refused: 0, blows: 0, fetched: 0, requested: 0, reserved: 0, wrong: [] };
+  const end: StormEnd = { calls: 0, refused: 0, faults: 0, fetched: 0, requested: 0, reserved: 0, wrong: [] };
   const endsAtMs = performance.now() + ms;
   const isOver = (): boolean =>
     performance.now() >= endsAtMs + (end.fetched > 0 && end.refused > 0 ? 0 : LONGER_MS_MAX);
@@ -63,21 +63,21 @@ export async function storm(
       else end.wrong.push(`answered ${response.status} ${codeOf(response)}${response.whole ? '' : ', cut short'}`);
     }
   };
-  const blows = async (): Promise<void> => {
+  const faults = async (): Promise<void> => {
     while (!isOver()) {
       await sleep(random() * 2 * PAUSE_MS);
-      await strike(database, BLOWS[end.blows % BLOWS.length] ?? 'cut one');
-      end.blows += 1;
+      await inject(database, FAULTS[end.faults % FAULTS.length] ?? 'cut one');
+      end.faults += 1;
     }
   };
-  await Promise.all([blows(), ...Array.from({ length: CALLERS }, caller)]);
+  await Promise.all([faults(), ...Array.from({ length: CALLERS }, caller)]);
   end.requested = fakeYoutube.requests.count({ kind: 'timedtext' });
   end.reserved = (await reservedEver(database, service)) - before;
   return end;
 }
 
-function times<T>(blow: T, count: number): T[] {
-  return Array.from({ length: count }, () => blow);
+function times<T>(item: T, count: number): T[] {
+  return Array.from({ length: count }, () => item);
 }
 
 async function reservedEver(database: Database, { environment }: Service): Promise<number> {
@@ -86,14 +86,14 @@ async function reservedEver(database: Database, { environment }: Service): Promi
   return Number(row?.['required']);
 }
 
-async function strike(database: Database, blow: Blow): Promise<void> {
-  switch (blow) {
+async function inject(database: Database, fault: Fault): Promise<void> {
+  switch (fault) {
     case 'cut one':
     case 'cut all': {
-      const one = blow === 'cut one' ? "AND state = 'active' ORDER BY random() LIMIT 1" : '';
+      const one = fault === 'cut one' ? "AND state = 'active' ORDER BY random() LIMIT 1" : '';
       await database.query(
         database.adminUrl,
-        `SELECT pg_terminate_backend(pid) FROM (SELECT pid ${SERVICE} ${one}) AS struck`,
+        `SELECT pg_terminate_backend(pid) FROM (SELECT pid ${SERVICE} ${one}) AS ended`,
       );
       return;
     }

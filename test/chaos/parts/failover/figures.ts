@@ -1,5 +1,5 @@
 import { atMost, equal, nothing, type PartReport } from '../../chaos-run.js';
-import type { Measurements } from '../../harness/until.js';
+import type { Measurements } from '../../../until.js';
 import type { LoadEnd } from './load.js';
 
 export const REPLICA_KILLED = 'Service: one of two replicas is killed and started again';

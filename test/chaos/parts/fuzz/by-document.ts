@@ -1,108 +1,26 @@
 import type { RandomSource } from '../../harness/random.js';
-import { TRANSCRIPTS, type ApiDocument, type Operation, type Schema } from './api-document.js';
+import {
+  MCP,
+  TRANSCRIPTS,
+  WEBHOOKS,
+  type ApiDocument,
+  type Operation,
+  type Route,
+  type Schema,
+} from './api-document.js';
+import { mcpMessage } from './mcp-message.js';
+import { CONTENT_TYPES, NASTY_HEADERS, NASTY_NAMES, NASTY_TEXTS, NASTY_VALUES } from './nasty-values.js';
 import { channelId, hostileId, playlistId, videoId } from './targets.js';
 import type { Draft } from './fuzz-request.js';
 
-const NASTY_VALUES: readonly unknown[] = [
-  null,
-  true,
-  -1,
-  0,
-  1.5,
-  1e308,
-  2 ** 53 + 2,
-  '',
-  ' ',
-  'ok',
-  '0',
-  'NaN',
-  [],
-  {},
-  [[]],
-  { $gt: '' },
-  'a\u0000b',
-  '\ud800',
-  '😀',
-  '<script>',
-  "'; DROP TABLE organizations; --",
-  '__proto__',
-  'x'.repeat(300),
-  'x'.repeat(20_000),
-];
-
-const NASTY_TEXTS: readonly string[] = [
-  '',
-  '0',
-  '-1',
-  '1.5',
-  '1e1',
-  '+1',
-  ' 1',
-  '1 ',
-  '٣',
-  '0x10',
-  '１',
-  '25',
-  '500',
-  '99999999999999999999',
-  'null',
-  'true',
-  'en',
-  'en,de',
-  'en,,de',
-  ',',
-  'EN',
-  'en-GB',
-  'x-'.repeat(40),
-  'zz'.repeat(2_000),
-  '\u0000',
-  '%',
-  '%zz',
-  '🚢',
-  '*',
-  '../..',
-];
-
-const NASTY_NAMES: readonly string[] = [
-  'limit[]',
-  'limit[a]',
-  'Limit',
-  'page',
-  'cursor',
-  '__proto__',
-  'constructor',
-  'toString',
-  'a'.repeat(500),
-  '%zz',
-  '[]',
-  '',
-  'languages[]',
-  'verify',
-  'after',
-  'limit%00',
-];
-
-/** Values of a header that a request line can carry. */
-const NASTY_HEADERS: readonly string[] = ['', '0', 'a b', 'x'.repeat(255), 'x'.repeat(256), '\xe9', '"quoted"', '{}'];
-
-const CONTENT_TYPES: readonly string[] = [
-  'text/plain',
-  'application/xml',
-  'application/json; charset=utf-16',
-  'application/json;charset="utf-8"',
-  'multipart/form-data',
-  'application/x-www-form-urlencoded',
-  'application/json, text/html',
-  '',
-  '/',
-  'application/merge-patch+json',
-];
-
-/** Objects that requests have created, to be requested and deleted. */
+/** What requests refer to: objects that requests have created, to be requested and deleted, and a receiver of webhooks. */
 export interface Known {
   organizations: string[];
   keys: string[];
   jobs: string[];
+  webhooks: string[];
+  /** The URL of every webhook. */
+  receiver: string;
 }
 
 /** Requests generated from the OpenAPI document, valid and slightly invalid. */
@@ -122,11 +40,12 @@ export class ByDocument {
     const query = this.query(route.operation);
     const draft: Draft = { method: route.method, target: query === '' ? path : `${path}?${query}`, headers: [] };
     draft.headers.push(...this.headers(route.operation));
-    return route.operation.requestBody || random.often(0.03) ? this.withBody(draft, route.operation) : draft;
+    if (route.path === MCP && random.often(0.9)) draft.headers.push(['Accept', 'application/json, text/event-stream']);
+    return route.operation.requestBody || random.often(0.03) ? this.withBody(draft, route) : draft;
   }
 
   private pathValue(path: string): string {
-    const { random, known } = this;
+    const { random } = this;
     const valid = [
       ['/channels/', channelId],
       ['/videos/', videoId],
@@ -134,9 +53,16 @@ export class ByDocument {
     ] as const;
     const read = valid.find(([prefix]) => path.startsWith(prefix));
     if (read) return random.often(0.9) ? read[1](random) : hostileId(random, this.canary);
-    const ids = path.startsWith('/jobs/') ? known.jobs : path.includes('/keys/{id}') ? known.keys : known.organizations;
+    const ids = this.idsFor(path);
     if (random.often(0.8) && ids.length > 0) return random.pick(ids);
     return random.often(0.5) ? 'org_000000000000000000000000' : hostileId(random, this.canary).replaceAll('/', '%2F');
+  }
+
+  private idsFor(path: string): readonly string[] {
+    const { jobs, webhooks, keys, organizations } = this.known;
+    if (path.includes('/jobs/{id}')) return jobs;
+    if (path.startsWith('/webhooks/')) return webhooks;
+    return path.includes('/keys/{id}') ? keys : organizations;
   }
 
   private query({ parameters = [] }: Operation): string {
@@ -163,16 +89,21 @@ export class ByDocument {
     );
   }
 
-  private withBody(draft: Draft, { requestBody }: Operation): Draft {
+  private withBody(draft: Draft, route: Route): Draft {
     const { random } = this;
-    const schema = this.document.resolved(requestBody?.content['application/json']?.schema ?? {});
-    const value = this.valid(schema);
-    const body = this.body(value);
+    const body = this.body(this.validBody(route));
     const type = random.often(0.93) ? 'application/json' : random.pick(CONTENT_TYPES);
     const headers: Draft['headers'] = [...draft.headers, ['Content-Type', type]];
     if (random.often(0.04)) headers.push(['Content-Encoding', random.pick(['gzip', 'br', 'identity', 'x'])]);
     headers.push(['Content-Length', String(body.length)]);
     return { ...draft, headers, body };
+  }
+
+  private validBody({ path, operation }: Route): unknown {
+    if (path === MCP) return mcpMessage(this.random, this.canary, this.known.jobs);
+    const value = this.valid(this.document.resolved(operation.requestBody?.content['application/json']?.schema ?? {}));
+    // The service would look up the host of any other URL.
+    return path === WEBHOOKS ? Object.assign({}, value, { url: this.known.receiver }) : value;
   }
 
   private body(valid: unknown): Buffer {

@@ -19,6 +19,7 @@ export interface Credentials {
   all: readonly Credential[];
   pro: Credential;
   admin: Credential;
+  metrics: Credential;
   /** Belongs to a client that never waits for a response. */
   disconnecting: Credential;
   /** The organization that may be charged. */
@@ -50,6 +51,7 @@ export async function makeCredentials(service: Service, database: Database, url:
   const other = (name: string, ...headers: [string, string][]): Credential => ({ name, headers, opens: [] });
   const valid = bearer('pro', pro.key, ['channels', 'usage']);
   const admin = bearer('admin token', ADMIN_TOKEN, ['admin']);
+  const metrics = bearer('metrics token', METRICS_TOKEN, ['metrics']);
   const all: Credential[] = [
     valid,
     admin,
@@ -59,7 +61,7 @@ export async function makeCredentials(service: Service, database: Database, url:
     bearer('renewed', renewed, ['channels', 'usage']),
     bearer('bearer in lower case', pro.key, ['channels', 'usage'], 'bearer'),
     bearer('several spaces', `  ${pro.key}  `, ['channels', 'usage']),
-    bearer('metrics token', METRICS_TOKEN, ['metrics']),
+    metrics,
     bearer('revoked', revoked.key),
     bearer('expired', expired.key),
     bearer('unknown', unknown),
@@ -87,6 +89,7 @@ export async function makeCredentials(service: Service, database: Database, url:
     all,
     pro: valid,
     admin,
+    metrics,
     disconnecting: bearer('leaver', disconnecting.key, ['channels', 'usage']),
     customers: { pro, free, exhausted, leaver: disconnecting },
     secrets: [...keys, renewed, unknown, ADMIN_TOKEN, METRICS_TOKEN],

@@ -108,6 +108,7 @@ export class LoadDriver {
   private credential(target: string): Credential {
     const { random, credentials } = this;
     if (random.often(0.4)) return random.pick(credentials.all);
+    if (/^\/metrics/i.test(target)) return credentials.metrics;
     return /^\/admin/i.test(target) ? credentials.admin : credentials.pro;
   }
 

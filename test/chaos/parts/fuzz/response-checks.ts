@@ -1,5 +1,15 @@
 import { PAGE_HOST } from '../../../../src/domain/page-url.js';
-import { RESULTS, TRANSCRIPTS, VIDEO, type ApiDocument, type Route, type Schema } from './api-document.js';
+import {
+  MCP,
+  RESULTS,
+  TRANSCRIPTS,
+  VIDEO,
+  WEBHOOKS,
+  type ApiDocument,
+  type Route,
+  type Schema,
+} from './api-document.js';
+import { MCP_VIDEOS_MAX } from './mcp-message.js';
 import { textOf, type RawResponse } from './response-reader.js';
 import type { Area } from './credentials.js';
 import { SMUGGLED } from './malformed.js';
@@ -9,6 +19,7 @@ import type { FuzzRequest } from './fuzz-request.js';
 const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
+const EVENT_STREAM = 'text/event-stream';
 const RAW_PAGE_URL = new RegExp(
   `^(?<page>/(?:videos|playlists)/(?:https?://?)?${PAGE_HOST}/[^?]*)(?<!/transcripts?)\\?(?<rest>[^/]*/transcripts?(?:\\?.*)?)$`,
   'is',
@@ -22,16 +33,18 @@ interface Requested {
   fuzzRequest: FuzzRequest;
 }
 
-export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'gate' | 'smuggled';
+export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'guard' | 'smuggled';
 export type Findings = Record<Rule, string[]>;
 
 /** Checks responses against the document and against the guarantees for every response. */
 export class ResponseCheck {
-  readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], gate: [], smuggled: [] };
+  readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], guard: [], smuggled: [] };
   /** Fetched transcripts according to complete responses, by the name of the credential. */
   readonly fetched = new Map<string, number>();
   /** Transcripts in responses that do not state whether they were fetched, by the name of the credential. */
   readonly possiblyFetched = new Map<string, number>();
+  /** The operations with a response below 400, each as method and path. */
+  readonly succeeded = new Set<string>();
   checked = 0;
 
   constructor(
@@ -84,23 +97,33 @@ export class ResponseCheck {
     const requested = method === 'HEAD' ? 'GET' : method;
     const route = routes.find((one) => one.method === requested && String(status) in one.operation.responses);
     if (!route) return ['status', 'a status that the document does not name'];
+    this.succeeded.add(nameOf(route));
     const area = areaOf(route);
     if (area && !fuzzRequest.credential?.opens.includes(area))
-      return ['gate', `${fuzzRequest.credential?.name} was accepted`];
-    if (text === undefined || (status === 204 && text === '')) return undefined;
-    const schema = route.operation.responses[status]?.content?.[type]?.schema;
+      return ['guard', `${fuzzRequest.credential?.name} was accepted`];
+    const { content } = route.operation.responses[status] ?? {};
+    if (text === undefined || (!content && text === '')) return undefined;
+    const schema = content?.[type]?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];
     if (TEXT_TYPES.has(type)) {
       const [, listed = '1'] = /^\d+ videos?: (\d+) with a transcript/m.exec(text) ?? [];
       if (route.path.includes('/transcript')) tally(this.possiblyFetched, fuzzRequest, Number(listed));
       return undefined;
     }
+    if (route.path === MCP && fuzzRequest.bytes.includes('_transcript'))
+      tally(this.possiblyFetched, fuzzRequest, MCP_VIDEOS_MAX);
+    if (type === EVENT_STREAM) return eventsFault(text);
     if (type === NDJSON) return route.path === RESULTS ? this.resultsFault(text) : this.linesFault(text, fuzzRequest);
     const value = parsed(text);
     const wrong = this.document.mismatch(schema, value);
     if (wrong !== undefined) return ['schema', wrong];
     if (route.path === VIDEO && (value as { cached: boolean }).cached === false) tally(this.fetched, fuzzRequest, 1);
     return route.path.endsWith('/transcripts') ? this.transcriptsFault(value, fuzzRequest) : undefined;
+  }
+
+  /** The operations that no request has completed. */
+  unsuccessful(): string[] {
+    return this.document.routes.map(nameOf).filter((name) => !this.succeeded.has(name));
   }
 
   private errorFault(
@@ -200,9 +223,21 @@ function areaOf({ method, path }: Route): Area | undefined {
   const [, first] = path.split('/');
   // On the plan of the channels.
   if (path.endsWith('/transcripts') || (path === '/jobs' && method === 'POST')) return 'channels';
-  // On every plan, as the usage is.
-  if (first === 'videos' || first === 'jobs' || path.endsWith('/uploads')) return 'usage';
+  if (path.startsWith(WEBHOOKS) && method === 'POST') return 'channels';
+  // On every plan, as the usage is; a tool of MCP checks the plan itself.
+  if (['videos', 'jobs', 'webhooks', 'mcp'].includes(first ?? '') || path.endsWith('/uploads')) return 'usage';
   return (['usage', 'admin', 'metrics'] as const).find((area) => area === first);
+}
+
+function nameOf({ method, path }: Route): string {
+  return `${method} ${path}`;
+}
+
+/** Server-sent events have JSON as their data. */
+function eventsFault(text: string): [Rule, string] | undefined {
+  const data = text.split('\n').filter((line) => line.startsWith('data:'));
+  const isJson = data.length > 0 && data.every((line) => parsed(line.slice('data:'.length)) !== undefined);
+  return isJson ? undefined : ['schema', 'the data of an event is not JSON'];
 }
 
 /** The secret of a key is its random part, without the prefix. */

@@ -88,11 +88,12 @@ export class Archive {
     this.reason = String(at(body, 'reason'));
   }
 
-  /** Cancels or resumes the job, which answers 409 if it has finished meanwhile. */
-  async change(action: 'cancel' | 'resume'): Promise<void> {
+  /** Cancels or resumes the job. @returns false for 409: it has finished meanwhile */
+  async change(action: 'cancel' | 'resume'): Promise<boolean> {
     const { status, text } = await this.fleet.call(this.customer, 'POST', `/jobs/${this.id}/${action}`);
     if (status >= 400 && status !== 409) this.wrong.push(`${this.id}: ${action} answers ${status} ${text}`);
     await this.look();
+    return status < 400;
   }
 
   /** Reads all results of the completed job, page by page, and compares them with the channel's videos. */

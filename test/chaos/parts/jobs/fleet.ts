@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RandomSource } from '../../harness/random.js';
 import { ADMIN_TOKEN, Service, type Customer } from '../../harness/service.js';
 
-/** A request is repeated on the processes in turn for this long, since any of them may be killed or without its database. */
+/** A request is repeated on processes at random for this long, since any of them may be killed or without its database. */
 const ANSWERED_WITHIN_MS = 60_000;
 const REQUEST_MS_MAX = 15_000;
 const PAUSE_MS = 100;

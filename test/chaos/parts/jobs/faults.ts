@@ -8,6 +8,7 @@ import type { Customer, Service } from '../../harness/service.js';
 import { quotaClock } from '../process/findings.js';
 import type { Archive } from './archive.js';
 import type { Fleet } from './fleet.js';
+import { outlookIn } from './snapshot.js';
 
 /** Longer than a slice may be claimed and a reservation lives. */
 const LEASE_SECONDS = 120;
@@ -16,7 +17,7 @@ const BLOCKED_SECONDS = 16 * 60;
 const OUTAGE_MS_MAX = 1_200;
 const REQUESTS = ['player', 'timedtext'] as const;
 
-/** Everything that the blows strike. */
+/** What the faults are injected into. */
 export interface Targets {
   fleet: Fleet;
   database: Database;
@@ -24,59 +25,65 @@ export interface Targets {
   redis: Redis;
   fakeYoutube: FakeYoutube;
   customers: readonly Customer[];
-  archives: readonly Archive[];
+  /** All jobs so far; grows during the run. */
+  archives: Archive[];
   random: RandomSource;
 }
 
-/** Faults and changes in mid-job; each ends by itself. */
-export class Blows {
-  readonly counts = new Map<string, number>();
+/** Faults and changes while jobs run; each ends by itself. */
+export class JobFaults {
+  private readonly counts = new Map<string, { times: number; effective: number }>();
   private clockSeconds = 0;
-  private readonly kinds: readonly (readonly [weight: number, name: string, strike: () => Promise<void>])[];
+  private readonly kinds: readonly (readonly [weight: number, name: string, inject: () => Promise<boolean>])[];
 
   constructor(private readonly targets: Targets) {
     const { fleet, database, redis, random } = targets;
-    const outage = (): Promise<void> => sleep(random.below(OUTAGE_MS_MAX));
+    const outage = (stop: () => Promise<void>, start: () => Promise<void>): Promise<boolean> =>
+      this.duringSlices(async () => {
+        await stop();
+        await sleep(random.below(OUTAGE_MS_MAX));
+        await start();
+      });
     this.kinds = [
-      [24, 'a process killed with kill -9', () => fleet.replaceOne('SIGKILL')],
-      [2, 'a process stopped with SIGTERM', () => fleet.replaceOne('SIGTERM')],
-      [2, 'a process suspended beyond its leases', () => this.suspend()],
-      [2, 'leases of live processes expired', () => this.advance(LEASE_SECONDS)],
+      [24, 'a process killed with kill -9', () => this.duringSlices(() => fleet.replaceOne('SIGKILL'))],
+      [2, 'a process stopped with SIGTERM', () => this.duringSlices(() => fleet.replaceOne('SIGTERM'))],
+      [2, 'a process suspended beyond its leases', () => this.duringSlices(() => this.suspend())],
+      [2, 'leases of live processes expired', () => this.duringSlices(() => this.advance(LEASE_SECONDS))],
       [
         1,
         'PostgreSQL stopped',
         () =>
-          database
-            .stop()
-            .then(outage)
-            .then(() => database.start()),
+          outage(
+            () => database.stop(),
+            () => database.start(),
+          ),
       ],
       [
         1,
         'PostgreSQL killed',
         () =>
-          database
-            .kill()
-            .then(outage)
-            .then(() => database.start()),
+          outage(
+            () => database.kill(),
+            () => database.start(),
+          ),
       ],
       [
         1,
         'Redis stopped',
         () =>
-          redis
-            .stop()
-            .then(outage)
-            .then(() => redis.start()),
+          outage(
+            () => redis.stop(),
+            () => redis.start(),
+          ),
       ],
       [
         1,
         'Redis killed',
         () =>
-          redis
-            .stop('SIGKILL')
-            .then(outage)
-            .then(() => redis.start()),
+          outage(
+            () => redis.stop('SIGKILL'),
+            () => redis.start(),
+          ),
       ],
       [3, 'every request blocked', () => this.block()],
       [2, 'a third of the requests failed', () => this.disturb()],
@@ -87,18 +94,24 @@ export class Blows {
     ];
   }
 
-  /** Whether every kind was struck. */
-  get isComplete(): boolean {
-    return this.kinds.every(([, name]) => this.counts.has(name));
+  /** How often each fault was injected, and how often it had an effect. */
+  get rows(): (readonly [name: string, times: number, effective: number])[] {
+    return [...this.counts].map(([name, { times, effective }]) => [name, times, effective]);
   }
 
-  /** One blow, chosen by chance; the first ones are of each kind once. */
-  async strike(): Promise<void> {
+  /** The faults that never had an effect. */
+  get ineffective(): string[] {
+    return this.kinds.flatMap(([, name]) => ((this.counts.get(name)?.effective ?? 0) > 0 ? [] : [name]));
+  }
+
+  /** Injects a random fault; the first ones are each fault once. */
+  async inject(): Promise<void> {
     const { random } = this.targets;
     const untried = this.kinds.find(([, name]) => !this.counts.has(name));
-    const [, name, strike] = untried ?? random.weighted(this.kinds.map((kind) => [kind[0], kind] as const));
-    this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
-    await strike();
+    const [, name, inject] = untried ?? random.weighted(this.kinds.map((kind) => [kind[0], kind] as const));
+    const { times, effective } = this.counts.get(name) ?? { times: 0, effective: 0 };
+    this.counts.set(name, { times: times + 1, effective });
+    if (await inject()) this.counts.set(name, { times: times + 1, effective: effective + 1 });
   }
 
   /** Lets time pass for the quota and the jobs. */
@@ -116,6 +129,13 @@ export class Blows {
     );
   }
 
+  /** @returns whether slices ran when the fault began */
+  private async duringSlices(fault: () => Promise<void>): Promise<boolean> {
+    const { claimed } = await outlookIn(this.targets.database, this.targets.databaseUrl);
+    await fault();
+    return claimed > 0;
+  }
+
   private async suspend(): Promise<void> {
     const { fleet, random } = this.targets;
     const service: Service = random.pick(fleet.running);
@@ -128,50 +148,60 @@ export class Blows {
     }
   }
 
-  private async block(): Promise<void> {
+  private async block(): Promise<boolean> {
     const { random } = this.targets;
     const kind = random.pick(['429', 'captcha', 'bot-check'] as const);
-    await this.during({ kind, match: { kind: REQUESTS } });
+    const hasHit = await this.during({ kind, match: { kind: REQUESTS } });
     await this.pass(BLOCKED_SECONDS);
+    return hasHit;
   }
 
-  private async disturb(): Promise<void> {
-    await this.during({ kind: this.targets.random.pick(['500', 'reset', 'cut'] as const), rate: 0.3 });
+  private disturb(): Promise<boolean> {
+    return this.during({ kind: this.targets.random.pick(['500', 'reset', 'cut'] as const), rate: 0.3 });
   }
 
-  private async during(fault: Fault): Promise<void> {
+  /** @returns whether the fault hit a request */
+  private async during(fault: Fault): Promise<boolean> {
     const { fakeYoutube, random } = this.targets;
     fakeYoutube.setFaults(fault);
-    await sleep(300 + random.below(1_200));
+    const ms = 300 + random.below(1_200);
+    const hit = fakeYoutube.requests
+      .until(({ list }) => list.some((request) => request.fault === fault.kind), ms)
+      .then(() => true)
+      .catch(() => false);
+    await sleep(ms);
     fakeYoutube.setFaults();
+    return hit;
   }
 
-  private async cancel(): Promise<void> {
+  private async cancel(): Promise<boolean> {
     const running = this.targets.archives.filter(({ ended }) => !ended);
-    if (running.length > 0) await this.targets.random.pick(running).change('cancel');
+    return running.length > 0 && (await this.targets.random.pick(running).change('cancel'));
   }
 
-  private async resume(): Promise<void> {
+  private async resume(): Promise<boolean> {
     const stopped = this.targets.archives.filter(({ state }) => state !== 'completed');
     const canceled = stopped.filter(({ ended }) => ended);
     const from = canceled.length > 0 ? canceled : stopped;
-    if (from.length > 0) await this.targets.random.pick(from).change('resume');
+    return from.length > 0 && (await this.targets.random.pick(from).change('resume'));
   }
 
   /** Often below what is used by now, or a few transcripts above it. */
-  private async changeLimit(): Promise<void> {
+  private async changeLimit(): Promise<boolean> {
     const { fleet, customers, random } = this.targets;
     const { id } = random.pick(customers);
     await fleet.admin('PATCH', `/organizations/${id}`, { monthlyLimit: random.below(1_500) });
     await sleep(random.below(3_000));
     if (random.often(0.5)) await fleet.admin('PATCH', `/organizations/${id}`, { monthlyLimit: 1_000_000 });
+    return true;
   }
 
-  private async changePlan(): Promise<void> {
+  private async changePlan(): Promise<boolean> {
     const { fleet, customers, random } = this.targets;
     const { id } = random.pick(customers);
     await fleet.admin('PATCH', `/organizations/${id}`, { plan: 'free' });
     await sleep(random.below(2_000));
     await fleet.admin('PATCH', `/organizations/${id}`, { plan: 'pro' });
+    return true;
   }
 }
