@@ -7,6 +7,8 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import type { EmbeddedPostgresTimes } from '../../src/database/embedded/embedded-postgres.js';
 
+type Hook = 'beforeEach' | 'afterEach' | 'beforeAll' | 'afterAll';
+
 const PROGRAM = join(import.meta.dirname, 'programs', 'use-cluster.mjs');
 
 export interface Ending {
@@ -114,6 +116,11 @@ export function useDataDirectory(
   let parent: string;
   let dataDir: string;
   let users: ClusterUser[];
+  // This module is shared by test files (`test/jest/shared-runtime.mjs`), each of which has functions of its own.
+  const { beforeEach, afterEach, beforeAll, afterAll } = globalThis as unknown as Record<
+    Hook,
+    (run: () => Promise<void>) => void
+  >;
   const [before, after] = each === 'test' ? [beforeEach, afterEach] : [beforeAll, afterAll];
 
   before(async () => {
