@@ -5,6 +5,7 @@ import {
   createChannelTranscriptsClient,
   isErrorWithCode,
   type ChannelTranscriptsClient,
+  type JobEvent,
 } from '../../clients/typescript/src/client.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -170,8 +171,18 @@ describe('the TypeScript client', () => {
       await until(() => receiver.received.length === 2);
       const [, message] = receiver.received;
       if (!message) throw new Error('The message has not arrived.');
-      for (const each of [secret, rotated.secret])
-        expect(verified(message, each)).toMatchObject({ type: 'job.completed', data: { jobId: job.id } });
+      const expected: JobEvent = {
+        type: 'job.completed',
+        timestamp: expect.stringMatching(/^20.*Z$/) as unknown as string,
+        data: {
+          jobId: job.id,
+          state: 'completed',
+          reason: null,
+          channelId: expect.stringMatching(/^UC/) as unknown as string,
+          summary: { total: 2, succeeded: 2, failed: 0, cached: 0, fetched: 2, pending: 0 },
+        },
+      };
+      for (const each of [secret, rotated.secret]) expect(verified(message, each)).toEqual(expected);
       await until(async () => (await webhooks.deliveries(id)).deliveries[0]?.state === 'succeeded');
       expect((await webhooks.list()).map((one) => one.id)).toEqual([id]);
       await webhooks.delete(id);

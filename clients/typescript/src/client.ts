@@ -26,6 +26,7 @@ export type {
   WaitOptions,
 } from './jobs.js';
 export type {
+  JobEvent,
   Webhook,
   WebhookDeliveries,
   WebhookEvent,

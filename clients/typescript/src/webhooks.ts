@@ -8,6 +8,8 @@ export type Webhook = Schemas['Webhook'];
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
 export type WebhookTestResult = Schemas['WebhookTestResult'];
 export type WebhookDeliveries = Schemas['WebhookDeliveriesPage'];
+/** The body of a message about a job. */
+export type JobEvent = Schemas['JobEvent'];
 export type WebhookEvent = NonNullable<Schemas['NewWebhookBody']['events']>[number];
 
 export interface WebhookOptions extends SignalOption {
