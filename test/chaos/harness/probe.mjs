@@ -1,4 +1,5 @@
 import { EventEmitter, getEventListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
 
 // Loaded into a service under test: reports its resources over IPC, so that a leak is visible from outside, sets its clock,
@@ -33,7 +34,8 @@ if (process.send) {
     const held = {};
     for (const name of process.getActiveResourcesInfo()) held[name] = (held[name] ?? 0) + 1;
     const { rss, heapUsed, external } = process.memoryUsage();
-    const peakRss = process.resourceUsage().maxRSS * 1024;
+    // `process.resourceUsage()` would include the peak of the parent, which Linux passes on to a new program.
+    const peakRss = Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) * 1024;
     process.send({ probe, held, rss, peakRss, heapUsed, external });
   });
   // The channel must not keep the service alive, and the service must not outlive the chaos tests.

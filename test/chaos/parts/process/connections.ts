@@ -13,6 +13,7 @@ const CLOSED_SECONDS_MAX = 45;
 /** A client may read nothing for 30 seconds, which is detected up to six seconds later. */
 const READERS_SECONDS_MAX = 45;
 const CALLS = 60;
+const WAVE = 200;
 const BIG = '/channels/@bench-60x1500/transcripts?limit=60';
 
 interface MisbehavingClients {
@@ -61,12 +62,8 @@ export async function connections({ folder, database, short, say }: ChaosRun): P
     const clients: MisbehavingClients = short
       ? { idle: 300, writers: 20, readers: 4 }
       : { idle: 2_000, writers: 100, readers: 10 };
-    const groups = invite(port, customer, clients);
-    guests.push(...Object.values(groups).flat());
     const pid = service.program.child.pid ?? 0;
-    let held = 0;
-    const all = async (): Promise<boolean> => (held = (await callers(pid, port))?.size ?? 0) >= guests.length;
-    await until('All are connected', all, 25_000).catch(() => undefined);
+    const { groups, held } = await invite(port, pid, customer, clients, guests);
     const dribbling = setInterval(() => dribble(groups), 1_000);
     say(`${guests.length} misbehaving connections`);
     const loaded = await others(service, customer, CALLS);
@@ -129,19 +126,43 @@ export async function connections({ folder, database, short, say }: ChaosRun): P
 
 type Groups = Record<'idle' | 'heads' | 'bodies' | 'readers', Guest[]>;
 
-function invite(port: number, { key }: Customer, { idle, writers, readers }: MisbehavingClients): Groups {
-  const guests = (count: number, first: string): Guest[] => Array.from({ length: count }, () => new Guest(port, first));
+/**
+ * Connects in waves that fit into the queue of connections that the service has not accepted yet: beyond it the kernel
+ * drops some of them without notice.
+ *
+ * @param guests receives every connection, also when this fails
+ * @returns the connections, and how many are open in the service
+ */
+async function invite(
+  port: number,
+  pid: number,
+  { key }: Customer,
+  { idle, writers, readers }: MisbehavingClients,
+  guests: Guest[],
+): Promise<{ groups: Groups; held: number }> {
+  let held = 0;
+  const connectAll = async (count: number, first: string): Promise<Guest[]> => {
+    const group: Guest[] = [];
+    while (group.length < count) {
+      const wave = Array.from({ length: Math.min(WAVE, count - group.length) }, () => new Guest(port, first));
+      group.push(...wave);
+      guests.push(...wave);
+      const areOpen = async (): Promise<boolean> => (held = (await callers(pid, port))?.size ?? 0) >= guests.length;
+      await until('They are connected', areOpen, 5_000).catch(() => undefined);
+    }
+    return group;
+  };
   const post = `POST /admin/organizations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n`;
   const groups = {
-    idle: guests(idle, ''),
-    heads: guests(writers, 'GET /health/live HTTP/1.1\r\nHost: a\r\nX-Slow: '),
-    bodies: guests(writers, `${post}Content-Type: application/json\r\nContent-Length: 4000\r\n\r\n{"name":"`),
-    readers: guests(readers, `GET ${BIG} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`),
+    idle: await connectAll(idle, ''),
+    heads: await connectAll(writers, 'GET /health/live HTTP/1.1\r\nHost: a\r\nX-Slow: '),
+    bodies: await connectAll(writers, `${post}Content-Type: application/json\r\nContent-Length: 4000\r\n\r\n{"name":"`),
+    readers: await connectAll(readers, `GET ${BIG} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`),
   };
   for (const guest of [...groups.idle, ...groups.heads, ...groups.bodies]) guest.listen();
   // Without a data listener the socket is read explicitly.
   for (const { socket } of groups.readers) socket.pause();
-  return groups;
+  return { groups, held };
 }
 
 function dribble({ heads, bodies, readers }: Groups): void {
