@@ -21,6 +21,13 @@ export interface TextStorage {
   unreadable(): void;
 }
 
+/** A text whose own checksum was correct. */
+interface IntactText {
+  readonly text: Buffer;
+  /** The checksum of its JSON, which identifies the transcript. */
+  readonly jsonCrc32: number;
+}
+
 /** A deflated text is preceded by the checksum of its JSON, which identifies the transcript, and by its own. */
 const DEFLATED_HEAD_BYTES = 8;
 const FORMS = ['json', 'deflated'] as const satisfies readonly TextForm[];
@@ -32,8 +39,8 @@ const OVERHEAD_BYTES = 600;
  * damaged, truncated or of another transcript counts as missing.
  */
 export class TranscriptTextStore {
-  /** Values whose checksum was verified, with their texts: in memory a value stays the same Buffer. */
-  private readonly verified = new WeakMap<Buffer, { text: Buffer; checksum: number }>();
+  /** Intact values, with their texts: in memory a value stays the same Buffer, so that its checksum is computed once. */
+  private readonly verified = new WeakMap<Buffer, IntactText>();
   private readonly deflating = new Map<string, Promise<Buffer>>();
 
   /** Copies of the texts read last from a shared cache. The checksum in the outcome of a video shows whether its copy is current. */
@@ -93,7 +100,7 @@ export class TranscriptTextStore {
 
   /** Resolves to whether other processes can read it. */
   async store(key: string, json: Buffer, checksum: number): Promise<boolean> {
-    this.verified.set(json, { text: json, checksum });
+    this.verified.set(json, { text: json, jsonCrc32: checksum });
     return this.write(this.keys(key).json, json);
   }
 
@@ -140,18 +147,17 @@ export class TranscriptTextStore {
     return text;
   }
 
-  private verify({ jsonBytes, crc32: crc }: TranscriptText, form: TextForm, stored: Buffer): Buffer | undefined {
-    if (form === 'json') return stored.length === jsonBytes ? this.verifyChecksum(stored, stored, crc) : undefined;
-    if (stored.length <= DEFLATED_HEAD_BYTES || stored.readUInt32LE(0) !== crc) return undefined;
-    return this.verifyChecksum(stored, stored.subarray(DEFLATED_HEAD_BYTES), stored.readUInt32LE(4));
-  }
-
-  private verifyChecksum(stored: Buffer, text: Buffer, checksum: number): Buffer | undefined {
-    const verified = this.verified.get(stored);
-    if (verified) return verified.checksum === checksum ? verified.text : undefined;
-    if (crc32(text) !== checksum) return undefined;
-    this.verified.set(stored, { text, checksum });
-    return text;
+  /** @returns undefined for a value that is damaged, truncated or of another transcript */
+  private verify(transcript: TranscriptText, form: TextForm, stored: Buffer): Buffer | undefined {
+    let intact = this.verified.get(stored);
+    if (!intact) {
+      intact = intactTextOf(form, stored);
+      if (!intact) return undefined;
+      this.verified.set(stored, intact);
+    }
+    const { text, jsonCrc32 } = intact;
+    const isIts = jsonCrc32 === transcript.crc32 && (form === 'deflated' || text.length === transcript.jsonBytes);
+    return isIts ? text : undefined;
   }
 
   /** The JSON from the deflated form: the form that is read less is evicted first. */
@@ -184,8 +190,15 @@ export class TranscriptTextStore {
     head.writeUInt32LE(crc32(deflated), 4);
     const stored = Buffer.concat([head, deflated]);
     const text = stored.subarray(DEFLATED_HEAD_BYTES);
-    this.verified.set(stored, { text, checksum: stored.readUInt32LE(4) });
+    this.verified.set(stored, { text, jsonCrc32: transcript.crc32 });
     await this.write(this.keys(key).deflated, stored);
     return text;
   }
+}
+
+function intactTextOf(form: TextForm, stored: Buffer): IntactText | undefined {
+  if (form === 'json') return { text: stored, jsonCrc32: crc32(stored) };
+  if (stored.length <= DEFLATED_HEAD_BYTES) return undefined;
+  const text = stored.subarray(DEFLATED_HEAD_BYTES);
+  return crc32(text) === stored.readUInt32LE(4) ? { text, jsonCrc32: stored.readUInt32LE(0) } : undefined;
 }
