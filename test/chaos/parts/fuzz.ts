@@ -71,7 +71,7 @@ export const fuzz: Part = async (chaosRun) => {
       text:
         `${seen.fuzzRequests} connections, ${field.check.checked} responses: requests generated from the OpenAPI document and variations of it, hostile targets, ` +
         'headers and methods, framings that two servers could parse differently, and bytes that are not HTTP, with keys of ' +
-        `${credentials.all.length} kinds. Each response is validated against the schema of its status in the document.`,
+        `${credentials.all.length} kinds and without one. Each response is validated against the schema of its status in the document.`,
       columns: ['sent', 'connections', 'responses', '2xx and 3xx', '4xx', '5xx', 'no response', 'slowest, ms'],
       rows: field.counts.rows(),
       checks: [

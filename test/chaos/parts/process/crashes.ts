@@ -13,6 +13,8 @@ const WORKERS = 2;
 const CALLS = 4;
 const VIDEOS = 6;
 const REQUIRED = CALLS * VIDEOS;
+/** Less than the calls fetch for: 24 videos, four requests at a time that each take 20 ms. */
+const FETCHING_MS = 120;
 const DEADLINE_SECONDS = 5;
 /** The deadline, the 15 seconds that a lease exceeds it, and one more. */
 const LEASE_OVER_SECONDS = DEADLINE_SECONDS + 15 + 1;
@@ -106,9 +108,14 @@ class Worker {
       while (rounds.length < count) {
         const before = bookOf(await this.usage(service, customer));
         const requestedBefore = fakeYoutube.requests.count({ kind: 'timedtext' });
-        const killedAfterMs = this.random.below(Math.ceil(this.undisturbedMs));
+        const calledAtMs = performance.now();
         const calls = this.call(service, customer);
-        await sleep(killedAfterMs);
+        // Every other time while transcripts are fetched, otherwise at any time.
+        if (rounds.length % 2 === 0) {
+          await fakeYoutube.requests.until((log) => log.count({ kind: 'timedtext' }) > requestedBefore);
+          await sleep(this.random.below(FETCHING_MS));
+        } else await sleep(this.random.below(Math.ceil(this.undisturbedMs)));
+        const killedAfterMs = performance.now() - calledAtMs;
         await service.stop('SIGKILL');
         const responded = await calls;
         const askedFor = fakeYoutube.requests.count({ kind: 'timedtext' }) - requestedBefore;
