@@ -12,7 +12,7 @@ import {
   Res,
   UseInterceptors,
 } from '@nestjs/common';
-import { ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { READ_ERRORS } from '../channels/dto/api-transcripts.js';
@@ -35,6 +35,7 @@ import {
   LOCATION,
 } from './dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto, JobsPageDto, NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
+import { JobEventDto } from './dto/job-event.dto.js';
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
 import { JOB_ID } from './job.js';
 import { JobsService } from './jobs.service.js';
@@ -47,6 +48,7 @@ const TOO_MUCH_STORED = {
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
+@ApiExtraModels(JobEventDto)
 @Controller('jobs')
 export class JobsController {
   constructor(
@@ -212,7 +214,7 @@ export class JobsController {
     summary: 'The results of an archive job',
     description:
       'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before ' +
-      'the first pending video. To read on, request `after` with the `next` of the last response: no entry is left out or ' +
+      'the first pending video. To read on, request `after` with the `next` of the last response: no entry is missing or ' +
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
       'entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.',
   })

@@ -11,7 +11,7 @@ import {
   Req,
   UseInterceptors,
 } from '@nestjs/common';
-import { ApiExtraModels, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { FeatureNotInPlanError, WebhookNotFoundError } from '../domain/errors.js';
@@ -21,7 +21,7 @@ import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, ApiResult } from '../http/response-docs.js';
 import { NoParameters } from '../http/validation.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
-import { JOB_EVENT_CALLBACKS, JobEventDto } from './dto/job-event.dto.js';
+import { JOB_EVENT_CALLBACKS } from './dto/job-event-callbacks.js';
 import { CreateWebhookDto, DeliveriesQueryDto } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
@@ -106,7 +106,6 @@ export class WebhooksController {
     invalidField('url', 'The host of url must be a public name or address.'),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
   )
-  @ApiExtraModels(JobEventDto)
   create(
     @Body() body: CreateWebhookDto,
     @Query() _query: NoParameters,

@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { valueOf } from '../quota/quota-database.js';
 import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
-import { SliceStore } from '../../src/jobs/slice-store.js';
+import { type ClaimedSlice, SliceStore } from '../../src/jobs/slice-store.js';
 import { VideoSlice } from '../../src/jobs/video-slice.js';
 import { TranscriptCache } from '../../src/transcripts/cache/transcript-cache.js';
 import { TranscriptsService } from '../../src/transcripts/transcripts.service.js';
@@ -111,32 +111,30 @@ describe('a slice whose process is killed', () => {
 });
 
 describe('a slice that is stored', () => {
-  it('is reported as such again when the first response of the database was lost', async () => {
-    const run = await listed('@bench-3x14');
+  /** Stores the next slice, and again as when the response of the database did not arrive. */
+  async function storeTwice(expected: object): Promise<ClaimedSlice> {
     const slice = await steps.claimed();
     const read = await steps.service.app.get(VideoSlice).run(slice, new AbortController().signal);
     if (!('results' in read)) throw new Error('The slice has no results.');
     const store = steps.service.app.get(SliceStore);
-    for (let attempt = 1; attempt <= 2; attempt++) {
-      const stored = await store.commitSlice(slice, read.end, read.results);
-      expect(stored).toMatchObject({ charged: 3, job: { state: 'completed', summary: { fetched: 3 } } });
-    }
+    for (let attempt = 1; attempt <= 2; attempt++)
+      expect(await store.commitSlice(slice, read.end, read.results)).toMatchObject(expected);
+    return slice;
+  }
+
+  it('is reported as such again when the first response of the database did not arrive', async () => {
+    const run = await listed('@bench-3x14');
+    await storeTwice({ charged: 3, job: { state: 'completed', summary: { fetched: 3 } } });
     await run.verify();
   });
 
-  it('is reported as such again also when it charged nothing', async () => {
+  it('is reported as such again also when it charged nothing, and not to another claim', async () => {
     await listed('@bench-3x33');
     await steps.finish();
     const run = await listed('@bench-3x33');
-    const slice = await steps.claimed();
-    const read = await steps.service.app.get(VideoSlice).run(slice, new AbortController().signal);
-    if (!('results' in read)) throw new Error('The slice has no results.');
+    const slice = await storeTwice({ charged: 0, job: { state: 'completed', summary: { cached: 3 } } });
     const store = steps.service.app.get(SliceStore);
-    for (let attempt = 1; attempt <= 2; attempt++) {
-      const stored = await store.commitSlice(slice, read.end, read.results);
-      expect(stored).toMatchObject({ charged: 0, job: { state: 'completed', summary: { cached: 3 } } });
-    }
-    expect(await store.commitSlice({ ...slice, claim: randomUUID() }, read.end)).toBeUndefined();
+    expect(await store.commitSlice({ ...slice, claim: randomUUID() }, {})).toBeUndefined();
     await run.verify();
   });
 });

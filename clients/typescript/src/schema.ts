@@ -4,8165 +4,8106 @@
  */
 
 export interface paths {
-  '/channels/{id}/transcripts': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/channels/{id}/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The transcripts of a channel's newest uploads
+         * @description Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live streams). The failure of one video never fails the call. Requires the Pro plan. Each transcript that is successful and not cached counts against the organization's monthly quota. The call first reserves quota for every video that it may have to fetch, and is refused with 402 when the quota is too small. Videos that have not arrived by the deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and unknown parameters are refused.
+         */
+        get: operations["getChannelTranscripts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The transcripts of a channel's newest uploads
-     * @description Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live streams). The failure of one video never fails the call. Requires the Pro plan. Each transcript that is successful and not cached counts against the organization's monthly quota. The call first reserves quota for every video that it may have to fetch, and is refused with 402 when the quota is too small. Videos that have not arrived by the deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and unknown parameters are refused.
-     */
-    get: operations['getChannelTranscripts'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/channels/{id}/uploads': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/channels/{id}/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A channel's newest uploads, without transcripts
+         * @description Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and has a rate limit of its own: as many requests per minute as the other operations together, counted separately.
+         */
+        get: operations["listChannelUploads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * A channel's newest uploads, without transcripts
-     * @description Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and has a rate limit of its own: as many requests per minute as the other operations together, counted separately.
-     */
-    get: operations['listChannelUploads'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/playlists/{id}/transcripts': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/playlists/{id}/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The transcripts of a playlist
+         * @description Returns a transcript and a status for each of the first videos of a public or unlisted playlist, in its order; deleted and private videos are failed entries. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`. A mix (`RD…`), watch later and liked videos have no list that can be read: 400.
+         */
+        get: operations["getPlaylistTranscripts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The transcripts of a playlist
-     * @description Returns a transcript and a status for each of the first videos of a public or unlisted playlist, in its order; deleted and private videos are failed entries. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`. A mix (`RD…`), watch later and liked videos have no list that can be read: 400.
-     */
-    get: operations['getPlaylistTranscripts'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/videos/{id}/transcript': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/videos/{id}/transcript": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The transcript of one video
+         * @description Returns the entry of one video, on every plan. A transcript that is successful and not cached counts against the monthly quota; the request is refused with 402 when none remains. A video without a transcript is an error: 404 with the code of its entry, 409 while it is live or has not started, 502, 503 or 504 when YouTube could not be read.
+         */
+        get: operations["getVideoTranscript"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The transcript of one video
-     * @description Returns the entry of one video, on every plan. A transcript that is successful and not cached counts against the monthly quota; the request is refused with 402 when none remains. A video without a transcript is an error: 404 with the code of its entry, 409 while it is live or has not started, 502, 503 or 504 when YouTube could not be read.
-     */
-    get: operations['getVideoTranscript'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/transcripts': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The transcripts of a list of videos
+         * @description Returns a transcript and a status for each of up to 100 videos, in the order of the request. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`.
+         */
+        post: operations["getVideoTranscripts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * The transcripts of a list of videos
-     * @description Returns a transcript and a status for each of up to 100 videos, in the order of the request. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`.
-     */
-    post: operations['getVideoTranscripts'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/usage': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve quota usage
+         * @description Returns how much of its monthly quota the organization has used. Available on every plan, and free.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve quota usage
-     * @description Returns how much of its monthly quota the organization has used. Available on every plan, and free.
-     */
-    get: operations['getUsage'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List archive jobs
+         * @description Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a rate limit of their own: as many requests per minute as the other operations together, counted separately.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        /**
+         * Create an archive job
+         * @description Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
+         */
+        post: operations["createJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List archive jobs
-     * @description Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a rate limit of their own: as many requests per minute as the other operations together, counted separately.
-     */
-    get: operations['listJobs'];
-    put?: never;
-    /**
-     * Create an archive job
-     * @description Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
-     */
-    post: operations['createJob'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve an archive job
+         * @description Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.
+         */
+        get: operations["getJob"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an archive job
+         * @description Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is running: its transcripts are then cached. An unfinished job ends without an event for webhooks.
+         */
+        delete: operations["deleteJob"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve an archive job
-     * @description Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.
-     */
-    get: operations['getJob'];
-    put?: never;
-    post?: never;
-    /**
-     * Delete an archive job
-     * @description Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is running: its transcripts are then cached. An unfinished job ends without an event for webhooks.
-     */
-    delete: operations['deleteJob'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs/{id}/cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an archive job
+         * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice that is being fetched is still stored. A job that is already canceled is returned unchanged.
+         */
+        post: operations["cancelJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Cancel an archive job
-     * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice that is being fetched is still stored. A job that is already canceled is returned unchanged.
-     */
-    post: operations['cancelJob'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs/{id}/resume': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume an archive job
+         * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
+         */
+        post: operations["resumeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Resume an archive job
-     * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
-     */
-    post: operations['resumeJob'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs/{id}/results': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs/{id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The results of an archive job
+         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first pending video. To read on, request `after` with the `next` of the last response: no entry is missing or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
+         */
+        get: operations["getJobResults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The results of an archive job
-     * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first pending video. To read on, request `after` with the `next` of the last response: no entry is left out or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
-     */
-    get: operations['getJobResults'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks of the organization
+         * @description Available on every plan.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create a webhook
+         * @description Events of archive jobs are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later. An organization can have 10 webhooks. Requires the Pro plan.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List the webhooks of the organization
-     * @description Available on every plan.
-     */
-    get: operations['listWebhooks'];
-    put?: never;
-    /**
-     * Create a webhook
-     * @description Events of archive jobs are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later. An organization can have 10 webhooks. Requires the Pro plan.
-     */
-    post: operations['createWebhook'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    post?: never;
-    /**
-     * Delete a webhook
-     * @description Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.
-     */
-    delete: operations['deleteWebhook'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks/{id}/rotate': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the secret of a webhook
+         * @description For 24 hours each delivery is signed with the new and the old secret. A secret that an earlier rotation replaced ends at once. The response contains the new secret, which cannot be retrieved later.
+         */
+        post: operations["rotateWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Replace the secret of a webhook
-     * @description For 24 hours each delivery is signed with the new and the old secret. A secret that an earlier rotation replaced ends at once. The response contains the new secret, which cannot be retrieved later.
-     */
-    post: operations['rotateWebhook'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks/{id}/test': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event to a webhook
+         * @description Sends an event `webhook.test` now and reports the result. It is sent once, is no delivery of the list, and does not turn the webhook off or on.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Send a test event to a webhook
-     * @description Sends an event `webhook.test` now and reports the result. It is sent once, is no delivery of the list, and does not turn the webhook off or on.
-     */
-    post: operations['testWebhook'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks/{id}/deliveries': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of a webhook
+         * @description Available on every plan.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List the deliveries of a webhook
-     * @description Available on every plan.
-     */
-    get: operations['listWebhookDeliveries'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/mcp': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Model Context Protocol (MCP)
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         */
+        post: operations["sendMcpMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Model Context Protocol (MCP)
-     * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
-     */
-    post: operations['sendMcpMessage'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/organizations': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/organizations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List organizations */
+        get: operations["listOrganizations"];
+        put?: never;
+        /** Create an organization */
+        post: operations["createOrganization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** List organizations */
-    get: operations['listOrganizations'];
-    put?: never;
-    /** Create an organization */
-    post: operations['createOrganization'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/organizations/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/organizations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve an organization */
+        get: operations["getOrganization"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an organization
+         * @description Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the usage of the organization remains available by its ID.
+         */
+        delete: operations["deleteOrganization"];
+        options?: never;
+        head?: never;
+        /**
+         * Update the plan or the monthly limit of an organization
+         * @description Takes effect with the next call. Running calls are charged in full.
+         */
+        patch: operations["changeOrganization"];
+        trace?: never;
     };
-    /** Retrieve an organization */
-    get: operations['getOrganization'];
-    put?: never;
-    post?: never;
-    /**
-     * Delete an organization
-     * @description Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the usage of the organization remains available by its ID.
-     */
-    delete: operations['deleteOrganization'];
-    options?: never;
-    head?: never;
-    /**
-     * Update the plan or the monthly limit of an organization
-     * @description Takes effect with the next call. Running calls are charged in full.
-     */
-    patch: operations['changeOrganization'];
-    trace?: never;
-  };
-  '/admin/organizations/{id}/keys': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/organizations/{id}/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the API keys of an organization */
+        get: operations["listKeys"];
+        put?: never;
+        /**
+         * Issue an API key
+         * @description The response contains the key, which cannot be retrieved later.
+         */
+        post: operations["issueKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** List the API keys of an organization */
-    get: operations['listKeys'];
-    put?: never;
-    /**
-     * Issue an API key
-     * @description The response contains the key, which cannot be retrieved later.
-     */
-    post: operations['issueKey'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/keys/{id}/rotate': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/keys/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate an API key
+         * @description Issues a key that replaces another, with the same name and lifetime. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
+         */
+        post: operations["rotateKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Rotate an API key
-     * @description Issues a key that replaces another, with the same name and lifetime. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
-     */
-    post: operations['rotateKey'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/keys/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key
+         * @description The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
+         */
+        delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    post?: never;
-    /**
-     * Revoke an API key
-     * @description The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
-     */
-    delete: operations['revokeKey'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/organizations/{id}/usage': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/organizations/{id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the quota usage of an organization
+         * @description Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the sum of its settled calls. The usage of a deleted organization remains available, for invoicing.
+         */
+        get: operations["getOrganizationUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve the quota usage of an organization
-     * @description Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the sum of its settled calls. The usage of a deleted organization remains available, for invoicing.
-     */
-    get: operations['getOrganizationUsage'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/usage/prune': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/usage/prune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prune old usage
+         * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.
+         */
+        post: operations["pruneUsage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Prune old usage
-     * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.
-     */
-    post: operations['pruneUsage'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/jobs': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the archive jobs of all organizations */
+        get: operations["listAllJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** List the archive jobs of all organizations */
-    get: operations['listAllJobs'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/jobs/stats': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/jobs/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the work of the archive jobs
+         * @description Returns the jobs by state, the slices that are due, the size of the results, and the jobs that do not move.
+         */
+        get: operations["getJobStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve the work of the archive jobs
-     * @description Returns the jobs by state, the slices that are due, the size of the results, and the jobs that do not move.
-     */
-    get: operations['getJobStats'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/jobs/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve an archive job of any organization */
+        get: operations["getAnyJob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** Retrieve an archive job of any organization */
-    get: operations['getAnyJob'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/jobs/{id}/cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an archive job of any organization
+         * @description What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.
+         */
+        post: operations["cancelAnyJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Cancel an archive job of any organization
-     * @description What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.
-     */
-    post: operations['cancelAnyJob'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/health/live': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check liveness
+         * @description Responds while the process runs, without checking any dependency.
+         */
+        get: operations["getLive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Check liveness
-     * @description Responds while the process runs, without checking any dependency.
-     */
-    get: operations['getLive'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/health/ready': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check readiness
+         * @description Checks whether the service can serve requests, and reports the state of each dependency.
+         */
+        get: operations["getReady"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Check readiness
-     * @description Checks whether the service can serve requests, and reports the state of each dependency.
-     */
-    get: operations['getReady'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/metrics': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve metrics
+         * @description Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.
+         */
+        get: operations["getMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve metrics
-     * @description Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.
-     */
-    get: operations['getMetrics'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
-  schemas: {
-    InvalidField: {
-      /**
-       * @description The name of the invalid parameter or body field.
-       * @example limit
-       */
-      field: string;
-      /** @description Why the value is invalid and which values are valid. */
-      message: string;
+    schemas: {
+        InvalidField: {
+            /**
+             * @description The name of the invalid parameter or body field.
+             * @example limit
+             */
+            field: string;
+            /** @description Why the value is invalid and which values are valid. */
+            message: string;
+        };
+        Error: {
+            /**
+             * @description A stable error code. docs/errors.md describes each.
+             * @enum {string}
+             */
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            /** @description A message for developers. Its wording may change; match on `code` instead. */
+            message: string;
+            /** @description Whether the same request can succeed later. */
+            retryable: boolean;
+            /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
+            requestId: string;
+            /** @description With `invalid_request`: every invalid parameter or body field. */
+            details?: components["schemas"]["InvalidField"][];
+            /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
+            limit?: number;
+            /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
+            used?: number;
+            /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
+            reserved?: number;
+            /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
+            required?: number;
+            /**
+             * Format: date-time
+             * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
+             */
+            resetAt?: string;
+            /** @description With `plan_limit_exceeded`: what the limit applies to; always `organization`. */
+            scope?: string;
+            /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
+            feature?: string;
+            /** @description With `feature_not_in_plan`: the current plan of the organization. */
+            plan?: string;
+            /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
+            requiredPlan?: string;
+        };
+        ErrorAnswer: {
+            /** @description The error. */
+            error: components["schemas"]["Error"];
+        };
+        Channel: {
+            /**
+             * @description The YouTube channel ID.
+             * @example UCharbourlight__________
+             */
+            id: string;
+            /**
+             * @description The display name of the channel.
+             * @example Harbour Light Workshop
+             */
+            name: string;
+            /**
+             * @description The handle, including the `@`. Null for the rare channel without one.
+             * @example @harbourlight
+             */
+            handle: string | null;
+        };
+        Segment: {
+            /**
+             * @description Plain text, never empty.
+             * @example Good morning from the boatyard.
+             */
+            text: string;
+            /**
+             * @description Start time in seconds.
+             * @example 0.24
+             */
+            start: number;
+            /**
+             * @description Time on screen in seconds. Segments can overlap.
+             * @example 3.12
+             */
+            duration: number;
+        };
+        CaptionTrack: {
+            /**
+             * @description The language of the track, as the BCP 47 code that YouTube uses.
+             * @example en
+             */
+            languageCode: string;
+            /**
+             * @description The name of the track in English.
+             * @example English
+             */
+            name: string;
+            /**
+             * @description Whether the track was generated by speech recognition.
+             * @example false
+             */
+            generated: boolean;
+        };
+        VideoMetadata: {
+            /**
+             * @description The title. Null when YouTube lists the video without one.
+             * @example We rebuilt a 1962 dinghy from the keel up
+             */
+            title: string | null;
+            /**
+             * @description The URL of the video.
+             * @example https://www.youtube.com/watch?v=hl-dinghy__
+             */
+            url: string;
+            /**
+             * Format: date-time
+             * @description The exact time of publication (UTC). Null when YouTube gives no exact time; it is never estimated.
+             * @example 2026-10-31T19:00:00Z
+             */
+            publishedAt: string | null;
+            /**
+             * @description The age of the video as YouTube displays it.
+             * @example 17 hours ago
+             */
+            publishedText: string | null;
+            /**
+             * @description The length in seconds.
+             * @example 612
+             */
+            durationSeconds: number | null;
+            /**
+             * @description The number of views: exact when the video itself was read, otherwise rounded as in the list of uploads.
+             * @example 1214330
+             */
+            viewCount: number | null;
+            /**
+             * @description The URL of the thumbnail image.
+             * @example https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg
+             */
+            thumbnailUrl: string | null;
+            /**
+             * @description The kind of upload. `live` is a stream that is running now, `upcoming` a scheduled stream or premiere; a past live stream is a `video`. Null when YouTube does not state it.
+             * @example video
+             * @enum {string|null}
+             */
+            kind: "video" | "short" | "live" | "upcoming" | null;
+            /** @description Every caption track of the video. Null when the tracks could not be read. */
+            captionTracks: components["schemas"]["CaptionTrack"][] | null;
+        };
+        VideoError: {
+            /**
+             * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
+             * @example transcript_unavailable
+             * @enum {string}
+             */
+            code: "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_blocked" | "upstream_busy" | "upstream_timeout" | "upstream_failure";
+            /**
+             * @description A message for developers. Its wording may change; match on `code` instead.
+             * @example This video has no captions.
+             */
+            message: string;
+            /**
+             * @description Whether a later request can succeed for this video.
+             * @example false
+             */
+            retryable: boolean;
+            /**
+             * @description Seconds after which a retry can succeed. Only with some retryable codes, when the service knows it.
+             * @example 30
+             */
+            retryAfterSeconds?: number;
+        };
+        VideoTranscript: {
+            /**
+             * @description The YouTube video ID.
+             * @example hl-dinghy__
+             */
+            videoId: string;
+            /**
+             * @description Whether the entry has a transcript.
+             * @example true
+             */
+            ok: boolean;
+            /** @description The metadata of the video. A value that YouTube does not give is null. */
+            metadata: components["schemas"]["VideoMetadata"];
+            /**
+             * @description Segments ordered by `start`, by language code. Empty when `ok` is false.
+             * @example {
+             *       "en": [
+             *         {
+             *           "text": "Good morning from the boatyard.",
+             *           "start": 0.24,
+             *           "duration": 3.12
+             *         },
+             *         {
+             *           "text": "This little dinghy was built in 1962.",
+             *           "start": 3.4,
+             *           "duration": 2.9
+             *         }
+             *       ]
+             *     }
+             */
+            transcript: {
+                [key: string]: components["schemas"]["Segment"][];
+            };
+            /**
+             * @description True when the transcript was not fetched for this request, and therefore not charged.
+             * @example false
+             */
+            cached: boolean;
+            /** @description Present exactly when `ok` is false. */
+            error?: components["schemas"]["VideoError"];
+        };
+        Summary: {
+            /**
+             * @description The number of entries in `results`.
+             * @example 2
+             */
+            total: number;
+            /**
+             * @description Entries with a transcript: `cached` + `fetched`.
+             * @example 1
+             */
+            succeeded: number;
+            /**
+             * @description Entries without a transcript: `total` - `succeeded`.
+             * @example 1
+             */
+            failed: number;
+            /**
+             * @description Transcripts that were not fetched for this request. They are free.
+             * @example 0
+             */
+            cached: number;
+            /**
+             * @description Transcripts fetched for this request: the number charged to the monthly quota.
+             * @example 1
+             */
+            fetched: number;
+        };
+        ChannelTranscripts: {
+            /** @description The channel. */
+            channel: components["schemas"]["Channel"];
+            /** @description The most recent uploads, newest first, each with its own status. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description Totals over `results`. */
+            summary: components["schemas"]["Summary"];
+        };
+        ListedUpload: {
+            /**
+             * @description The YouTube video ID.
+             * @example hl-dinghy__
+             */
+            videoId: string;
+            /** @description The metadata that the list states. `captionTracks` is always null, because the video itself is not read. */
+            metadata: components["schemas"]["VideoMetadata"];
+        };
+        ChannelUploads: {
+            /** @description The channel. */
+            channel: components["schemas"]["Channel"];
+            /**
+             * @description The most recent uploads, newest first.
+             * @example [
+             *       {
+             *         "videoId": "hl-dinghy__",
+             *         "metadata": {
+             *           "title": "We rebuilt a 1962 dinghy from the keel up",
+             *           "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+             *           "publishedAt": "2026-10-31T19:00:00Z",
+             *           "publishedText": "17 hours ago",
+             *           "durationSeconds": 612,
+             *           "viewCount": 1214330,
+             *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+             *           "kind": "video",
+             *           "captionTracks": null
+             *         }
+             *       },
+             *       {
+             *         "videoId": "hl-silent__",
+             *         "metadata": {
+             *           "title": "One hour of planing larch, no talking",
+             *           "url": "https://www.youtube.com/watch?v=hl-silent__",
+             *           "publishedAt": null,
+             *           "publishedText": "3 weeks ago",
+             *           "durationSeconds": 3600,
+             *           "viewCount": 512044,
+             *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+             *           "kind": "video",
+             *           "captionTracks": null
+             *         }
+             *       }
+             *     ]
+             */
+            uploads: components["schemas"]["ListedUpload"][];
+        };
+        Playlist: {
+            /**
+             * @description The YouTube playlist ID.
+             * @example PLharbourlight-boats
+             */
+            id: string;
+            /**
+             * @description The title. Null when YouTube states none.
+             * @example Boats from start to launch
+             */
+            title: string | null;
+        };
+        PlaylistTranscripts: {
+            /** @description The playlist. */
+            playlist: components["schemas"]["Playlist"];
+            /** @description The first videos, in the playlist's order, each with its own status. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description Totals over `results`. */
+            summary: components["schemas"]["Summary"];
+        };
+        VideosTranscripts: {
+            /** @description The videos in the order of the request, each with its own status. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description Totals over `results`. */
+            summary: components["schemas"]["Summary"];
+        };
+        VideosBodyDto: {
+            /**
+             * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
+             * @example [
+             *       "hl-dinghy__",
+             *       "https://www.youtube.com/watch?v=hl-silent__"
+             *     ]
+             */
+            videos: string[];
+            /**
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages?: string[] | string;
+        };
+        UsagePeriod: {
+            /**
+             * Format: date-time
+             * @description The start of the month (UTC).
+             * @example 2026-11-01T00:00:00.000Z
+             */
+            start: string;
+            /**
+             * Format: date-time
+             * @description The start of the next month (UTC), when the quota resets.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            end: string;
+        };
+        Usage: {
+            /**
+             * @description The ID of the organization.
+             * @example org_0a1b2c3d4e5f6a7b8c9d0e1f
+             */
+            organization: string;
+            /**
+             * @description The plan of the organization.
+             * @example pro
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description The calendar month (UTC) that the counts apply to. */
+            period: components["schemas"]["UsagePeriod"];
+            /**
+             * @description The number of transcripts that the organization can fetch per month.
+             * @example 5000
+             */
+            limit: number;
+            /**
+             * @description Transcripts charged this month.
+             * @example 120
+             */
+            used: number;
+            /**
+             * @description Transcripts reserved by requests in progress.
+             * @example 25
+             */
+            reserved: number;
+            /**
+             * @description Transcripts that can still be reserved this month.
+             * @example 4855
+             */
+            remaining: number;
+        };
+        JobSummary: {
+            /**
+             * @description The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.
+             * @example 1480
+             */
+            total: number;
+            /**
+             * @description Videos with a transcript: `cached` + `fetched`.
+             * @example 612
+             */
+            succeeded: number;
+            /**
+             * @description Videos that have failed for good, the retries of the job included.
+             * @example 38
+             */
+            failed: number;
+            /**
+             * @description Transcripts that were not fetched for this job. They are free.
+             * @example 100
+             */
+            cached: number;
+            /**
+             * @description Transcripts fetched for this job: the number charged to the monthly quota.
+             * @example 512
+             */
+            fetched: number;
+            /**
+             * @description Videos that have neither a transcript nor a final error yet.
+             * @example 830
+             */
+            pending: number;
+        };
+        JobEventData: {
+            /** @description The ID of the job: its results are at `GET /jobs/{id}/results`. */
+            jobId: string;
+            /**
+             * @description The state that the job has entered.
+             * @enum {string}
+             */
+            state: "completed" | "failed" | "paused" | "canceled";
+            /** @description As `reason` of the job. Null when the state has none. */
+            reason: string | null;
+            /** @description The ID of the channel. Null when it was not found yet. */
+            channelId: string | null;
+            /** @description The counts of the job when the event occurred. */
+            summary: components["schemas"]["JobSummary"];
+        };
+        JobEvent: {
+            /**
+             * @description The event.
+             * @enum {string}
+             */
+            type: "job.completed" | "job.failed" | "job.paused" | "job.canceled";
+            /**
+             * Format: date-time
+             * @description When the event occurred.
+             */
+            timestamp: string;
+            /** @description The job. */
+            data: components["schemas"]["JobEventData"];
+        };
+        JobRequest: {
+            /**
+             * @description The channel as the request named it.
+             * @example @harbourlight
+             */
+            channel: string;
+            /**
+             * @description Language codes in order of preference. Empty: the original language of each video.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages: string[];
+            /**
+             * @description The maximum number of uploads. Null: every upload of the channel.
+             * @example null
+             */
+            limit: number | null;
+            /**
+             * @description Only uploads newer than this video are taken. Null: all.
+             * @example null
+             */
+            since: string | null;
+            /**
+             * @description What the job does when the monthly quota is used up.
+             * @example pause
+             * @enum {string}
+             */
+            onQuota: "pause" | "fail";
+        };
+        Job: {
+            /**
+             * @description The ID of the job.
+             * @example job_3VqTb8yWm2LkR0sXcE9a1D
+             */
+            id: string;
+            /**
+             * @description `queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
+             * @example running
+             * @enum {string}
+             */
+            state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
+            /**
+             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.
+             * @example null
+             * @enum {string|null}
+             */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "channel_not_found" | null;
+            /**
+             * @description The channel. Null until it was looked up.
+             * @example {
+             *       "id": "UCharbourlight__________",
+             *       "name": "Harbour Light Workshop",
+             *       "handle": "@harbourlight"
+             *     }
+             */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
+            /** @description The request that created the job. */
+            request: components["schemas"]["JobRequest"];
+            /** @description Counts of the videos of the job. */
+            summary: components["schemas"]["JobSummary"];
+            /**
+             * Format: date-time
+             * @description When the job was created.
+             * @example 2026-11-20T16:00:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the first work on the job began. Null while it is queued.
+             * @example 2026-11-20T16:00:01.000Z
+             */
+            startedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the job was completed, canceled or failed. Null before.
+             * @example null
+             */
+            finishedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the results of the finished job are deleted. Null before it has finished.
+             * @example null
+             */
+            expiresAt: string | null;
+            /**
+             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice.
+             * @example 2
+             */
+            checkAgainSeconds: number | null;
+        };
+        NewJobBody: {
+            /**
+             * @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel, as in `GET /channels/{id}/transcripts`.
+             * @example @harbourlight
+             */
+            channel: string;
+            /**
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages?: string[] | string;
+            /**
+             * @description The maximum number of uploads, newest first. By default every upload of the channel.
+             * @example 500
+             */
+            limit?: number;
+            /**
+             * @description The ID of a video: only the uploads that are newer than it. When the channel does not list it, every upload is taken.
+             * @example hl-dinghy__
+             */
+            since?: string;
+            /**
+             * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed can be resumed, and its results stay available.
+             * @default pause
+             * @example pause
+             * @enum {string}
+             */
+            onQuota: "pause" | "fail";
+        };
+        Jobs: {
+            /** @description Jobs of the organization, newest first. */
+            jobs: components["schemas"]["Job"][];
+            /**
+             * @description The `after` of the next page. Null on the last page.
+             * @example 1795190400000.job_3VqTb8yWm2LkR0sXcE9a1D
+             */
+            next: string | null;
+        };
+        NoParameters: Record<string, never>;
+        JobResults: {
+            /** @description Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video. */
+            results: components["schemas"]["VideoTranscript"][];
+            /**
+             * @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later.
+             * @example 2
+             */
+            next: number | null;
+            /** @description The job at the time of the last entry. */
+            job: components["schemas"]["Job"];
+        };
+        WebhookWithSecret: {
+            /** @description The ID of the webhook. */
+            id: string;
+            /**
+             * Format: uri
+             * @description Where events are sent.
+             */
+            url: string;
+            /** @description The events that are sent. Null: all of them, including those of later versions. */
+            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled")[] | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the secret before the last rotation stops signing, 24 hours after it. Null when one secret signs.
+             */
+            previousSecretUntil: string | null;
+            /**
+             * Format: date-time
+             * @description The first failed attempt since the last successful one. Null when the last attempt succeeded.
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
+             */
+            disabledAt: string | null;
+            /**
+             * @description Why it was turned off: `gone` (the receiver responded with 410) or `failing` (a delivery was given up and none had succeeded for 5 days).
+             * @enum {string|null}
+             */
+            disabledReason: "gone" | "failing" | null;
+            /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later. */
+            secret: string;
+        };
+        NewWebhookBody: {
+            /**
+             * Format: uri
+             * @description Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without user, password, fragment and API keys of this service.
+             * @example https://app.example.com/hooks/transcripts
+             */
+            url: string;
+            /**
+             * @description The events to send. By default all of them, including those of later versions.
+             * @example [
+             *       "job.completed",
+             *       "job.failed"
+             *     ]
+             */
+            events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled")[];
+        };
+        Webhook: {
+            /** @description The ID of the webhook. */
+            id: string;
+            /**
+             * Format: uri
+             * @description Where events are sent.
+             */
+            url: string;
+            /** @description The events that are sent. Null: all of them, including those of later versions. */
+            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled")[] | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the secret before the last rotation stops signing, 24 hours after it. Null when one secret signs.
+             */
+            previousSecretUntil: string | null;
+            /**
+             * Format: date-time
+             * @description The first failed attempt since the last successful one. Null when the last attempt succeeded.
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
+             */
+            disabledAt: string | null;
+            /**
+             * @description Why it was turned off: `gone` (the receiver responded with 410) or `failing` (a delivery was given up and none had succeeded for 5 days).
+             * @enum {string|null}
+             */
+            disabledReason: "gone" | "failing" | null;
+        };
+        Webhooks: {
+            /** @description All webhooks of the organization, oldest first. */
+            webhooks: components["schemas"]["Webhook"][];
+        };
+        WebhookTestResult: {
+            /** @description Whether the receiver responded with a status from 200 to 299. */
+            delivered: boolean;
+            /** @description The HTTP status of the response. Null when there was none. */
+            responseStatus: number | null;
+            /** @description Why the attempt failed. Null when it succeeded. */
+            error: string | null;
+            /** @description How long the last attempt took, in milliseconds. */
+            durationMs: number;
+        };
+        WebhookDelivery: {
+            /** @description The ID of the delivery, sent as `webhook-id` in each of its attempts. */
+            id: string;
+            /** @description The event. */
+            type: string;
+            /**
+             * @description `pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the webhook was turned off, or it had too many waiting deliveries.
+             * @enum {string}
+             */
+            state: "pending" | "succeeded" | "failed";
+            /**
+             * Format: date-time
+             * @description When the event occurred.
+             */
+            createdAt: string;
+            /** @description The number of attempts so far. */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description When the last attempt ended. Null before the first one has.
+             */
+            lastAttemptAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt is due. Null when none will be made.
+             */
+            nextAttemptAt: string | null;
+            /** @description The HTTP status of the response. Null when there was none. */
+            responseStatus: number | null;
+            /** @description Why the last attempt failed, or why no further one is made. Null when it succeeded, and before the first one. */
+            error: string | null;
+            /** @description How long the last attempt took, in milliseconds. */
+            durationMs: number | null;
+        };
+        WebhookDeliveriesPage: {
+            /** @description The deliveries of the last 30 days, newest first. */
+            deliveries: components["schemas"]["WebhookDelivery"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        Organization: {
+            /** @description The ID of the organization. */
+            id: string;
+            /** @description The name. Names need not be unique. */
+            name: string;
+            /**
+             * @description The plan.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the organization was created.
+             */
+            createdAt: string;
+        };
+        NewOrganizationBody: {
+            /**
+             * @description The name. Names need not be unique.
+             * @example Acme
+             */
+            name: string;
+            /**
+             * @description The plan.
+             * @example pro
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /**
+             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
+             * @example 20000
+             */
+            monthlyLimit?: number | null;
+        };
+        OrganizationsPage: {
+            /** @description The organizations, oldest first. */
+            organizations: components["schemas"]["Organization"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        OrganizationChangeBody: {
+            /**
+             * @description The new plan.
+             * @example pro
+             * @enum {string}
+             */
+            plan?: "free" | "pro";
+            /**
+             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
+             * @example 20000
+             */
+            monthlyLimit?: number | null;
+        };
+        DeletedOrganization: {
+            /** @description The ID of the organization. */
+            id: string;
+            /** @description The name. Names need not be unique. */
+            name: string;
+            /**
+             * @description The plan.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the organization was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the organization was deleted.
+             */
+            deletedAt: string;
+            /** @description The number of valid keys that the deletion revoked. */
+            revokedKeys: number;
+        };
+        IssuedKey: {
+            /** @description The ID of the key, for rotating and revoking it. */
+            id: string;
+            /** @description The ID of the organization that the key belongs to. */
+            organizationId: string;
+            /** @description A label for the purpose of the key. */
+            name: string;
+            /** @description The first characters of the key, which identify it in lists. */
+            prefix: string;
+            /**
+             * Format: date-time
+             * @description When the key was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the key expires. Null when it does not.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was revoked. Null when it was not.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
+             */
+            lastUsedAt: string | null;
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
+            replacedBy: string | null;
+            /** @description The key itself. It is returned only this once and cannot be retrieved later. */
+            key: string;
+        };
+        NewKeyBody: {
+            /**
+             * @description A label for the purpose of the key.
+             * @default default
+             * @example server
+             */
+            name: string;
+            /**
+             * @description The number of days after which the key expires. By default it does not expire.
+             * @example 90
+             */
+            expiresInDays?: number;
+        };
+        Key: {
+            /** @description The ID of the key, for rotating and revoking it. */
+            id: string;
+            /** @description The ID of the organization that the key belongs to. */
+            organizationId: string;
+            /** @description A label for the purpose of the key. */
+            name: string;
+            /** @description The first characters of the key, which identify it in lists. */
+            prefix: string;
+            /**
+             * Format: date-time
+             * @description When the key was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the key expires. Null when it does not.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was revoked. Null when it was not.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
+             */
+            lastUsedAt: string | null;
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
+            replacedBy: string | null;
+        };
+        KeysPage: {
+            /** @description The keys, including revoked and expired ones, oldest first. */
+            keys: components["schemas"]["Key"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        RotatedKey: {
+            /** @description The ID of the key, for rotating and revoking it. */
+            id: string;
+            /** @description The ID of the organization that the key belongs to. */
+            organizationId: string;
+            /** @description A label for the purpose of the key. */
+            name: string;
+            /** @description The first characters of the key, which identify it in lists. */
+            prefix: string;
+            /**
+             * Format: date-time
+             * @description When the key was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the key expires. Null when it does not.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was revoked. Null when it was not.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
+             */
+            lastUsedAt: string | null;
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
+            replacedBy: string | null;
+            /** @description The key itself. It is returned only this once and cannot be retrieved later. */
+            key: string;
+            /** @description The old key, with the end of its grace period as `expiresAt`. */
+            replaced: components["schemas"]["Key"];
+        };
+        RotationBody: {
+            /**
+             * @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately.
+             * @example 24
+             */
+            graceHours?: number;
+        };
+        RevokedKey: {
+            /** @description The ID of the key, for rotating and revoking it. */
+            id: string;
+            /** @description The ID of the organization that the key belongs to. */
+            organizationId: string;
+            /** @description A label for the purpose of the key. */
+            name: string;
+            /** @description The first characters of the key, which identify it in lists. */
+            prefix: string;
+            /**
+             * Format: date-time
+             * @description When the key was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the key expires. Null when it does not.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was revoked. Null when it was not.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
+             */
+            lastUsedAt: string | null;
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
+            replacedBy: string | null;
+            /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
+            stillValid: components["schemas"]["Key"][];
+        };
+        Month: {
+            /**
+             * Format: date-time
+             * @description The start of the month (UTC).
+             * @example 2026-11-01T00:00:00.000Z
+             */
+            start: string;
+            /**
+             * Format: date-time
+             * @description The start of the next month (UTC), when the quota resets.
+             * @example 2026-12-01T00:00:00.000Z
+             */
+            end: string;
+        };
+        VerifiedPeriod: {
+            /** @description The month, such as `2026-05`. */
+            period: string;
+            /** @description The number of charged transcripts that the quota is based on. */
+            used: number;
+            /** @description The sum of the charges of all settled calls. */
+            recomputed: number;
+            /** @description Transcripts that were fetched but settled too late to be charged. */
+            forfeited: number;
+            /** @description The number of settled calls. */
+            settledCalls: number;
+        };
+        Verification: {
+            /** @description Whether `used` equals `recomputed` in every month. */
+            exact: boolean;
+            /** @description The months within the retention period, oldest first. */
+            periods: components["schemas"]["VerifiedPeriod"][];
+        };
+        AdminUsage: {
+            /**
+             * @description The ID of the organization.
+             * @example org_0a1b2c3d4e5f6a7b8c9d0e1f
+             */
+            organization: string;
+            /**
+             * @description The plan of the organization.
+             * @example pro
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description The calendar month (UTC) that the counts apply to. */
+            period: components["schemas"]["Month"];
+            /**
+             * @description The number of transcripts that the organization can fetch per month.
+             * @example 5000
+             */
+            limit: number;
+            /**
+             * @description Transcripts charged this month.
+             * @example 120
+             */
+            used: number;
+            /**
+             * @description Transcripts reserved by requests in progress.
+             * @example 25
+             */
+            reserved: number;
+            /**
+             * @description Transcripts that can still be reserved this month.
+             * @example 4855
+             */
+            remaining: number;
+            /**
+             * Format: date-time
+             * @description When the organization was deleted. Present only for a deleted organization.
+             */
+            deletedAt?: string;
+            /** @description The comparison of each month with its settled calls. Present with `verify=true`. */
+            verification?: components["schemas"]["Verification"];
+        };
+        Pruned: {
+            /** @description The retention period in whole months, in addition to the current one. */
+            retentionMonths: number;
+            /** @description The oldest month within the retention period, such as `2024-11`. */
+            keptFrom: string;
+            /** @description The number of removed months, counted per organization. */
+            periods: number;
+            /** @description The number of removed calls. */
+            calls: number;
+        };
+        AdminJob: {
+            /**
+             * @description The ID of the job.
+             * @example job_3VqTb8yWm2LkR0sXcE9a1D
+             */
+            id: string;
+            /**
+             * @description `queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
+             * @example running
+             * @enum {string}
+             */
+            state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
+            /**
+             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.
+             * @example null
+             * @enum {string|null}
+             */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "channel_not_found" | null;
+            /**
+             * @description The channel. Null until it was looked up.
+             * @example {
+             *       "id": "UCharbourlight__________",
+             *       "name": "Harbour Light Workshop",
+             *       "handle": "@harbourlight"
+             *     }
+             */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
+            /** @description The request that created the job. */
+            request: components["schemas"]["JobRequest"];
+            /** @description Counts of the videos of the job. */
+            summary: components["schemas"]["JobSummary"];
+            /**
+             * Format: date-time
+             * @description When the job was created.
+             * @example 2026-11-20T16:00:00.000Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the first work on the job began. Null while it is queued.
+             * @example 2026-11-20T16:00:01.000Z
+             */
+            startedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the job was completed, canceled or failed. Null before.
+             * @example null
+             */
+            finishedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the results of the finished job are deleted. Null before it has finished.
+             * @example null
+             */
+            expiresAt: string | null;
+            /**
+             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice.
+             * @example 2
+             */
+            checkAgainSeconds: number | null;
+            /** @description The ID of the organization that the job belongs to. */
+            organizationId: string;
+            /** @description The ID of the key that created the job. */
+            keyId: string;
+            /** @description How long the next slice of the job has been due without running, in seconds. Null when none is due. */
+            overdueSeconds: number | null;
+        };
+        AdminJobsPage: {
+            /** @description The jobs, newest first. */
+            jobs: components["schemas"]["AdminJob"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        JobCounts: {
+            /** @description Jobs on which no work was done yet. */
+            queued: number;
+            /** @description Jobs whose list of uploads is being read. */
+            listing: number;
+            /** @description Jobs whose transcripts are being fetched, or that wait to try failed videos again. */
+            running: number;
+            /** @description Jobs that wait for what their `reason` names. */
+            paused: number;
+            /** @description Completed jobs whose results or state are still stored. */
+            completed: number;
+            /** @description Canceled jobs whose results or state are still stored. */
+            canceled: number;
+            /** @description Failed jobs whose results or state are still stored. */
+            failed: number;
+        };
+        JobSlices: {
+            /** @description Slices of jobs (up to 25 videos, or a page of the list) that are being worked on. */
+            running: number;
+            /** @description Slices of jobs that are due and wait for a worker. */
+            due: number;
+            /** @description How long the oldest due slice has waited, in seconds. */
+            oldestDueSeconds: number;
+        };
+        JobStats: {
+            /** @description The number of jobs in each state. */
+            jobs: components["schemas"]["JobCounts"];
+            /** @description The work that is done and that waits. */
+            slices: components["schemas"]["JobSlices"];
+            /** @description Videos of unfinished jobs that have neither a transcript nor a final error yet. */
+            pendingVideos: number;
+            /** @description The size of the stored results, in bytes. */
+            storedBytes: number;
+            /** @description Jobs that do not move: their next slice has been due for more than 5 minutes and is not being worked on. The most overdue first, 20 at most. */
+            stuck: components["schemas"]["AdminJob"][];
+        };
+        Live: {
+            /**
+             * @description Always `ok`.
+             * @example ok
+             * @enum {string}
+             */
+            status: "ok";
+        };
+        Dependency: {
+            /**
+             * @description Whether the dependency is available: the database responds, the cache accepts writes.
+             * @example up
+             * @enum {string}
+             */
+            status: "up" | "down";
+            /**
+             * @description Whether requests fail while the dependency is down.
+             * @example true
+             */
+            critical: boolean;
+        };
+        Ready: {
+            /**
+             * @description `ok` when every dependency is up, `degraded` when a non-critical one is down, `unavailable` when a critical one is down or the service is shutting down.
+             * @example ok
+             * @enum {string}
+             */
+            status: "ok" | "degraded" | "unavailable";
+            /**
+             * @description Whether the service is shutting down.
+             * @example false
+             */
+            stopping: boolean;
+            /**
+             * @description The dependencies by name.
+             * @example {
+             *       "database": {
+             *         "status": "up",
+             *         "critical": true
+             *       },
+             *       "cache": {
+             *         "status": "up",
+             *         "critical": false
+             *       }
+             *     }
+             */
+            dependencies: {
+                [key: string]: components["schemas"]["Dependency"];
+            };
+        };
     };
-    Error: {
-      /**
-       * @description A stable error code. docs/errors.md describes each.
-       * @enum {string}
-       */
-      code:
-        | 'invalid_request'
-        | 'unauthorized'
-        | 'invalid_api_key'
-        | 'plan_limit_exceeded'
-        | 'feature_not_in_plan'
-        | 'channel_not_found'
-        | 'video_not_found'
-        | 'playlist_not_found'
-        | 'job_not_found'
-        | 'not_found'
-        | 'method_not_allowed'
-        | 'conflict'
-        | 'job_finished'
-        | 'idempotency_conflict'
-        | 'results_expired'
-        | 'rate_limited'
-        | 'too_many_jobs'
-        | 'internal_error'
-        | 'upstream_failure'
-        | 'upstream_blocked'
-        | 'service_unavailable'
-        | 'upstream_timeout'
-        | 'transcript_unavailable'
-        | 'language_unavailable'
-        | 'video_unavailable'
-        | 'video_private'
-        | 'video_members_only'
-        | 'video_age_restricted'
-        | 'video_not_live_yet'
-        | 'video_live'
-        | 'upstream_busy';
-      /** @description A message for developers. Its wording may change; match on `code` instead. */
-      message: string;
-      /** @description Whether the same request can succeed later. */
-      retryable: boolean;
-      /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
-      requestId: string;
-      /** @description With `invalid_request`: every invalid parameter or body field. */
-      details?: components['schemas']['InvalidField'][];
-      /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
-      limit?: number;
-      /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
-      used?: number;
-      /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
-      reserved?: number;
-      /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
-      required?: number;
-      /**
-       * Format: date-time
-       * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
-       */
-      resetAt?: string;
-      /** @description With `plan_limit_exceeded`: what the limit applies to; always `organization`. */
-      scope?: string;
-      /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
-      feature?: string;
-      /** @description With `feature_not_in_plan`: the current plan of the organization. */
-      plan?: string;
-      /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
-      requiredPlan?: string;
-    };
-    ErrorAnswer: {
-      /** @description The error. */
-      error: components['schemas']['Error'];
-    };
-    Channel: {
-      /**
-       * @description The YouTube channel ID.
-       * @example UCharbourlight__________
-       */
-      id: string;
-      /**
-       * @description The display name of the channel.
-       * @example Harbour Light Workshop
-       */
-      name: string;
-      /**
-       * @description The handle, including the `@`. Null for the rare channel without one.
-       * @example @harbourlight
-       */
-      handle: string | null;
-    };
-    Segment: {
-      /**
-       * @description Plain text, never empty.
-       * @example Good morning from the boatyard.
-       */
-      text: string;
-      /**
-       * @description Start time in seconds.
-       * @example 0.24
-       */
-      start: number;
-      /**
-       * @description Time on screen in seconds. Segments can overlap.
-       * @example 3.12
-       */
-      duration: number;
-    };
-    CaptionTrack: {
-      /**
-       * @description The language of the track, as the BCP 47 code that YouTube uses.
-       * @example en
-       */
-      languageCode: string;
-      /**
-       * @description The name of the track in English.
-       * @example English
-       */
-      name: string;
-      /**
-       * @description Whether the track was generated by speech recognition.
-       * @example false
-       */
-      generated: boolean;
-    };
-    VideoMetadata: {
-      /**
-       * @description The title. Null when YouTube lists the video without one.
-       * @example We rebuilt a 1962 dinghy from the keel up
-       */
-      title: string | null;
-      /**
-       * @description The URL of the video.
-       * @example https://www.youtube.com/watch?v=hl-dinghy__
-       */
-      url: string;
-      /**
-       * Format: date-time
-       * @description The exact time of publication (UTC). Null when YouTube gives no exact time; it is never estimated.
-       * @example 2026-10-31T19:00:00Z
-       */
-      publishedAt: string | null;
-      /**
-       * @description The age of the video as YouTube displays it.
-       * @example 17 hours ago
-       */
-      publishedText: string | null;
-      /**
-       * @description The length in seconds.
-       * @example 612
-       */
-      durationSeconds: number | null;
-      /**
-       * @description The number of views: exact when the video itself was read, otherwise rounded as in the list of uploads.
-       * @example 1214330
-       */
-      viewCount: number | null;
-      /**
-       * @description The URL of the thumbnail image.
-       * @example https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg
-       */
-      thumbnailUrl: string | null;
-      /**
-       * @description The kind of upload. `live` is a stream that is running now, `upcoming` a scheduled stream or premiere; a past live stream is a `video`. Null when YouTube does not state it.
-       * @example video
-       * @enum {string|null}
-       */
-      kind: 'video' | 'short' | 'live' | 'upcoming' | null;
-      /** @description Every caption track of the video. Null when the tracks could not be read. */
-      captionTracks: components['schemas']['CaptionTrack'][] | null;
-    };
-    VideoError: {
-      /**
-       * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
-       * @example transcript_unavailable
-       * @enum {string}
-       */
-      code:
-        | 'transcript_unavailable'
-        | 'language_unavailable'
-        | 'video_unavailable'
-        | 'video_private'
-        | 'video_members_only'
-        | 'video_age_restricted'
-        | 'video_not_live_yet'
-        | 'video_live'
-        | 'upstream_blocked'
-        | 'upstream_busy'
-        | 'upstream_timeout'
-        | 'upstream_failure';
-      /**
-       * @description A message for developers. Its wording may change; match on `code` instead.
-       * @example This video has no captions.
-       */
-      message: string;
-      /**
-       * @description Whether a later request can succeed for this video.
-       * @example false
-       */
-      retryable: boolean;
-      /**
-       * @description Seconds after which a retry can succeed. Only with some retryable codes, when the service knows it.
-       * @example 30
-       */
-      retryAfterSeconds?: number;
-    };
-    VideoTranscript: {
-      /**
-       * @description The YouTube video ID.
-       * @example hl-dinghy__
-       */
-      videoId: string;
-      /**
-       * @description Whether the entry has a transcript.
-       * @example true
-       */
-      ok: boolean;
-      /** @description The metadata of the video. A value that YouTube does not give is null. */
-      metadata: components['schemas']['VideoMetadata'];
-      /**
-       * @description Segments ordered by `start`, by language code. Empty when `ok` is false.
-       * @example {
-       *       "en": [
-       *         {
-       *           "text": "Good morning from the boatyard.",
-       *           "start": 0.24,
-       *           "duration": 3.12
-       *         },
-       *         {
-       *           "text": "This little dinghy was built in 1962.",
-       *           "start": 3.4,
-       *           "duration": 2.9
-       *         }
-       *       ]
-       *     }
-       */
-      transcript: {
-        [key: string]: components['schemas']['Segment'][];
-      };
-      /**
-       * @description True when the transcript was not fetched for this request, and therefore not charged.
-       * @example false
-       */
-      cached: boolean;
-      /** @description Present exactly when `ok` is false. */
-      error?: components['schemas']['VideoError'];
-    };
-    Summary: {
-      /**
-       * @description The number of entries in `results`.
-       * @example 2
-       */
-      total: number;
-      /**
-       * @description Entries with a transcript: `cached` + `fetched`.
-       * @example 1
-       */
-      succeeded: number;
-      /**
-       * @description Entries without a transcript: `total` - `succeeded`.
-       * @example 1
-       */
-      failed: number;
-      /**
-       * @description Transcripts that were not fetched for this request. They are free.
-       * @example 0
-       */
-      cached: number;
-      /**
-       * @description Transcripts fetched for this request: the number charged to the monthly quota.
-       * @example 1
-       */
-      fetched: number;
-    };
-    ChannelTranscripts: {
-      /** @description The channel. */
-      channel: components['schemas']['Channel'];
-      /** @description The most recent uploads, newest first, each with its own status. */
-      results: components['schemas']['VideoTranscript'][];
-      /** @description Totals over `results`. */
-      summary: components['schemas']['Summary'];
-    };
-    ListedUpload: {
-      /**
-       * @description The YouTube video ID.
-       * @example hl-dinghy__
-       */
-      videoId: string;
-      /** @description The metadata that the list states. `captionTracks` is always null, because the video itself is not read. */
-      metadata: components['schemas']['VideoMetadata'];
-    };
-    ChannelUploads: {
-      /** @description The channel. */
-      channel: components['schemas']['Channel'];
-      /**
-       * @description The most recent uploads, newest first.
-       * @example [
-       *       {
-       *         "videoId": "hl-dinghy__",
-       *         "metadata": {
-       *           "title": "We rebuilt a 1962 dinghy from the keel up",
-       *           "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-       *           "publishedAt": "2026-10-31T19:00:00Z",
-       *           "publishedText": "17 hours ago",
-       *           "durationSeconds": 612,
-       *           "viewCount": 1214330,
-       *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-       *           "kind": "video",
-       *           "captionTracks": null
-       *         }
-       *       },
-       *       {
-       *         "videoId": "hl-silent__",
-       *         "metadata": {
-       *           "title": "One hour of planing larch, no talking",
-       *           "url": "https://www.youtube.com/watch?v=hl-silent__",
-       *           "publishedAt": null,
-       *           "publishedText": "3 weeks ago",
-       *           "durationSeconds": 3600,
-       *           "viewCount": 512044,
-       *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-       *           "kind": "video",
-       *           "captionTracks": null
-       *         }
-       *       }
-       *     ]
-       */
-      uploads: components['schemas']['ListedUpload'][];
-    };
-    Playlist: {
-      /**
-       * @description The YouTube playlist ID.
-       * @example PLharbourlight-boats
-       */
-      id: string;
-      /**
-       * @description The title. Null when YouTube states none.
-       * @example Boats from start to launch
-       */
-      title: string | null;
-    };
-    PlaylistTranscripts: {
-      /** @description The playlist. */
-      playlist: components['schemas']['Playlist'];
-      /** @description The first videos, in the playlist's order, each with its own status. */
-      results: components['schemas']['VideoTranscript'][];
-      /** @description Totals over `results`. */
-      summary: components['schemas']['Summary'];
-    };
-    VideosTranscripts: {
-      /** @description The videos in the order of the request, each with its own status. */
-      results: components['schemas']['VideoTranscript'][];
-      /** @description Totals over `results`. */
-      summary: components['schemas']['Summary'];
-    };
-    VideosBodyDto: {
-      /**
-       * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
-       * @example [
-       *       "hl-dinghy__",
-       *       "https://www.youtube.com/watch?v=hl-silent__"
-       *     ]
-       */
-      videos: string[];
-      /**
-       * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas.
-       * @example [
-       *       "en",
-       *       "de"
-       *     ]
-       */
-      languages?: string[] | string;
-    };
-    UsagePeriod: {
-      /**
-       * Format: date-time
-       * @description The start of the month (UTC).
-       * @example 2026-11-01T00:00:00.000Z
-       */
-      start: string;
-      /**
-       * Format: date-time
-       * @description The start of the next month (UTC), when the quota resets.
-       * @example 2026-12-01T00:00:00.000Z
-       */
-      end: string;
-    };
-    Usage: {
-      /**
-       * @description The ID of the organization.
-       * @example org_0a1b2c3d4e5f6a7b8c9d0e1f
-       */
-      organization: string;
-      /**
-       * @description The plan of the organization.
-       * @example pro
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description The calendar month (UTC) that the counts apply to. */
-      period: components['schemas']['UsagePeriod'];
-      /**
-       * @description The number of transcripts that the organization can fetch per month.
-       * @example 5000
-       */
-      limit: number;
-      /**
-       * @description Transcripts charged this month.
-       * @example 120
-       */
-      used: number;
-      /**
-       * @description Transcripts reserved by requests in progress.
-       * @example 25
-       */
-      reserved: number;
-      /**
-       * @description Transcripts that can still be reserved this month.
-       * @example 4855
-       */
-      remaining: number;
-    };
-    JobRequest: {
-      /**
-       * @description The channel as the request named it.
-       * @example @harbourlight
-       */
-      channel: string;
-      /**
-       * @description Language codes in order of preference. Empty: the original language of each video.
-       * @example [
-       *       "en",
-       *       "de"
-       *     ]
-       */
-      languages: string[];
-      /**
-       * @description The maximum number of uploads. Null: every upload of the channel.
-       * @example null
-       */
-      limit: number | null;
-      /**
-       * @description Only uploads newer than this video are taken. Null: all.
-       * @example null
-       */
-      since: string | null;
-      /**
-       * @description What the job does when the monthly quota is used up.
-       * @example pause
-       * @enum {string}
-       */
-      onQuota: 'pause' | 'fail';
-    };
-    JobSummary: {
-      /**
-       * @description The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.
-       * @example 1480
-       */
-      total: number;
-      /**
-       * @description Videos with a transcript: `cached` + `fetched`.
-       * @example 612
-       */
-      succeeded: number;
-      /**
-       * @description Videos that have failed for good, the retries of the job included.
-       * @example 38
-       */
-      failed: number;
-      /**
-       * @description Transcripts that were not fetched for this job. They are free.
-       * @example 100
-       */
-      cached: number;
-      /**
-       * @description Transcripts fetched for this job: the number charged to the monthly quota.
-       * @example 512
-       */
-      fetched: number;
-      /**
-       * @description Videos that have neither a transcript nor a final error yet.
-       * @example 830
-       */
-      pending: number;
-    };
-    Job: {
-      /**
-       * @description The ID of the job.
-       * @example job_3VqTb8yWm2LkR0sXcE9a1D
-       */
-      id: string;
-      /**
-       * @description `queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
-       * @example running
-       * @enum {string}
-       */
-      state: 'queued' | 'listing' | 'running' | 'paused' | 'completed' | 'canceled' | 'failed';
-      /**
-       * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.
-       * @example null
-       * @enum {string|null}
-       */
-      reason: 'plan_limit_exceeded' | 'upstream_blocked' | 'plan_changed' | 'channel_not_found' | null;
-      /**
-       * @description The channel. Null until it was looked up.
-       * @example {
-       *       "id": "UCharbourlight__________",
-       *       "name": "Harbour Light Workshop",
-       *       "handle": "@harbourlight"
-       *     }
-       */
-      channel: {
-        /** @description The YouTube channel ID. */
-        id: string;
-        /** @description The display name of the channel. */
-        name: string;
-        /** @description The handle, including the `@`. Null for the rare channel without one. */
-        handle: string | null;
-      } | null;
-      /** @description The request that created the job. */
-      request: components['schemas']['JobRequest'];
-      /** @description Counts of the videos of the job. */
-      summary: components['schemas']['JobSummary'];
-      /**
-       * Format: date-time
-       * @description When the job was created.
-       * @example 2026-11-20T16:00:00.000Z
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the first work on the job began. Null while it is queued.
-       * @example 2026-11-20T16:00:01.000Z
-       */
-      startedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the job was completed, canceled or failed. Null before.
-       * @example null
-       */
-      finishedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the results of the finished job are deleted. Null before it has finished.
-       * @example null
-       */
-      expiresAt: string | null;
-      /**
-       * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice.
-       * @example 2
-       */
-      checkAgainSeconds: number | null;
-    };
-    NewJobBody: {
-      /**
-       * @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel, as in `GET /channels/{id}/transcripts`.
-       * @example @harbourlight
-       */
-      channel: string;
-      /**
-       * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-       * @example [
-       *       "en",
-       *       "de"
-       *     ]
-       */
-      languages?: string[] | string;
-      /**
-       * @description The maximum number of uploads, newest first. By default every upload of the channel.
-       * @example 500
-       */
-      limit?: number;
-      /**
-       * @description The ID of a video: only the uploads that are newer than it. When the channel does not list it, every upload is taken.
-       * @example hl-dinghy__
-       */
-      since?: string;
-      /**
-       * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed can be resumed, and its results stay available.
-       * @default pause
-       * @example pause
-       * @enum {string}
-       */
-      onQuota: 'pause' | 'fail';
-    };
-    Jobs: {
-      /** @description Jobs of the organization, newest first. */
-      jobs: components['schemas']['Job'][];
-      /**
-       * @description The `after` of the next page. Null on the last page.
-       * @example 1795190400000.job_3VqTb8yWm2LkR0sXcE9a1D
-       */
-      next: string | null;
-    };
-    NoParameters: Record<string, never>;
-    JobResults: {
-      /** @description Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video. */
-      results: components['schemas']['VideoTranscript'][];
-      /**
-       * @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later.
-       * @example 2
-       */
-      next: number | null;
-      /** @description The job at the time of the last entry. */
-      job: components['schemas']['Job'];
-    };
-    JobEventSummary: {
-      /** @description The number of listed uploads: `succeeded` + `failed` + `pending`. */
-      total: number;
-      /** @description Videos with a transcript: `cached` + `fetched`. */
-      succeeded: number;
-      /** @description Videos that have failed for good. */
-      failed: number;
-      /** @description Transcripts that were not fetched for this job. They are free. */
-      cached: number;
-      /** @description Transcripts fetched for this job: the number charged to the monthly quota. */
-      fetched: number;
-      /** @description Videos that have neither a transcript nor a final error yet. */
-      pending: number;
-    };
-    JobEventData: {
-      /** @description The ID of the job: its results are at `GET /jobs/{id}/results`. */
-      jobId: string;
-      /**
-       * @description The state that the job has entered.
-       * @enum {string}
-       */
-      state: 'completed' | 'failed' | 'paused' | 'canceled';
-      /** @description As `reason` of the job. Null when the state has none. */
-      reason: string | null;
-      /** @description The ID of the channel. Null when it was not found yet. */
-      channelId: string | null;
-      /** @description The counts of the job when the event occurred. */
-      summary: components['schemas']['JobEventSummary'];
-    };
-    JobEvent: {
-      /**
-       * @description The event.
-       * @enum {string}
-       */
-      type: 'job.completed' | 'job.failed' | 'job.paused' | 'job.canceled';
-      /**
-       * Format: date-time
-       * @description When the event occurred.
-       */
-      timestamp: string;
-      /** @description The job. */
-      data: components['schemas']['JobEventData'];
-    };
-    WebhookWithSecret: {
-      /** @description The ID of the webhook. */
-      id: string;
-      /**
-       * Format: uri
-       * @description Where events are sent.
-       */
-      url: string;
-      /** @description The events that are sent. Null: all of them, including those of later versions. */
-      events: ('job.completed' | 'job.failed' | 'job.paused' | 'job.canceled')[] | null;
-      /**
-       * Format: date-time
-       * @description When the webhook was created.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the secret before the last rotation stops signing, 24 hours after it. Null when one secret signs.
-       */
-      previousSecretUntil: string | null;
-      /**
-       * Format: date-time
-       * @description The first failed attempt since the last successful one. Null when the last attempt succeeded.
-       */
-      failingSince: string | null;
-      /**
-       * Format: date-time
-       * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
-       */
-      disabledAt: string | null;
-      /**
-       * @description Why it was turned off: `gone` (the receiver responded with 410) or `failing` (a delivery was given up and none had succeeded for 5 days).
-       * @enum {string|null}
-       */
-      disabledReason: 'gone' | 'failing' | null;
-      /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later. */
-      secret: string;
-    };
-    NewWebhookBody: {
-      /**
-       * Format: uri
-       * @description Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without user, password, fragment and API keys of this service.
-       * @example https://app.example.com/hooks/transcripts
-       */
-      url: string;
-      /**
-       * @description The events to send. By default all of them, including those of later versions.
-       * @example [
-       *       "job.completed",
-       *       "job.failed"
-       *     ]
-       */
-      events?: ('job.completed' | 'job.failed' | 'job.paused' | 'job.canceled')[];
-    };
-    Webhook: {
-      /** @description The ID of the webhook. */
-      id: string;
-      /**
-       * Format: uri
-       * @description Where events are sent.
-       */
-      url: string;
-      /** @description The events that are sent. Null: all of them, including those of later versions. */
-      events: ('job.completed' | 'job.failed' | 'job.paused' | 'job.canceled')[] | null;
-      /**
-       * Format: date-time
-       * @description When the webhook was created.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the secret before the last rotation stops signing, 24 hours after it. Null when one secret signs.
-       */
-      previousSecretUntil: string | null;
-      /**
-       * Format: date-time
-       * @description The first failed attempt since the last successful one. Null when the last attempt succeeded.
-       */
-      failingSince: string | null;
-      /**
-       * Format: date-time
-       * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
-       */
-      disabledAt: string | null;
-      /**
-       * @description Why it was turned off: `gone` (the receiver responded with 410) or `failing` (a delivery was given up and none had succeeded for 5 days).
-       * @enum {string|null}
-       */
-      disabledReason: 'gone' | 'failing' | null;
-    };
-    Webhooks: {
-      /** @description All webhooks of the organization, oldest first. */
-      webhooks: components['schemas']['Webhook'][];
-    };
-    WebhookTestResult: {
-      /** @description Whether the receiver responded with a status from 200 to 299. */
-      delivered: boolean;
-      /** @description The HTTP status of the response. Null when there was none. */
-      responseStatus: number | null;
-      /** @description Why the attempt failed. Null when it succeeded. */
-      error: string | null;
-      /** @description How long the last attempt took, in milliseconds. */
-      durationMs: number;
-    };
-    WebhookDelivery: {
-      /** @description The ID of the delivery, sent as `webhook-id` in each of its attempts. */
-      id: string;
-      /** @description The event. */
-      type: string;
-      /**
-       * @description `pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the webhook was turned off, or it had too many waiting deliveries.
-       * @enum {string}
-       */
-      state: 'pending' | 'succeeded' | 'failed';
-      /**
-       * Format: date-time
-       * @description When the event occurred.
-       */
-      createdAt: string;
-      /** @description The number of attempts so far. */
-      attempts: number;
-      /**
-       * Format: date-time
-       * @description When the last attempt ended. Null before the first one has.
-       */
-      lastAttemptAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the next attempt is due. Null when none will be made.
-       */
-      nextAttemptAt: string | null;
-      /** @description The HTTP status of the response. Null when there was none. */
-      responseStatus: number | null;
-      /** @description Why the last attempt failed, or why no further one is made. Null when it succeeded, and before the first one. */
-      error: string | null;
-      /** @description How long the last attempt took, in milliseconds. */
-      durationMs: number | null;
-    };
-    WebhookDeliveriesPage: {
-      /** @description The deliveries of the last 30 days, newest first. */
-      deliveries: components['schemas']['WebhookDelivery'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    Organization: {
-      /** @description The ID of the organization. */
-      id: string;
-      /** @description The name. Names need not be unique. */
-      name: string;
-      /**
-       * @description The plan.
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
-      monthlyLimit: number | null;
-      /**
-       * Format: date-time
-       * @description When the organization was created.
-       */
-      createdAt: string;
-    };
-    NewOrganizationBody: {
-      /**
-       * @description The name. Names need not be unique.
-       * @example Acme
-       */
-      name: string;
-      /**
-       * @description The plan.
-       * @example pro
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /**
-       * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-       * @example 20000
-       */
-      monthlyLimit?: number | null;
-    };
-    OrganizationsPage: {
-      /** @description The organizations, oldest first. */
-      organizations: components['schemas']['Organization'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    OrganizationChangeBody: {
-      /**
-       * @description The new plan.
-       * @example pro
-       * @enum {string}
-       */
-      plan?: 'free' | 'pro';
-      /**
-       * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-       * @example 20000
-       */
-      monthlyLimit?: number | null;
-    };
-    DeletedOrganization: {
-      /** @description The ID of the organization. */
-      id: string;
-      /** @description The name. Names need not be unique. */
-      name: string;
-      /**
-       * @description The plan.
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
-      monthlyLimit: number | null;
-      /**
-       * Format: date-time
-       * @description When the organization was created.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the organization was deleted.
-       */
-      deletedAt: string;
-      /** @description The number of valid keys that the deletion revoked. */
-      revokedKeys: number;
-    };
-    IssuedKey: {
-      /** @description The ID of the key, for rotating and revoking it. */
-      id: string;
-      /** @description The ID of the organization that the key belongs to. */
-      organizationId: string;
-      /** @description A label for the purpose of the key. */
-      name: string;
-      /** @description The first characters of the key, which identify it in lists. */
-      prefix: string;
-      /**
-       * Format: date-time
-       * @description When the key was issued.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the key expires. Null when it does not.
-       */
-      expiresAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was revoked. Null when it was not.
-       */
-      revokedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was last used, accurate to one minute. Null when it was not used yet.
-       */
-      lastUsedAt: string | null;
-      /** @description The ID of the key that replaces it. Null when the key was not rotated. */
-      replacedBy: string | null;
-      /** @description The key itself. It is returned only this once and cannot be retrieved later. */
-      key: string;
-    };
-    NewKeyBody: {
-      /**
-       * @description A label for the purpose of the key.
-       * @default default
-       * @example server
-       */
-      name: string;
-      /**
-       * @description The number of days after which the key expires. By default it does not expire.
-       * @example 90
-       */
-      expiresInDays?: number;
-    };
-    Key: {
-      /** @description The ID of the key, for rotating and revoking it. */
-      id: string;
-      /** @description The ID of the organization that the key belongs to. */
-      organizationId: string;
-      /** @description A label for the purpose of the key. */
-      name: string;
-      /** @description The first characters of the key, which identify it in lists. */
-      prefix: string;
-      /**
-       * Format: date-time
-       * @description When the key was issued.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the key expires. Null when it does not.
-       */
-      expiresAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was revoked. Null when it was not.
-       */
-      revokedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was last used, accurate to one minute. Null when it was not used yet.
-       */
-      lastUsedAt: string | null;
-      /** @description The ID of the key that replaces it. Null when the key was not rotated. */
-      replacedBy: string | null;
-    };
-    KeysPage: {
-      /** @description The keys, including revoked and expired ones, oldest first. */
-      keys: components['schemas']['Key'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    RotatedKey: {
-      /** @description The ID of the key, for rotating and revoking it. */
-      id: string;
-      /** @description The ID of the organization that the key belongs to. */
-      organizationId: string;
-      /** @description A label for the purpose of the key. */
-      name: string;
-      /** @description The first characters of the key, which identify it in lists. */
-      prefix: string;
-      /**
-       * Format: date-time
-       * @description When the key was issued.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the key expires. Null when it does not.
-       */
-      expiresAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was revoked. Null when it was not.
-       */
-      revokedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was last used, accurate to one minute. Null when it was not used yet.
-       */
-      lastUsedAt: string | null;
-      /** @description The ID of the key that replaces it. Null when the key was not rotated. */
-      replacedBy: string | null;
-      /** @description The key itself. It is returned only this once and cannot be retrieved later. */
-      key: string;
-      /** @description The old key, with the end of its grace period as `expiresAt`. */
-      replaced: components['schemas']['Key'];
-    };
-    RotationBody: {
-      /**
-       * @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately.
-       * @example 24
-       */
-      graceHours?: number;
-    };
-    RevokedKey: {
-      /** @description The ID of the key, for rotating and revoking it. */
-      id: string;
-      /** @description The ID of the organization that the key belongs to. */
-      organizationId: string;
-      /** @description A label for the purpose of the key. */
-      name: string;
-      /** @description The first characters of the key, which identify it in lists. */
-      prefix: string;
-      /**
-       * Format: date-time
-       * @description When the key was issued.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the key expires. Null when it does not.
-       */
-      expiresAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was revoked. Null when it was not.
-       */
-      revokedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was last used, accurate to one minute. Null when it was not used yet.
-       */
-      lastUsedAt: string | null;
-      /** @description The ID of the key that replaces it. Null when the key was not rotated. */
-      replacedBy: string | null;
-      /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
-      stillValid: components['schemas']['Key'][];
-    };
-    Month: {
-      /**
-       * Format: date-time
-       * @description The start of the month (UTC).
-       * @example 2026-11-01T00:00:00.000Z
-       */
-      start: string;
-      /**
-       * Format: date-time
-       * @description The start of the next month (UTC), when the quota resets.
-       * @example 2026-12-01T00:00:00.000Z
-       */
-      end: string;
-    };
-    VerifiedPeriod: {
-      /** @description The month, such as `2026-05`. */
-      period: string;
-      /** @description The number of charged transcripts that the quota is based on. */
-      used: number;
-      /** @description The sum of the charges of all settled calls. */
-      recomputed: number;
-      /** @description Transcripts that were fetched but settled too late to be charged. */
-      forfeited: number;
-      /** @description The number of settled calls. */
-      settledCalls: number;
-    };
-    Verification: {
-      /** @description Whether `used` equals `recomputed` in every month. */
-      exact: boolean;
-      /** @description The months within the retention period, oldest first. */
-      periods: components['schemas']['VerifiedPeriod'][];
-    };
-    AdminUsage: {
-      /**
-       * @description The ID of the organization.
-       * @example org_0a1b2c3d4e5f6a7b8c9d0e1f
-       */
-      organization: string;
-      /**
-       * @description The plan of the organization.
-       * @example pro
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description The calendar month (UTC) that the counts apply to. */
-      period: components['schemas']['Month'];
-      /**
-       * @description The number of transcripts that the organization can fetch per month.
-       * @example 5000
-       */
-      limit: number;
-      /**
-       * @description Transcripts charged this month.
-       * @example 120
-       */
-      used: number;
-      /**
-       * @description Transcripts reserved by requests in progress.
-       * @example 25
-       */
-      reserved: number;
-      /**
-       * @description Transcripts that can still be reserved this month.
-       * @example 4855
-       */
-      remaining: number;
-      /**
-       * Format: date-time
-       * @description When the organization was deleted. Present only for a deleted organization.
-       */
-      deletedAt?: string;
-      /** @description The comparison of each month with its settled calls. Present with `verify=true`. */
-      verification?: components['schemas']['Verification'];
-    };
-    Pruned: {
-      /** @description The retention period in whole months, in addition to the current one. */
-      retentionMonths: number;
-      /** @description The oldest month within the retention period, such as `2024-11`. */
-      keptFrom: string;
-      /** @description The number of removed months, counted per organization. */
-      periods: number;
-      /** @description The number of removed calls. */
-      calls: number;
-    };
-    AdminJob: {
-      /**
-       * @description The ID of the job.
-       * @example job_3VqTb8yWm2LkR0sXcE9a1D
-       */
-      id: string;
-      /**
-       * @description `queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
-       * @example running
-       * @enum {string}
-       */
-      state: 'queued' | 'listing' | 'running' | 'paused' | 'completed' | 'canceled' | 'failed';
-      /**
-       * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.
-       * @example null
-       * @enum {string|null}
-       */
-      reason: 'plan_limit_exceeded' | 'upstream_blocked' | 'plan_changed' | 'channel_not_found' | null;
-      /**
-       * @description The channel. Null until it was looked up.
-       * @example {
-       *       "id": "UCharbourlight__________",
-       *       "name": "Harbour Light Workshop",
-       *       "handle": "@harbourlight"
-       *     }
-       */
-      channel: {
-        /** @description The YouTube channel ID. */
-        id: string;
-        /** @description The display name of the channel. */
-        name: string;
-        /** @description The handle, including the `@`. Null for the rare channel without one. */
-        handle: string | null;
-      } | null;
-      /** @description The request that created the job. */
-      request: components['schemas']['JobRequest'];
-      /** @description Counts of the videos of the job. */
-      summary: components['schemas']['JobSummary'];
-      /**
-       * Format: date-time
-       * @description When the job was created.
-       * @example 2026-11-20T16:00:00.000Z
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the first work on the job began. Null while it is queued.
-       * @example 2026-11-20T16:00:01.000Z
-       */
-      startedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the job was completed, canceled or failed. Null before.
-       * @example null
-       */
-      finishedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the results of the finished job are deleted. Null before it has finished.
-       * @example null
-       */
-      expiresAt: string | null;
-      /**
-       * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice.
-       * @example 2
-       */
-      checkAgainSeconds: number | null;
-      /** @description The ID of the organization that the job belongs to. */
-      organizationId: string;
-      /** @description The ID of the key that created the job. */
-      keyId: string;
-      /** @description How long the next slice of the job has been due without running, in seconds. Null when none is due. */
-      overdueSeconds: number | null;
-    };
-    AdminJobsPage: {
-      /** @description The jobs, newest first. */
-      jobs: components['schemas']['AdminJob'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    JobCounts: {
-      /** @description Jobs on which no work was done yet. */
-      queued: number;
-      /** @description Jobs whose list of uploads is being read. */
-      listing: number;
-      /** @description Jobs whose transcripts are being fetched, or that wait to try failed videos again. */
-      running: number;
-      /** @description Jobs that wait for what their `reason` names. */
-      paused: number;
-      /** @description Completed jobs whose results or state are still stored. */
-      completed: number;
-      /** @description Canceled jobs whose results or state are still stored. */
-      canceled: number;
-      /** @description Failed jobs whose results or state are still stored. */
-      failed: number;
-    };
-    JobSlices: {
-      /** @description Slices of jobs (up to 25 videos, or a page of the list) that are being worked on. */
-      running: number;
-      /** @description Slices of jobs that are due and wait for a worker. */
-      due: number;
-      /** @description How long the oldest due slice has waited, in seconds. */
-      oldestDueSeconds: number;
-    };
-    JobStats: {
-      /** @description The number of jobs in each state. */
-      jobs: components['schemas']['JobCounts'];
-      /** @description The work that is done and that waits. */
-      slices: components['schemas']['JobSlices'];
-      /** @description Videos of unfinished jobs that have neither a transcript nor a final error yet. */
-      pendingVideos: number;
-      /** @description The size of the stored results, in bytes. */
-      storedBytes: number;
-      /** @description Jobs that do not move: their next slice has been due for more than 5 minutes and is not being worked on. The most overdue first, 20 at most. */
-      stuck: components['schemas']['AdminJob'][];
-    };
-    Live: {
-      /**
-       * @description Always `ok`.
-       * @example ok
-       * @enum {string}
-       */
-      status: 'ok';
-    };
-    Dependency: {
-      /**
-       * @description Whether the dependency is available: the database responds, the cache accepts writes.
-       * @example up
-       * @enum {string}
-       */
-      status: 'up' | 'down';
-      /**
-       * @description Whether requests fail while the dependency is down.
-       * @example true
-       */
-      critical: boolean;
-    };
-    Ready: {
-      /**
-       * @description `ok` when every dependency is up, `degraded` when a non-critical one is down, `unavailable` when a critical one is down or the service is shutting down.
-       * @example ok
-       * @enum {string}
-       */
-      status: 'ok' | 'degraded' | 'unavailable';
-      /**
-       * @description Whether the service is shutting down.
-       * @example false
-       */
-      stopping: boolean;
-      /**
-       * @description The dependencies by name.
-       * @example {
-       *       "database": {
-       *         "status": "up",
-       *         "critical": true
-       *       },
-       *       "cache": {
-       *         "status": "up",
-       *         "critical": false
-       *       }
-       *     }
-       */
-      dependencies: {
-        [key: string]: components['schemas']['Dependency'];
-      };
-    };
-  };
-  responses: never;
-  parameters: never;
-  requestBodies: never;
-  headers: never;
-  pathItems: never;
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
 }
 export type $defs = Record<string, never>;
 export interface operations {
-  getChannelTranscripts: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
-        languages?: string;
-        /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned. */
-        since?: string;
-      };
-      header?: never;
-      path: {
-        /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-          Vary?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "results": [
-           *         {
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ]
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": []
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "summary": {
-           *         "total": 2,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['ChannelTranscripts'];
-          /**
-           * @example {"type":"channel","channel":{"id":"UCharbourlight__________","name":"Harbour Light Workshop","handle":"@harbourlight"}}
-           *     {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-           *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
-           *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
-           */
-          'application/x-ndjson': string;
-          /**
-           * @example ## We rebuilt a 1962 dinghy from the keel up
-           *
-           *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
-           *
-           *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
-           *
-           *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
-           *
-           *     ---
-           *
-           *     2 videos: 1 with a transcript, 1 without.
-           */
-          'text/markdown': string;
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
-      402: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include channel transcripts. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `channel_not_found`: The channel does not exist. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
-      502: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: YouTube did not respond in time. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listChannelUploads: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned. */
-        since?: string;
-      };
-      header?: never;
-      path: {
-        /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The newest uploads, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ChannelUploads'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `channel_not_found`: The channel does not exist. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
-      502: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: YouTube did not respond in time. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getPlaylistTranscripts: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
-        languages?: string;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of a playlist (`PL…`, `UU…`, `OLAK5uy_…`) or a URL with the parameter `list`, percent-encoded or raw. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the playlist's order; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-          Vary?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "playlist": {
-           *         "id": "PLharbourlight-boats",
-           *         "title": "Boats from start to launch"
-           *       },
-           *       "results": [
-           *         {
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ]
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": []
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "summary": {
-           *         "total": 2,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['PlaylistTranscripts'];
-          /**
-           * @example {"type":"playlist","playlist":{"id":"PLharbourlight-boats","title":"Boats from start to launch"}}
-           *     {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-           *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
-           *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
-           */
-          'application/x-ndjson': string;
-          /**
-           * @example ## We rebuilt a 1962 dinghy from the keel up
-           *
-           *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
-           *
-           *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
-           *
-           *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
-           *
-           *     ---
-           *
-           *     2 videos: 1 with a transcript, 1 without.
-           */
-          'text/markdown': string;
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
-      402: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include playlists. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `playlist_not_found`: The playlist does not exist. `playlist_not_found`: The playlist is private. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
-      502: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: YouTube did not respond in time. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getVideoTranscript: {
-    parameters: {
-      query?: {
-        /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
-        languages?: string;
-        /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
-        format?: 'json' | 'text' | 'srt' | 'vtt' | 'markdown';
-      };
-      header?: never;
-      path: {
-        /** @description The ID of a video (11 characters) or its URL (`https://www.youtube.com/watch?v=…`, `https://youtu.be/…`, `/shorts/…`, `/live/…`, `/embed/…`), percent-encoded or raw. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-          Vary?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "videoId": "hl-dinghy__",
-           *       "ok": true,
-           *       "metadata": {
-           *         "title": "We rebuilt a 1962 dinghy from the keel up",
-           *         "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *         "publishedAt": "2026-10-31T19:00:00Z",
-           *         "publishedText": "17 hours ago",
-           *         "durationSeconds": 612,
-           *         "viewCount": 1214330,
-           *         "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *         "kind": "video",
-           *         "captionTracks": [
-           *           {
-           *             "languageCode": "en",
-           *             "name": "English",
-           *             "generated": false
-           *           },
-           *           {
-           *             "languageCode": "en",
-           *             "name": "English (auto-generated)",
-           *             "generated": true
-           *           }
-           *         ]
-           *       },
-           *       "transcript": {
-           *         "en": [
-           *           {
-           *             "text": "Good morning from the boatyard.",
-           *             "start": 0.24,
-           *             "duration": 3.12
-           *           },
-           *           {
-           *             "text": "This little dinghy was built in 1962.",
-           *             "start": 3.4,
-           *             "duration": 2.9
-           *           }
-           *         ]
-           *       },
-           *       "cached": false
-           *     }
-           */
-          'application/json': components['schemas']['VideoTranscript'];
-          /**
-           * @example Good morning from the boatyard.
-           *     This little dinghy was built in 1962.
-           */
-          'text/plain': string;
-          /**
-           * @example 1
-           *     00:00:00,240 --> 00:00:03,360
-           *     Good morning from the boatyard.
-           */
-          'application/x-subrip': string;
-          /**
-           * @example WEBVTT
-           *
-           *     00:00:00.240 --> 00:00:03.360
-           *     Good morning from the boatyard.
-           */
-          'text/vtt': string;
-          /**
-           * @example # We rebuilt a 1962 dinghy from the keel up
-           *
-           *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
-           */
-          'text/markdown': string;
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
-      402: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `video_not_found`: The text is not a reference to a video. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_failure`: YouTube sent a response that could not be read. Retry later. */
-      502: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getVideoTranscripts: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['VideosBodyDto'];
-      };
-    };
-    responses: {
-      /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the order of the request; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-          Vary?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "results": [
-           *         {
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ]
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": []
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "summary": {
-           *         "total": 2,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['VideosTranscripts'];
-          /**
-           * @example {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-           *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
-           *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
-           */
-          'application/x-ndjson': string;
-          /**
-           * @example ## We rebuilt a 1962 dinghy from the keel up
-           *
-           *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
-           *
-           *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
-           *
-           *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
-           *
-           *     ---
-           *
-           *     2 videos: 1 with a transcript, 1 without.
-           */
-          'text/markdown': string;
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
-      402: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include lists of videos. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: YouTube did not respond in time. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getUsage: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The usage of the current calendar month. */
-      200: {
-        headers: {
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Usage'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listJobs: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of jobs to return. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A page of jobs, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "jobs": [
-           *         {
-           *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *           "state": "running",
-           *           "reason": null,
-           *           "channel": {
-           *             "id": "UCharbourlight__________",
-           *             "name": "Harbour Light Workshop",
-           *             "handle": "@harbourlight"
-           *           },
-           *           "request": {
-           *             "channel": "@harbourlight",
-           *             "languages": [
-           *               "en",
-           *               "de"
-           *             ],
-           *             "limit": null,
-           *             "since": null,
-           *             "onQuota": "pause"
-           *           },
-           *           "summary": {
-           *             "total": 1480,
-           *             "succeeded": 612,
-           *             "failed": 38,
-           *             "cached": 100,
-           *             "fetched": 512,
-           *             "pending": 830
-           *           },
-           *           "createdAt": "2026-11-20T16:00:00.000Z",
-           *           "startedAt": "2026-11-20T16:00:01.000Z",
-           *           "finishedAt": null,
-           *           "expiresAt": null,
-           *           "checkAgainSeconds": 2
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['Jobs'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  createJob: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description Makes the request safe to repeat: the same key and body return the job that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; stored as long as the job, for the organization. */
-        'Idempotency-Key'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewJobBody'];
-      };
-    };
-    responses: {
-      /** @description The new job, or the one that a request with the same key has created. */
-      202: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description The path of the job: `/jobs/{id}`. */
-          Location?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "queued",
-           *       "reason": null,
-           *       "channel": null,
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 0,
-           *         "succeeded": 0,
-           *         "failed": 0,
-           *         "cached": 0,
-           *         "fetched": 0,
-           *         "pending": 0
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": null,
-           *       "finishedAt": null,
-           *       "expiresAt": null,
-           *       "checkAgainSeconds": 2
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include archive jobs. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `channel_not_found`: The channel does not exist. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "running",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": null,
-           *       "expiresAt": null,
-           *       "checkAgainSeconds": 2
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  deleteJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The job was deleted. */
-      204: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  cancelJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NoParameters'];
-      };
-    };
-    responses: {
-      /** @description The canceled job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "canceled",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": "2026-11-20T16:21:44.000Z",
-           *       "expiresAt": "2026-11-23T16:21:44.000Z",
-           *       "checkAgainSeconds": null
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_finished`: The job has already been completed or has failed. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  resumeJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NoParameters'];
-      };
-    };
-    responses: {
-      /** @description The job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "running",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": null,
-           *       "expiresAt": null,
-           *       "checkAgainSeconds": 2
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_finished`: The job has already been completed. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `results_expired`: The results were deleted at `expiresAt`. */
-      410: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getJobResults: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the entries begin with the newest upload. */
-        after?: number;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
-          Vary?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "results": [
-           *         {
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ]
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": []
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "next": 2,
-           *       "job": {
-           *         "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *         "state": "running",
-           *         "reason": null,
-           *         "channel": {
-           *           "id": "UCharbourlight__________",
-           *           "name": "Harbour Light Workshop",
-           *           "handle": "@harbourlight"
-           *         },
-           *         "request": {
-           *           "channel": "@harbourlight",
-           *           "languages": [
-           *             "en",
-           *             "de"
-           *           ],
-           *           "limit": null,
-           *           "since": null,
-           *           "onQuota": "pause"
-           *         },
-           *         "summary": {
-           *           "total": 1480,
-           *           "succeeded": 612,
-           *           "failed": 38,
-           *           "cached": 100,
-           *           "fetched": 512,
-           *           "pending": 830
-           *         },
-           *         "createdAt": "2026-11-20T16:00:00.000Z",
-           *         "startedAt": "2026-11-20T16:00:01.000Z",
-           *         "finishedAt": null,
-           *         "expiresAt": null,
-           *         "checkAgainSeconds": 2
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['JobResults'];
-          /**
-           * @example {"type":"result","position":1,"result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-           *     {"type":"result","position":2,"result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
-           *     {"type":"summary","summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"next":2,"job":{"id":"job_3VqTb8yWm2LkR0sXcE9a1D","state":"running","reason":null,"channel":{"id":"UCharbourlight__________","name":"Harbour Light Workshop","handle":"@harbourlight"},"request":{"channel":"@harbourlight","languages":["en","de"],"limit":null,"since":null,"onQuota":"pause"},"summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"createdAt":"2026-11-20T16:00:00.000Z","startedAt":"2026-11-20T16:00:01.000Z","finishedAt":null,"expiresAt":null,"checkAgainSeconds":2}}
-           */
-          'application/x-ndjson': string;
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `results_expired`: The results were deleted at `expiresAt`. */
-      410: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listWebhooks: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The webhooks, oldest first, without their secrets. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "webhooks": [
-           *         {
-           *           "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "url": "https://app.example.com/hooks/transcripts",
-           *           "events": [
-           *             "job.completed",
-           *             "job.failed"
-           *           ],
-           *           "createdAt": "2026-11-20T16:00:00.000Z",
-           *           "previousSecretUntil": null,
-           *           "failingSince": null,
-           *           "disabledAt": null,
-           *           "disabledReason": null
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['Webhooks'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  createWebhook: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewWebhookBody'];
-      };
-    };
-    responses: {
-      /** @description The new webhook, including its secret. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "url": "https://app.example.com/hooks/transcripts",
-           *       "events": [
-           *         "job.completed",
-           *         "job.failed"
-           *       ],
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "previousSecretUntil": null,
-           *       "failingSince": null,
-           *       "disabledAt": null,
-           *       "disabledReason": null,
-           *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ="
-           *     }
-           */
-          'application/json': components['schemas']['WebhookWithSecret'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include webhooks. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The organization has too many webhooks. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  deleteWebhook: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the webhook (`whk_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The webhook is deleted. */
-      204: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  rotateWebhook: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the webhook (`whk_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NoParameters'];
-      };
-    };
-    responses: {
-      /** @description The webhook, including its new secret. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "url": "https://app.example.com/hooks/transcripts",
-           *       "events": [
-           *         "job.completed",
-           *         "job.failed"
-           *       ],
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "previousSecretUntil": "2026-11-22T09:30:00.000Z",
-           *       "failingSince": null,
-           *       "disabledAt": null,
-           *       "disabledReason": null,
-           *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ="
-           *     }
-           */
-          'application/json': components['schemas']['WebhookWithSecret'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include webhooks. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  testWebhook: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the webhook (`whk_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NoParameters'];
-      };
-    };
-    responses: {
-      /** @description Whether the receiver accepted the event. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "delivered": false,
-           *       "responseStatus": 500,
-           *       "error": "The receiver responded with 500.",
-           *       "durationMs": 184
-           *     }
-           */
-          'application/json': components['schemas']['WebhookTestResult'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include webhooks. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The secret of the webhook cannot be read. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listWebhookDeliveries: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of deliveries to return. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the webhook (`whk_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A page of deliveries, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "deliveries": [
-           *         {
-           *           "id": "msg_5b1f0c9e7d8a4e3fb2c1a09f8e7d6c5b",
-           *           "type": "job.completed",
-           *           "state": "pending",
-           *           "createdAt": "2026-11-20T17:12:00.000Z",
-           *           "attempts": 2,
-           *           "lastAttemptAt": "2026-11-20T17:12:05.900Z",
-           *           "nextAttemptAt": "2026-11-20T17:17:03.100Z",
-           *           "responseStatus": 503,
-           *           "error": "The receiver responded with 503.",
-           *           "durationMs": 91
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['WebhookDeliveriesPage'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  sendMcpMessage: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description The revision of the protocol. */
-        'MCP-Protocol-Version'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    /** @description A JSON-RPC 2.0 message of at most 65536 bytes. Batches are not supported. */
-    requestBody: {
-      content: {
-        'application/json': {
-          /** @enum {string} */
-          jsonrpc: '2.0';
-          id?: string | number;
-          /** @example tools/call */
-          method: string;
-          params?: Record<string, never>;
-        };
-      };
-    };
-    responses: {
-      /** @description The JSON-RPC response; as server-sent events when the client accepts them and progress is reported before it. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': Record<string, never>;
-          'text/event-stream': string;
-        };
-      };
-      /** @description The message is a notification, which has no response. */
-      202: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`). */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "jsonrpc": "2.0",
-           *       "error": {
-           *         "code": -32700,
-           *         "message": "Parse error: the body is not valid JSON"
-           *       },
-           *       "id": null
-           *     }
-           */
-          'application/json':
-            | {
-                /**
-                 * @description The version of JSON-RPC.
-                 * @enum {string}
-                 */
-                jsonrpc: '2.0';
-                /** @description The error. */
-                error: {
-                  /**
-                   * @description A code of JSON-RPC or MCP.
-                   * @example -32700
-                   */
-                  code: number;
-                  /** @description A message for developers. */
-                  message: string;
-                  /** @description Details, by the code. */
-                  data?: {
-                    [key: string]: unknown;
-                  };
+    getChannelTranscripts: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                languages?: string;
+                /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned. */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
                 };
-                /** @description The ID of the message; null when it has none that can be read. */
-                id: unknown;
-              }
-            | components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The page that sends the request is not allowed to. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description The client accepts JSON or server-sent events only, and the revision of the protocol requires both. */
-      406: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "jsonrpc": "2.0",
-           *       "error": {
-           *         "code": -32000,
-           *         "message": "Not Acceptable: Client must accept both application/json and text/event-stream"
-           *       },
-           *       "id": null
-           *     }
-           */
-          'application/json': {
-            /**
-             * @description The version of JSON-RPC.
-             * @enum {string}
-             */
-            jsonrpc: '2.0';
-            /** @description The error. */
-            error: {
-              /**
-               * @description A code of JSON-RPC or MCP.
-               * @example -32700
-               */
-              code: number;
-              /** @description A message for developers. */
-              message: string;
-              /** @description Details, by the code. */
-              data?: {
-                [key: string]: unknown;
-              };
+                content: {
+                    /**
+                     * @example {
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "total": 2,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ChannelTranscripts"];
+                    /**
+                     * @example {"type":"channel","channel":{"id":"UCharbourlight__________","name":"Harbour Light Workshop","handle":"@harbourlight"}}
+                     *     {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
+                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
+                     *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
+                     */
+                    "application/x-ndjson": string;
+                    /**
+                     * @example ## We rebuilt a 1962 dinghy from the keel up
+                     *
+                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
+                     *
+                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
+                     *
+                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
+                     *
+                     *     ---
+                     *
+                     *     2 videos: 1 with a transcript, 1 without.
+                     */
+                    "text/markdown": string;
+                };
             };
-            /** @description The ID of the message; null when it has none that can be read. */
-            id: unknown;
-          };
-        };
-      };
-      /** @description `invalid_request`: The message is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description The body is not sent as `application/json`. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "jsonrpc": "2.0",
-           *       "error": {
-           *         "code": -32000,
-           *         "message": "Unsupported Media Type: Content-Type must be application/json"
-           *       },
-           *       "id": null
-           *     }
-           */
-          'application/json': {
-            /**
-             * @description The version of JSON-RPC.
-             * @enum {string}
-             */
-            jsonrpc: '2.0';
-            /** @description The error. */
-            error: {
-              /**
-               * @description A code of JSON-RPC or MCP.
-               * @example -32700
-               */
-              code: number;
-              /** @description A message for developers. */
-              message: string;
-              /** @description Details, by the code. */
-              data?: {
-                [key: string]: unknown;
-              };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
             };
-            /** @description The ID of the message; null when it has none that can be read. */
-            id: unknown;
-          };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  listOrganizations: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
+    listChannelUploads: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned. */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest uploads, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelUploads"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description A page of organizations, oldest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getPlaylistTranscripts: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                languages?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of a playlist (`PL…`, `UU…`, `OLAK5uy_…`) or a URL with the parameter `list`, percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "organizations": [
-           *         {
-           *           "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "name": "Acme",
-           *           "plan": "pro",
-           *           "monthlyLimit": null,
-           *           "createdAt": "2026-11-02T09:30:00.000Z"
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['OrganizationsPage'];
+        requestBody?: never;
+        responses: {
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the playlist's order; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "playlist": {
+                     *         "id": "PLharbourlight-boats",
+                     *         "title": "Boats from start to launch"
+                     *       },
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "total": 2,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PlaylistTranscripts"];
+                    /**
+                     * @example {"type":"playlist","playlist":{"id":"PLharbourlight-boats","title":"Boats from start to launch"}}
+                     *     {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
+                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
+                     *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
+                     */
+                    "application/x-ndjson": string;
+                    /**
+                     * @example ## We rebuilt a 1962 dinghy from the keel up
+                     *
+                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
+                     *
+                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
+                     *
+                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
+                     *
+                     *     ---
+                     *
+                     *     2 videos: 1 with a transcript, 1 without.
+                     */
+                    "text/markdown": string;
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include playlists. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `playlist_not_found`: The playlist does not exist. `playlist_not_found`: The playlist is private. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  createOrganization: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    getVideoTranscript: {
+        parameters: {
+            query?: {
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                languages?: string;
+                /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
+                format?: "json" | "text" | "srt" | "vtt" | "markdown";
+            };
+            header?: never;
+            path: {
+                /** @description The ID of a video (11 characters) or its URL (`https://www.youtube.com/watch?v=…`, `https://youtu.be/…`, `/shorts/…`, `/live/…`, `/embed/…`), percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "videoId": "hl-dinghy__",
+                     *       "ok": true,
+                     *       "metadata": {
+                     *         "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *         "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *         "publishedAt": "2026-10-31T19:00:00Z",
+                     *         "publishedText": "17 hours ago",
+                     *         "durationSeconds": 612,
+                     *         "viewCount": 1214330,
+                     *         "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *         "kind": "video",
+                     *         "captionTracks": [
+                     *           {
+                     *             "languageCode": "en",
+                     *             "name": "English",
+                     *             "generated": false
+                     *           },
+                     *           {
+                     *             "languageCode": "en",
+                     *             "name": "English (auto-generated)",
+                     *             "generated": true
+                     *           }
+                     *         ]
+                     *       },
+                     *       "transcript": {
+                     *         "en": [
+                     *           {
+                     *             "text": "Good morning from the boatyard.",
+                     *             "start": 0.24,
+                     *             "duration": 3.12
+                     *           },
+                     *           {
+                     *             "text": "This little dinghy was built in 1962.",
+                     *             "start": 3.4,
+                     *             "duration": 2.9
+                     *           }
+                     *         ]
+                     *       },
+                     *       "cached": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["VideoTranscript"];
+                    /**
+                     * @example Good morning from the boatyard.
+                     *     This little dinghy was built in 1962.
+                     */
+                    "text/plain": string;
+                    /**
+                     * @example 1
+                     *     00:00:00,240 --> 00:00:03,360
+                     *     Good morning from the boatyard.
+                     */
+                    "application/x-subrip": string;
+                    /**
+                     * @example WEBVTT
+                     *
+                     *     00:00:00.240 --> 00:00:03.360
+                     *     Good morning from the boatyard.
+                     */
+                    "text/vtt": string;
+                    /**
+                     * @example # We rebuilt a 1962 dinghy from the keel up
+                     *
+                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
+                     */
+                    "text/markdown": string;
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `video_not_found`: The text is not a reference to a video. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_failure`: YouTube sent a response that could not be read. Retry later. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewOrganizationBody'];
-      };
+    getVideoTranscripts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VideosBodyDto"];
+            };
+        };
+        responses: {
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the order of the request; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "total": 2,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["VideosTranscripts"];
+                    /**
+                     * @example {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
+                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
+                     *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
+                     */
+                    "application/x-ndjson": string;
+                    /**
+                     * @example ## We rebuilt a 1962 dinghy from the keel up
+                     *
+                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
+                     *
+                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
+                     *
+                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
+                     *
+                     *     ---
+                     *
+                     *     2 videos: 1 with a transcript, 1 without.
+                     */
+                    "text/markdown": string;
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include lists of videos. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    responses: {
-      /** @description The new organization. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "Acme",
-           *       "plan": "pro",
-           *       "monthlyLimit": null,
-           *       "createdAt": "2026-11-02T09:30:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Organization'];
+        requestBody?: never;
+        responses: {
+            /** @description The usage of the current calendar month. */
+            200: {
+                headers: {
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  getOrganization: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
+    listJobs: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of jobs to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of jobs, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         {
+                     *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *           "state": "running",
+                     *           "reason": null,
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "request": {
+                     *             "channel": "@harbourlight",
+                     *             "languages": [
+                     *               "en",
+                     *               "de"
+                     *             ],
+                     *             "limit": null,
+                     *             "since": null,
+                     *             "onQuota": "pause"
+                     *           },
+                     *           "summary": {
+                     *             "total": 1480,
+                     *             "succeeded": 612,
+                     *             "failed": 38,
+                     *             "cached": 100,
+                     *             "fetched": 512,
+                     *             "pending": 830
+                     *           },
+                     *           "createdAt": "2026-11-20T16:00:00.000Z",
+                     *           "startedAt": "2026-11-20T16:00:01.000Z",
+                     *           "finishedAt": null,
+                     *           "expiresAt": null,
+                     *           "checkAgainSeconds": 2
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Jobs"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The organization. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    createJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: the same key and body return the job that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; stored as long as the job, for the organization. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "Acme",
-           *       "plan": "pro",
-           *       "monthlyLimit": null,
-           *       "createdAt": "2026-11-02T09:30:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Organization'];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewJobBody"];
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+        responses: {
+            /** @description The new job, or the one that a request with the same key has created. */
+            202: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description The path of the job: `/jobs/{id}`. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "queued",
+                     *       "reason": null,
+                     *       "channel": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 0,
+                     *         "succeeded": 0,
+                     *         "failed": 0,
+                     *         "cached": 0,
+                     *         "fetched": 0,
+                     *         "pending": 0
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": null,
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include archive jobs. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  deleteOrganization: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
+    getJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The deleted organization. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    deleteJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "Acme",
-           *       "plan": "pro",
-           *       "monthlyLimit": null,
-           *       "createdAt": "2026-11-02T09:30:00.000Z",
-           *       "deletedAt": "2026-11-20T16:00:00.000Z",
-           *       "revokedKeys": 2
-           *     }
-           */
-          'application/json': components['schemas']['DeletedOrganization'];
+        requestBody?: never;
+        responses: {
+            /** @description The job was deleted. */
+            204: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  changeOrganization: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
+    cancelJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
+        };
+        responses: {
+            /** @description The canceled job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "canceled",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": "2026-11-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-11-23T16:21:44.000Z",
+                     *       "checkAgainSeconds": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed or has failed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['OrganizationChangeBody'];
-      };
+    resumeJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
+        };
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `results_expired`: The results were deleted at `expiresAt`. */
+            410: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    responses: {
-      /** @description The updated organization. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getJobResults: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the entries begin with the newest upload. */
+                after?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "Acme",
-           *       "plan": "pro",
-           *       "monthlyLimit": null,
-           *       "createdAt": "2026-11-02T09:30:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Organization'];
+        requestBody?: never;
+        responses: {
+            /** @description Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    Vary?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "next": 2,
+                     *       "job": {
+                     *         "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *         "state": "running",
+                     *         "reason": null,
+                     *         "channel": {
+                     *           "id": "UCharbourlight__________",
+                     *           "name": "Harbour Light Workshop",
+                     *           "handle": "@harbourlight"
+                     *         },
+                     *         "request": {
+                     *           "channel": "@harbourlight",
+                     *           "languages": [
+                     *             "en",
+                     *             "de"
+                     *           ],
+                     *           "limit": null,
+                     *           "since": null,
+                     *           "onQuota": "pause"
+                     *         },
+                     *         "summary": {
+                     *           "total": 1480,
+                     *           "succeeded": 612,
+                     *           "failed": 38,
+                     *           "cached": 100,
+                     *           "fetched": 512,
+                     *           "pending": 830
+                     *         },
+                     *         "createdAt": "2026-11-20T16:00:00.000Z",
+                     *         "startedAt": "2026-11-20T16:00:01.000Z",
+                     *         "finishedAt": null,
+                     *         "expiresAt": null,
+                     *         "checkAgainSeconds": 2
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobResults"];
+                    /**
+                     * @example {"type":"result","position":1,"result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
+                     *     {"type":"result","position":2,"result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
+                     *     {"type":"summary","summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"next":2,"job":{"id":"job_3VqTb8yWm2LkR0sXcE9a1D","state":"running","reason":null,"channel":{"id":"UCharbourlight__________","name":"Harbour Light Workshop","handle":"@harbourlight"},"request":{"channel":"@harbourlight","languages":["en","de"],"limit":null,"since":null,"onQuota":"pause"},"summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"createdAt":"2026-11-20T16:00:00.000Z","startedAt":"2026-11-20T16:00:01.000Z","finishedAt":null,"expiresAt":null,"checkAgainSeconds":2}}
+                     */
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `results_expired`: The results were deleted at `expiresAt`. */
+            410: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  listKeys: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
+    listWebhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhooks, oldest first, without their secrets. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "webhooks": [
+                     *         {
+                     *           "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "url": "https://app.example.com/hooks/transcripts",
+                     *           "events": [
+                     *             "job.completed",
+                     *             "job.failed"
+                     *           ],
+                     *           "createdAt": "2026-11-20T16:00:00.000Z",
+                     *           "previousSecretUntil": null,
+                     *           "failingSince": null,
+                     *           "disabledAt": null,
+                     *           "disabledReason": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhooks"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description A page of keys, oldest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "keys": [
-           *         {
-           *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "name": "server",
-           *           "prefix": "ctk_4fGh2K",
-           *           "createdAt": "2026-11-02T09:31:00.000Z",
-           *           "expiresAt": null,
-           *           "revokedAt": null,
-           *           "lastUsedAt": null,
-           *           "replacedBy": null
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['KeysPage'];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWebhookBody"];
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+        responses: {
+            /** @description The new webhook, including its secret. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "url": "https://app.example.com/hooks/transcripts",
+                     *       "events": [
+                     *         "job.completed",
+                     *         "job.failed"
+                     *       ],
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "previousSecretUntil": null,
+                     *       "failingSince": null,
+                     *       "disabledAt": null,
+                     *       "disabledReason": null,
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ="
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The organization has too many webhooks. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  issueKey: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the webhook (`whk_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook is deleted. */
+            204: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewKeyBody'];
-      };
+    rotateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the webhook (`whk_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
+        };
+        responses: {
+            /** @description The webhook, including its new secret. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "url": "https://app.example.com/hooks/transcripts",
+                     *       "events": [
+                     *         "job.completed",
+                     *         "job.failed"
+                     *       ],
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "previousSecretUntil": "2026-11-22T09:30:00.000Z",
+                     *       "failingSince": null,
+                     *       "disabledAt": null,
+                     *       "disabledReason": null,
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ="
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    responses: {
-      /** @description The new key, including its plaintext. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the webhook (`whk_…`). */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "server",
-           *       "prefix": "ctk_4fGh2K",
-           *       "createdAt": "2026-11-02T09:31:00.000Z",
-           *       "expiresAt": null,
-           *       "revokedAt": null,
-           *       "lastUsedAt": null,
-           *       "replacedBy": null,
-           *       "key": "ctk_4fGh2K…"
-           *     }
-           */
-          'application/json': components['schemas']['IssuedKey'];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+        responses: {
+            /** @description Whether the receiver accepted the event. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "delivered": false,
+                     *       "responseStatus": 500,
+                     *       "error": "The receiver responded with 500.",
+                     *       "durationMs": 184
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookTestResult"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The secret of the webhook cannot be read. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  rotateKey: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the key (`key_…`), not the key itself. */
-        id: string;
-      };
-      cookie?: never;
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of deliveries to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the webhook (`whk_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deliveries": [
+                     *         {
+                     *           "id": "msg_5b1f0c9e7d8a4e3fb2c1a09f8e7d6c5b",
+                     *           "type": "job.completed",
+                     *           "state": "pending",
+                     *           "createdAt": "2026-11-20T17:12:00.000Z",
+                     *           "attempts": 2,
+                     *           "lastAttemptAt": "2026-11-20T17:12:05.900Z",
+                     *           "nextAttemptAt": "2026-11-20T17:17:03.100Z",
+                     *           "responseStatus": 503,
+                     *           "error": "The receiver responded with 503.",
+                     *           "durationMs": 91
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveriesPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['RotationBody'];
-      };
+    sendMcpMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The revision of the protocol. */
+                "MCP-Protocol-Version"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A JSON-RPC 2.0 message of at most 65536 bytes. Batches are not supported. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    jsonrpc: "2.0";
+                    id?: string | number;
+                    /** @example tools/call */
+                    method: string;
+                    params?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description The JSON-RPC response; as server-sent events when the client accepts them and progress is reported before it. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The message is a notification, which has no response. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`). */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "error": {
+                     *         "code": -32700,
+                     *         "message": "Parse error: the body is not valid JSON"
+                     *       },
+                     *       "id": null
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * @description The version of JSON-RPC.
+                         * @enum {string}
+                         */
+                        jsonrpc: "2.0";
+                        /** @description The error. */
+                        error: {
+                            /**
+                             * @description A code of JSON-RPC or MCP.
+                             * @example -32700
+                             */
+                            code: number;
+                            /** @description A message for developers. */
+                            message: string;
+                            /** @description Details, by the code. */
+                            data?: {
+                                [key: string]: unknown;
+                            };
+                        };
+                        /** @description The ID of the message; null when it has none that can be read. */
+                        id: unknown;
+                    } | components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The page that sends the request is not allowed to. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The client accepts JSON or server-sent events only, and the revision of the protocol requires both. */
+            406: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "error": {
+                     *         "code": -32000,
+                     *         "message": "Not Acceptable: Client must accept both application/json and text/event-stream"
+                     *       },
+                     *       "id": null
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * @description The version of JSON-RPC.
+                         * @enum {string}
+                         */
+                        jsonrpc: "2.0";
+                        /** @description The error. */
+                        error: {
+                            /**
+                             * @description A code of JSON-RPC or MCP.
+                             * @example -32700
+                             */
+                            code: number;
+                            /** @description A message for developers. */
+                            message: string;
+                            /** @description Details, by the code. */
+                            data?: {
+                                [key: string]: unknown;
+                            };
+                        };
+                        /** @description The ID of the message; null when it has none that can be read. */
+                        id: unknown;
+                    };
+                };
+            };
+            /** @description `invalid_request`: The message is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is not sent as `application/json`. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jsonrpc": "2.0",
+                     *       "error": {
+                     *         "code": -32000,
+                     *         "message": "Unsupported Media Type: Content-Type must be application/json"
+                     *       },
+                     *       "id": null
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * @description The version of JSON-RPC.
+                         * @enum {string}
+                         */
+                        jsonrpc: "2.0";
+                        /** @description The error. */
+                        error: {
+                            /**
+                             * @description A code of JSON-RPC or MCP.
+                             * @example -32700
+                             */
+                            code: number;
+                            /** @description A message for developers. */
+                            message: string;
+                            /** @description Details, by the code. */
+                            data?: {
+                                [key: string]: unknown;
+                            };
+                        };
+                        /** @description The ID of the message; null when it has none that can be read. */
+                        id: unknown;
+                    };
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    responses: {
-      /** @description The new key, including its plaintext, and the old key. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    listOrganizations: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "server",
-           *       "prefix": "ctk_9sTu7V",
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "expiresAt": null,
-           *       "revokedAt": null,
-           *       "lastUsedAt": null,
-           *       "replacedBy": null,
-           *       "key": "ctk_9sTu7V…",
-           *       "replaced": {
-           *         "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *         "name": "server",
-           *         "prefix": "ctk_4fGh2K",
-           *         "createdAt": "2026-11-02T09:31:00.000Z",
-           *         "expiresAt": "2026-11-21T16:00:00.000Z",
-           *         "revokedAt": null,
-           *         "lastUsedAt": null,
-           *         "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['RotatedKey'];
+        requestBody?: never;
+        responses: {
+            /** @description A page of organizations, oldest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "organizations": [
+                     *         {
+                     *           "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "Acme",
+                     *           "plan": "pro",
+                     *           "monthlyLimit": null,
+                     *           "createdAt": "2026-11-02T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganizationsPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The key is revoked, expired or already replaced. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  revokeKey: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the key (`key_…`), not the key itself. */
-        id: string;
-      };
-      cookie?: never;
+    createOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewOrganizationBody"];
+            };
+        };
+        responses: {
+            /** @description The new organization. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "Acme",
+                     *       "plan": "pro",
+                     *       "monthlyLimit": null,
+                     *       "createdAt": "2026-11-02T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Organization"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The revoked key. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "server",
-           *       "prefix": "ctk_9sTu7V",
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "expiresAt": null,
-           *       "revokedAt": "2026-11-20T18:00:00.000Z",
-           *       "lastUsedAt": null,
-           *       "replacedBy": null,
-           *       "stillValid": [
-           *         {
-           *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "name": "server",
-           *           "prefix": "ctk_4fGh2K",
-           *           "createdAt": "2026-11-02T09:31:00.000Z",
-           *           "expiresAt": "2026-11-21T16:00:00.000Z",
-           *           "revokedAt": null,
-           *           "lastUsedAt": null,
-           *           "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['RevokedKey'];
+        requestBody?: never;
+        responses: {
+            /** @description The organization. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "Acme",
+                     *       "plan": "pro",
+                     *       "monthlyLimit": null,
+                     *       "createdAt": "2026-11-02T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Organization"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  getOrganizationUsage: {
-    parameters: {
-      query?: {
-        /** @description Whether to compare the count of every month with the sum of its settled calls. */
-        verify?: 'true' | 'false';
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
+    deleteOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The deleted organization. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "Acme",
+                     *       "plan": "pro",
+                     *       "monthlyLimit": null,
+                     *       "createdAt": "2026-11-02T09:30:00.000Z",
+                     *       "deletedAt": "2026-11-20T16:00:00.000Z",
+                     *       "revokedKeys": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeletedOrganization"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The usage of the current calendar month. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    changeOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "organization": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "plan": "pro",
-           *       "period": {
-           *         "start": "2026-11-01T00:00:00.000Z",
-           *         "end": "2026-12-01T00:00:00.000Z"
-           *       },
-           *       "limit": 5000,
-           *       "used": 120,
-           *       "reserved": 25,
-           *       "remaining": 4855,
-           *       "verification": {
-           *         "exact": true,
-           *         "periods": [
-           *           {
-           *             "period": "2026-11",
-           *             "used": 120,
-           *             "recomputed": 120,
-           *             "forfeited": 0,
-           *             "settledCalls": 9
-           *           }
-           *         ]
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['AdminUsage'];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganizationChangeBody"];
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+        responses: {
+            /** @description The updated organization. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "Acme",
+                     *       "plan": "pro",
+                     *       "monthlyLimit": null,
+                     *       "createdAt": "2026-11-02T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Organization"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  pruneUsage: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    listKeys: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of keys, oldest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "server",
+                     *           "prefix": "ctk_4fGh2K",
+                     *           "createdAt": "2026-11-02T09:31:00.000Z",
+                     *           "expiresAt": null,
+                     *           "revokedAt": null,
+                     *           "lastUsedAt": null,
+                     *           "replacedBy": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["KeysPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NoParameters'];
-      };
+    issueKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKeyBody"];
+            };
+        };
+        responses: {
+            /** @description The new key, including its plaintext. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "server",
+                     *       "prefix": "ctk_4fGh2K",
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": null,
+                     *       "lastUsedAt": null,
+                     *       "replacedBy": null,
+                     *       "key": "ctk_4fGh2K…"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["IssuedKey"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    responses: {
-      /** @description What was removed. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    rotateKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the key (`key_…`), not the key itself. */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "retentionMonths": 24,
-           *       "keptFrom": "2024-11",
-           *       "periods": 3,
-           *       "calls": 4120
-           *     }
-           */
-          'application/json': components['schemas']['Pruned'];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotationBody"];
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+        responses: {
+            /** @description The new key, including its plaintext, and the old key. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "server",
+                     *       "prefix": "ctk_9sTu7V",
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": null,
+                     *       "lastUsedAt": null,
+                     *       "replacedBy": null,
+                     *       "key": "ctk_9sTu7V…",
+                     *       "replaced": {
+                     *         "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *         "name": "server",
+                     *         "prefix": "ctk_4fGh2K",
+                     *         "createdAt": "2026-11-02T09:31:00.000Z",
+                     *         "expiresAt": "2026-11-21T16:00:00.000Z",
+                     *         "revokedAt": null,
+                     *         "lastUsedAt": null,
+                     *         "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotatedKey"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The key is revoked, expired or already replaced. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  listAllJobs: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-        /** @description The ID of an organization: only its jobs. By default those of all organizations. */
-        organization?: string;
-        /** @description Only the jobs in this state. By default those in every state. */
-        state?: 'queued' | 'listing' | 'running' | 'paused' | 'completed' | 'canceled' | 'failed';
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
+    revokeKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the key (`key_…`), not the key itself. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The revoked key. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "server",
+                     *       "prefix": "ctk_9sTu7V",
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": "2026-11-20T18:00:00.000Z",
+                     *       "lastUsedAt": null,
+                     *       "replacedBy": null,
+                     *       "stillValid": [
+                     *         {
+                     *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "server",
+                     *           "prefix": "ctk_4fGh2K",
+                     *           "createdAt": "2026-11-02T09:31:00.000Z",
+                     *           "expiresAt": "2026-11-21T16:00:00.000Z",
+                     *           "revokedAt": null,
+                     *           "lastUsedAt": null,
+                     *           "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RevokedKey"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description A page of jobs, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getOrganizationUsage: {
+        parameters: {
+            query?: {
+                /** @description Whether to compare the count of every month with the sum of its settled calls. */
+                verify?: "true" | "false";
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "jobs": [
-           *         {
-           *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *           "state": "running",
-           *           "reason": null,
-           *           "channel": {
-           *             "id": "UCharbourlight__________",
-           *             "name": "Harbour Light Workshop",
-           *             "handle": "@harbourlight"
-           *           },
-           *           "request": {
-           *             "channel": "@harbourlight",
-           *             "languages": [
-           *               "en",
-           *               "de"
-           *             ],
-           *             "limit": null,
-           *             "since": null,
-           *             "onQuota": "pause"
-           *           },
-           *           "summary": {
-           *             "total": 1480,
-           *             "succeeded": 612,
-           *             "failed": 38,
-           *             "cached": 100,
-           *             "fetched": 512,
-           *             "pending": 830
-           *           },
-           *           "createdAt": "2026-11-20T16:00:00.000Z",
-           *           "startedAt": "2026-11-20T16:00:01.000Z",
-           *           "finishedAt": null,
-           *           "expiresAt": null,
-           *           "checkAgainSeconds": 2,
-           *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *           "overdueSeconds": null
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['AdminJobsPage'];
+        requestBody?: never;
+        responses: {
+            /** @description The usage of the current calendar month. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "organization": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "plan": "pro",
+                     *       "period": {
+                     *         "start": "2026-11-01T00:00:00.000Z",
+                     *         "end": "2026-12-01T00:00:00.000Z"
+                     *       },
+                     *       "limit": 5000,
+                     *       "used": 120,
+                     *       "reserved": 25,
+                     *       "remaining": 4855,
+                     *       "verification": {
+                     *         "exact": true,
+                     *         "periods": [
+                     *           {
+                     *             "period": "2026-11",
+                     *             "used": 120,
+                     *             "recomputed": 120,
+                     *             "forfeited": 0,
+                     *             "settledCalls": 9
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminUsage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  getJobStats: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    pruneUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
+        };
+        responses: {
+            /** @description What was removed. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "retentionMonths": 24,
+                     *       "keptFrom": "2024-11",
+                     *       "periods": 3,
+                     *       "calls": 4120
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Pruned"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The work of the jobs of all organizations. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    listAllJobs: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+                /** @description The ID of an organization: only its jobs. By default those of all organizations. */
+                organization?: string;
+                /** @description Only the jobs in this state. By default those in every state. */
+                state?: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "jobs": {
-           *         "queued": 1,
-           *         "listing": 0,
-           *         "running": 3,
-           *         "paused": 1,
-           *         "completed": 41,
-           *         "canceled": 2,
-           *         "failed": 0
-           *       },
-           *       "slices": {
-           *         "running": 2,
-           *         "due": 1,
-           *         "oldestDueSeconds": 4
-           *       },
-           *       "pendingVideos": 2310,
-           *       "storedBytes": 734003200,
-           *       "stuck": []
-           *     }
-           */
-          'application/json': components['schemas']['JobStats'];
+        requestBody?: never;
+        responses: {
+            /** @description A page of jobs, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         {
+                     *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *           "state": "running",
+                     *           "reason": null,
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "request": {
+                     *             "channel": "@harbourlight",
+                     *             "languages": [
+                     *               "en",
+                     *               "de"
+                     *             ],
+                     *             "limit": null,
+                     *             "since": null,
+                     *             "onQuota": "pause"
+                     *           },
+                     *           "summary": {
+                     *             "total": 1480,
+                     *             "succeeded": 612,
+                     *             "failed": 38,
+                     *             "cached": 100,
+                     *             "fetched": 512,
+                     *             "pending": 830
+                     *           },
+                     *           "createdAt": "2026-11-20T16:00:00.000Z",
+                     *           "startedAt": "2026-11-20T16:00:01.000Z",
+                     *           "finishedAt": null,
+                     *           "expiresAt": null,
+                     *           "checkAgainSeconds": 2,
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "overdueSeconds": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminJobsPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  getAnyJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
+    getJobStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The work of the jobs of all organizations. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": {
+                     *         "queued": 1,
+                     *         "listing": 0,
+                     *         "running": 3,
+                     *         "paused": 1,
+                     *         "completed": 41,
+                     *         "canceled": 2,
+                     *         "failed": 0
+                     *       },
+                     *       "slices": {
+                     *         "running": 2,
+                     *         "due": 1,
+                     *         "oldestDueSeconds": 4
+                     *       },
+                     *       "pendingVideos": 2310,
+                     *       "storedBytes": 734003200,
+                     *       "stuck": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobStats"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getAnyJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "running",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": null,
-           *       "expiresAt": null,
-           *       "checkAgainSeconds": 2,
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *       "overdueSeconds": null
-           *     }
-           */
-          'application/json': components['schemas']['AdminJob'];
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2,
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "overdueSeconds": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminJob"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  cancelAnyJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
+    cancelAnyJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoParameters"];
+            };
+        };
+        responses: {
+            /** @description The canceled job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "canceled",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": "2026-11-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-11-23T16:21:44.000Z",
+                     *       "checkAgainSeconds": null,
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "overdueSeconds": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminJob"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed or has failed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NoParameters'];
-      };
+    getLive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process is alive. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Live"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    responses: {
-      /** @description The canceled job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getReady: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "canceled",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": "2026-11-20T16:21:44.000Z",
-           *       "expiresAt": "2026-11-23T16:21:44.000Z",
-           *       "checkAgainSeconds": null,
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *       "overdueSeconds": null
-           *     }
-           */
-          'application/json': components['schemas']['AdminJob'];
+        requestBody?: never;
+        responses: {
+            /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A critical dependency is down, or the service is shutting down. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_finished`: The job has already been completed or has failed. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  getLive: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    getMetrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All metrics. docs/monitoring.md describes them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example # HELP ct_entries_total Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.
+                     *     # TYPE ct_entries_total counter
+                     *     ct_entries_total{outcome="cached"} 1207
+                     *     ct_entries_total{outcome="fetched"} 311
+                     */
+                    "text/plain": string;
+                };
+            };
+            /** @description `unauthorized`: The metrics token is missing or invalid, while `METRICS_TOKEN` is set. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The process is alive. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Live'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getReady: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Ready'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description A critical dependency is down, or the service is shutting down. */
-      503: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Ready'];
-        };
-      };
-    };
-  };
-  getMetrics: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description All metrics. docs/monitoring.md describes them. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example # HELP ct_entries_total Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.
-           *     # TYPE ct_entries_total counter
-           *     ct_entries_total{outcome="cached"} 1207
-           *     ct_entries_total{outcome="fetched"} 311
-           */
-          'text/plain': string;
-        };
-      };
-      /** @description `unauthorized`: The metrics token is missing or invalid, while `METRICS_TOKEN` is set. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer` */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
 }

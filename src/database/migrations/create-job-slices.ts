@@ -104,7 +104,7 @@ const COMMIT_PAGE = `
   END $$`;
 
 // Without the claim the reservations are released and nothing else happens. If the slice is stored already, and only the
-// response of that commit was lost, the job is returned again. The exceptions undo everything: the slice then
+// response of that commit did not arrive, the job is returned again. The exceptions undo everything: the slice then
 // runs again, and finds in the cache what it has fetched.
 const COMMIT_SLICE = `
   CREATE FUNCTION job_commit_slice(
