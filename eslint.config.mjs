@@ -16,6 +16,10 @@ export default defineConfig(
       '@typescript-eslint/switch-exhaustiveness-check': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
       'no-console': 'error',
+      'no-restricted-properties': [
+        'error',
+        { object: 'URL', property: 'canParse', message: 'It is wrong in Node.js 20 and 22: use parseUrl.' },
+      ],
     },
   },
   {

@@ -39,6 +39,7 @@ import { textOf as storedText } from './transcripts/cache/transcript-text.js';
 import { videoText } from './transcripts/formats/markdown.js';
 import { escapeMarkdown, linkDestination } from './transcripts/formats/markdown-text.js';
 import { srt, webVtt } from './transcripts/formats/subtitles.js';
+import { parseUrl } from './domain/parse-url.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
@@ -116,7 +117,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   isAnnouncementText: { begin: ['', 'Premiere'], read: isAnnouncementText },
   readInstant: { begin: ['', '2026-01-01T00:00:00.'], read: readInstant },
   asNumber: { begin: ['', '-1.'], read: asNumber },
-  addressKind: { begin: ['https://consent.'], read: (text) => URL.canParse(text) && addressKind(new URL(text)) },
+  addressKind: { begin: ['https://consent.'], read: (text) => addressKind(parseUrl(text) ?? new URL('invalid:')) },
   captionUrl: {
     begin: ['https://www.youtube.com/api/timedtext?v=', '/api'],
     read: (text) => captionUrl(text, 'json3', VIDEO_ID),

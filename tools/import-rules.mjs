@@ -11,7 +11,7 @@ const SHARED_DOCUMENTS = 'cache/shared-documents\\.ts$';
 /** The folders that each folder may import; files directly in src/ may import any. */
 const ALLOWED = {
   domain: [],
-  config: [],
+  config: ['domain'],
   cache: ['config', REGISTRY],
   database: ['config', 'domain', TRACING],
   // Errors redact API keys; the context of a call carries its caller.

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { parseUrl } from '../domain/parse-url.js';
 
 /**
  * Parses the text of an environment variable.
@@ -80,7 +81,7 @@ export function distinct<T extends string>(values: readonly T[]): Parser<T[]> {
 export function url(...protocols: string[]): Parser<string> {
   const starts = protocols.map((protocol) => `${protocol}//`).join(' or ');
   return (text) => {
-    const parsed = URL.canParse(text) ? new URL(text) : undefined;
+    const parsed = parseUrl(text);
     if (!parsed || !protocols.includes(parsed.protocol) || parsed.hostname === '') {
       throw new InvalidValueError(`must be a URL that starts with ${starts}`);
     }
@@ -113,7 +114,7 @@ function isPercentEncoded(text: string): boolean {
 
 /** An origin that may call from a browser, e.g. `https://app.example.com`, or `*` for all. */
 export function origin(text: string): string {
-  const isOrigin = /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+  const isOrigin = /^https?:/.test(text) && parseUrl(text)?.origin === text;
   if (text !== '*' && !isOrigin) {
     throw new InvalidValueError('must be * or origins such as https://app.example.com, separated by commas');
   }

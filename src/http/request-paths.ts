@@ -3,6 +3,7 @@ import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
 import { PAGE_HOST } from '../domain/page-url.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
+import { parseUrl } from '../domain/parse-url.js';
 
 /** HEAD would fetch transcripts and charge quota, or read all results of a job, without returning them. */
 const WITHOUT_HEAD = new Set([
@@ -75,7 +76,7 @@ function pathAndQuery(target: string): string {
   if (address.startsWith('/') || address === '*') return address;
   const [, rest] = ABSOLUTE_FORM.exec(address) ?? [];
   // The path is cut from the text, because the URL parser resolves `/x/../metrics` to `/metrics`.
-  if (rest === undefined || !URL.canParse(address)) return UNPARSABLE;
+  if (rest === undefined || !parseUrl(address)) return UNPARSABLE;
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { isPublicAddress } from './public-address.js';
 import { InvalidUrlError } from './webhook-errors.js';
+import { parseUrl } from '../domain/parse-url.js';
 
 export const URL_LENGTH_MAX = 2_048;
 
@@ -20,7 +21,7 @@ const LOCAL_NAME = /^[^.]+\.?$|\.(?:localhost|local|internal|home\.arpa)\.?$/;
  */
 export function parseWebhookUrl(text: string, allowPrivate: boolean): URL {
   if (text.length > URL_LENGTH_MAX) throw new InvalidUrlError(`url must have at most ${URL_LENGTH_MAX} characters.`);
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = parseUrl(text);
   const schemes = allowPrivate ? ['https:', 'http:'] : ['https:'];
   if (!url || !schemes.includes(url.protocol)) {
     throw new InvalidUrlError(`url must be a URL that starts with ${schemes.join('// or ')}//.`);

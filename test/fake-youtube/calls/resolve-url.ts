@@ -10,8 +10,8 @@ const VIDEO_PATH = /^\/(?:watch$|shorts\/|live\/)/;
 /** `POST /youtubei/v1/navigation/resolve_url`: the endpoint behind a URL of the platform's site. */
 export function resolveUrl(incoming: Incoming, visitors: Visitors): FakeResponse {
   const text = stringAt(incoming.body, 'url');
-  if (text === undefined || !URL.canParse(text)) return invalidArgument();
-  const url = new URL(text);
+  const url = text === undefined ? undefined : parsed(text);
+  if (!url) return invalidArgument();
   const context = responseContext(incoming.client, visitors.dataFor(incoming));
   if (!/^(?:www\.|m\.)?youtube\.com$/.test(url.hostname)) {
     return jsonResponse(() => ({ responseContext: context, endpoint: { urlEndpoint: { url: text } } }));
@@ -50,5 +50,13 @@ function decoded(path: string): string {
     return decodeURIComponent(path);
   } catch {
     return path;
+  }
+}
+
+function parsed(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
   }
 }

@@ -7,6 +7,7 @@ import type { YoutubeClient } from '../../../config/environment.js';
 import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
 import { UnreadableError } from '../response-parsing.js';
+import { parseUrl } from '../../../domain/parse-url.js';
 
 export type CaptionText =
   /** `[]` is a track without text. */
@@ -58,9 +59,8 @@ export async function fetchCaption(
 
 /** A track's URL in a format, or null when it must not be fetched for this video. */
 export function captionUrl(baseUrl: string, fmt: string | null, videoId: string): URL | null {
-  if (!URL.canParse(baseUrl)) return null;
-  const url = new URL(baseUrl);
-  if (addressKind(url) !== 'allowed' || url.pathname !== '/api/timedtext') return null;
+  const url = parseUrl(baseUrl);
+  if (!url || addressKind(url) !== 'allowed' || url.pathname !== '/api/timedtext') return null;
   const urlVideoId = url.searchParams.get('v');
   if (urlVideoId !== null && urlVideoId !== videoId) return null;
   // ANDROID's URLs contain fmt=srv3 [recorded]; a second fmt parameter would be ignored.

@@ -11,6 +11,7 @@ import {
   receivedActions,
   UnreadableError,
 } from '../response-parsing.js';
+import { parseUrl } from '../../../domain/parse-url.js';
 
 export type ChannelPage =
   | { kind: 'channel'; channel: Channel }
@@ -106,6 +107,6 @@ export function readResolvedUrl(page: unknown): ChannelReference | null {
   const id = asString(at(endpoint, 'browseEndpoint', 'browseId'));
   if (id !== null) return CHANNEL_ID.test(id) ? { kind: 'id', id } : null;
   const url = asString(at(endpoint, 'urlEndpoint', 'url'));
-  if (url === null || !URL.canParse(url, YOUTUBE_ORIGIN)) return null;
-  return parseChannelReference(new URL(url, YOUTUBE_ORIGIN).href) ?? null;
+  const resolved = url === null ? undefined : parseUrl(url, YOUTUBE_ORIGIN);
+  return (resolved && parseChannelReference(resolved.href)) ?? null;
 }

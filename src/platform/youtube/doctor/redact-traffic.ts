@@ -1,4 +1,5 @@
 import { isObject } from '../response-parsing.js';
+import { parseUrl } from '../../../domain/parse-url.js';
 
 const REMOVED = 'removed';
 /** Parts of responses that no parser reads and that identify the caller, such as stream URLs and tracking. */
@@ -83,8 +84,8 @@ export class TrafficRedactor {
 }
 
 function captionUrl(text: string): string {
-  if (!URL.canParse(text)) return REMOVED;
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (!url) return REMOVED;
   for (const name of [...url.searchParams.keys()])
     if (!CAPTION_PARAMETERS.includes(name)) url.searchParams.delete(name);
   return url.href;

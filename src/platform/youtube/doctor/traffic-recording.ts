@@ -5,6 +5,7 @@ import { type Exchange, ExchangeListener } from '../egress/exchange-listener.js'
 import { asString, at, isObject } from '../response-parsing.js';
 import type { DoctorReport } from './doctor-report.js';
 import { recordedQuery, TrafficRedactor } from './redact-traffic.js';
+import { parseUrl } from '../../../domain/parse-url.js';
 
 /** A secret of fewer characters would also remove ordinary words. */
 const SECRET_LENGTH_MIN = 6;
@@ -40,8 +41,8 @@ export class TrafficRecording extends ExchangeListener {
 
   private secrets(): Set<string> {
     const { YOUTUBE_API_KEY, UPSTREAM_PROXY_URL = [], PO_TOKEN_URL, YOUTUBE_BASE_URL } = this.environment;
-    const urls = [...UPSTREAM_PROXY_URL, PO_TOKEN_URL, YOUTUBE_BASE_URL].flatMap((text) =>
-      text !== undefined && URL.canParse(text) ? [new URL(text)] : [],
+    const urls = [...UPSTREAM_PROXY_URL, PO_TOKEN_URL, YOUTUBE_BASE_URL].flatMap(
+      (text) => (text === undefined ? undefined : parseUrl(text)) ?? [],
     );
     const found = [
       YOUTUBE_API_KEY,

@@ -1,3 +1,5 @@
+import { parseUrl } from '../../../domain/parse-url.js';
+
 /** The origin of every request that the adapter composes itself. */
 export const YOUTUBE_ORIGIN = 'https://www.youtube.com';
 
@@ -40,8 +42,8 @@ export function redirectTarget(
 ): URL | null {
   const { location } = response.headers;
   if (![301, 302, 303, 307, 308].includes(response.status) || typeof location !== 'string') return null;
-  if (!URL.canParse(location, from.href)) return new URL('invalid:');
-  const target = new URL(location, from.href);
+  const target = parseUrl(location, from.href);
+  if (!target) return new URL('invalid:');
   // A gateway may rewrite redirects to its own address; they mean the platform.
   if (baseUrl && target.origin === baseUrl.origin) {
     const prefix = baseUrl.pathname.replace(/(?<!\/)\/+$/, '');
