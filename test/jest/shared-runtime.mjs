@@ -1,5 +1,18 @@
+import asyncHooks from 'node:async_hooks';
 import { pathToFileURL } from 'node:url';
 import Runtime from 'jest-runtime';
+
+/** The storages that were created since the last test file. */
+const storages = new Set();
+
+// jest-circus creates a storage for each test file. Node.js until 22 works for every storage at each promise, also for those
+// that nobody uses any more, unless they are disabled.
+asyncHooks.AsyncLocalStorage = class extends asyncHooks.AsyncLocalStorage {
+  constructor(options) {
+    super(options);
+    storages.add(this);
+  }
+};
 
 /** The runtimes of this worker process, one for each environment. */
 const runtimes = new WeakMap();
@@ -26,6 +39,8 @@ export default class SharedRuntime extends Runtime {
     const { internalModuleRegistry: jestModules } = this.registries;
     for (const path of jestModules.keys()) if (path.includes('/jest-circus/')) jestModules.delete(path);
     this.registries.esModuleRegistry.delete(pathToFileURL(this.currentTest).href);
+    for (const storage of storages) storage.disable();
+    storages.clear();
     this.testState.state = 'loading';
   }
 }
