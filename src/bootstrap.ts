@@ -21,14 +21,15 @@ import {
   rejectUndecodablePath,
 } from './http/request-checks.js';
 import { assignRequestContext } from './http/request-context.js';
-import { leadBrowsersToDocs, normalizeRequestUrls, readQuery, rejectUndocumentedPaths } from './http/request-paths.js';
+import { leadBrowsersToDocs, normalizeRequestUrls, readQuery, rejectUnknownPaths } from './http/request-paths.js';
+import { Routes } from './http/routes.js';
 import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { traceRequests } from './http/trace-requests.js';
 import { NestLogger } from './observability/logging/logger.js';
 import { RequestLog } from './observability/logging/request-log.js';
 import { RequestMetrics } from './observability/metrics/request-metrics.js';
-import { createDocument, serveDocument } from './openapi.js';
+import { serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
 
 /**
@@ -77,6 +78,7 @@ export async function createApp(
   normalizeRequestUrls(server);
   handleClientErrors(server, connections, logger, times.refusalLingerMs);
   await app.init();
+  app.get(Routes).read(app);
   await messages?.startMessages(app, environment).catch(async (error: unknown) => {
     await app.close();
     throw error;
@@ -89,7 +91,6 @@ export async function createApp(
  * for paths that cannot be decoded, but every response needs its id, headers, log line and metrics.
  */
 function useMiddleware(app: NestExpressApplication, environment: Environment, logger: Logger): void {
-  const document = createDocument(app);
   const redact = redactorFor(environment);
   const requestLog = new RequestLog(logger, redact);
   app.getHttpServer().once('close', () => requestLog.flush());
@@ -98,7 +99,7 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     assignRequestContext(redact),
     traceRequests(redact),
     requestLog.log,
-    app.get(RequestMetrics).countRequests(document),
+    app.get(RequestMetrics).countRequests,
     setSecurityHeaders,
   );
   const proxies = trustProxySetting(environment.TRUST_PROXY);
@@ -114,9 +115,9 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     app.get(ShutdownState).refuse,
     hideAdmin(environment),
     leadBrowsersToDocs,
-    rejectUndocumentedPaths(document),
+    rejectUnknownPaths(app.get(Routes)),
   );
-  serveDocument(app, document);
+  serveDocument(app);
 }
 
 /** The routes for operators are not available to pages of other origins. */

@@ -5,7 +5,8 @@ import { parseLanguages } from './channels/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
-import { readQuery, routeFinder } from './http/request-paths.js';
+import { readQuery } from './http/request-paths.js';
+import { Routes } from './http/routes.js';
 import { requestIdFrom } from './http/request-context.js';
 import { createRedactor } from './http/redaction.js';
 import { bearerToken } from './http/bearer-token.js';
@@ -42,6 +43,9 @@ import { srt, webVtt } from './transcripts/formats/subtitles.js';
 import { parseUrl } from './domain/parse-url.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
+const routes = new Routes();
+routes.add('/channels/{id}/transcripts', ['GET'], true);
+routes.add('/admin/keys/{id}/rotate', ['POST']);
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
 
 /** Repeated to fill a text, between a start that makes the parser begin its work and an end that makes it fail. */
@@ -149,10 +153,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   requestIdFrom: { begin: [''], read: (text) => requestIdFrom(text) },
   bearerToken: { begin: ['', 'Bearer '], read: (text) => bearerToken(requestWith(text)) },
   readQuery: { begin: ['', 'a='], read: readQuery },
-  routeFinder: {
-    begin: ['/channels/', '/'],
-    read: routeFinder({ paths: { '/channels/{id}/transcripts': {}, '/admin/keys/{id}/rotate': {} } }),
-  },
+  Routes: { begin: ['/channels/', '/'], read: (text) => routes.find(text) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
   linkDestination: { begin: ['', 'https://youtu.be/'], read: linkDestination },
   srt: { begin: ['', '<', '{'], read: (text) => [...srt([{ text, start: 0, duration: 1 }])] },

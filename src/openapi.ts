@@ -55,9 +55,9 @@ export function createDocument(app: INestApplication): OpenAPIObject {
   return SwaggerModule.createDocument(app, builder.build());
 }
 
-/** Serves the document at /docs-json and Swagger UI at /docs. */
-export function serveDocument(app: INestApplication, document: OpenAPIObject): void {
-  SwaggerModule.setup('docs', app, document, {
+/** Serves the document at /docs-json and Swagger UI at /docs. It is created for the first request, not at each start. */
+export function serveDocument(app: INestApplication): void {
+  SwaggerModule.setup('docs', app, () => createDocument(app), {
     jsonDocumentUrl: 'docs-json',
     ui: true,
     raw: ['json'],

@@ -4,6 +4,7 @@ import { Environment } from '../config/environment.js';
 import { Connections } from './connections/connections.js';
 import { DomainErrorFilter, UnexpectedErrorFilter } from './error.filters.js';
 import { redactorFor } from './redaction.js';
+import { Routes } from './routes.js';
 import { ShutdownState } from './shutdown-state.js';
 import { StrictValidationPipe } from './validation.js';
 
@@ -12,6 +13,7 @@ import { StrictValidationPipe } from './validation.js';
 @Module({
   providers: [
     Connections,
+    Routes,
     ShutdownState,
     {
       provide: APP_PIPE,
@@ -21,6 +23,6 @@ import { StrictValidationPipe } from './validation.js';
     { provide: APP_FILTER, useClass: UnexpectedErrorFilter },
     { provide: APP_FILTER, useClass: DomainErrorFilter },
   ],
-  exports: [Connections, ShutdownState],
+  exports: [Connections, Routes, ShutdownState],
 })
 export class HttpModule {}

@@ -1,18 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
-import { encodePageUrl, rejectUndocumentedPaths, legiblePath } from './request-paths.js';
+import { encodePageUrl, rejectUnknownPaths, legiblePath } from './request-paths.js';
+import { Routes } from './routes.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 import fc from 'fast-check';
 import { superLinearGrowth } from '../../test/linear-time.js';
 
-const reject = rejectUndocumentedPaths({
-  paths: {
-    '/channels/{id}/transcripts': { get: {} },
-    '/things': { get: {}, post: {} },
-    '/things/{id}': { delete: {} },
-    '/things/{id}/parts': { post: {} },
-  },
-});
+const routes = new Routes();
+routes.add('/channels/{id}/transcripts', ['GET'], true);
+routes.add('/things', ['POST', 'GET']);
+routes.add('/things/{id}', ['DELETE']);
+routes.add('/things/{id}/parts', ['POST']);
+const reject = rejectUnknownPaths(routes);
 
 /** The methods that a 405 allows, 'unknown' for a 404, or 'passed'. */
 function outcome(method: string, path: string): string {

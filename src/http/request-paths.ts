@@ -2,62 +2,21 @@ import type { IncomingMessage, Server } from 'node:http';
 import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
 import { PAGE_HOST } from '../domain/page-url.js';
+import type { Routes } from './routes.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 import { parseUrl } from '../domain/parse-url.js';
-
-/** HEAD would fetch transcripts and charge quota, or read all results of a job, without returning them. */
-const WITHOUT_HEAD = new Set([
-  '/channels/{id}/transcripts',
-  '/playlists/{id}/transcripts',
-  '/videos/{id}/transcript',
-  '/jobs/{id}/results',
-]);
-
-/** Swagger UI, its files and the OpenAPI document, which are not operations of the document. */
-const DOCUMENT_ROUTES = {
-  pattern: /^\/docs(?:-json|\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/,
-  methods: ['GET', 'HEAD'],
-};
-
-/** A `.` or `..` segment, also percent-encoded: proxies resolve them, this service does not. */
-const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /** Replaces a request target that cannot be parsed; `rejectUndecodablePath` rejects it. */
 const UNPARSABLE = '/%';
 
-/** One segment of a path. */
-const SEGMENT = '[^/]+';
-/** One segment, or a URL with raw slashes, which may end with a slash of its own. */
-const RAW_URL = '[^/]+(?:/.*[^/]/?)?';
-
-/** Paths whose parameter may contain slashes: the id can be a URL that is not percent-encoded. */
-const WITH_RAW_URL = new Set([
-  '/channels/{id}/transcripts',
-  '/channels/{id}/uploads',
-  '/playlists/{id}/transcripts',
-  '/videos/{id}/transcript',
-]);
-
 /** A request target in absolute form: the scheme and the authority, then the rest. */
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+((?:[/?#].*)?)$/is;
-
-const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 
 /** The URL of a page as the ID of a video or playlist, whose own query is not encoded: its `?` would end the path. */
 const RAW_PAGE_URL = new RegExp(
   `^/(?<route>videos|playlists)/(?<url>(?:https?://?)?${PAGE_HOST}/[^?]*(?<!/transcripts?)\\?[^/]*)/(?<rest>transcripts?(?:\\?.*)?)$`,
   'is',
 );
-
-export interface DocumentedPaths {
-  paths: Record<string, object>;
-}
-
-/** Maps a path to the route of the document that it matches, e.g. `/channels/{id}/transcripts`. */
-export function routeFinder(document: DocumentedPaths): (path: string) => string | undefined {
-  const routes = Object.keys(document.paths).map((route) => ({ route, pattern: patternOf(route) }));
-  return (path) => (DOT_SEGMENT.test(path) ? undefined : routes.find(({ pattern }) => pattern.test(path))?.route);
-}
 
 /**
  * Reduces the target of every request, which a proxy may send as an absolute URL, to its path and query without resolving
@@ -88,7 +47,7 @@ export function encodePageUrl(target: string): string {
 
 /** Middleware: leads browsers from the root to the documentation. For other clients the root is an unknown path. */
 export function leadBrowsersToDocs(request: Request, response: Response, next: NextFunction): void {
-  const asked = request.path === '/' && DOCUMENT_ROUTES.methods.includes(request.method);
+  const asked = request.path === '/' && (request.method === 'GET' || request.method === 'HEAD');
   if (!asked || request.accepts(['application/json', 'text/html']) !== 'text/html') {
     next();
     return;
@@ -103,31 +62,15 @@ export function readQuery(query: string | null): ParsedUrlQuery {
 }
 
 /**
- * Middleware: passes only the routes of the OpenAPI document, in their exact spelling. Express also matches other cases
- * and a trailing slash, which would bypass a proxy's rules by path. Responds with 405 and `Allow` when the path exists for
- * other methods, with 404 otherwise.
+ * Middleware: passes only the routes of the controllers and of `/docs`. Responds with 405 and `Allow` when the path exists
+ * for other methods, with 404 otherwise.
  */
-export function rejectUndocumentedPaths(document: DocumentedPaths) {
-  const routes = Object.entries(document.paths).map(([path, operations]) => {
-    const methods = METHODS.filter((method) => method in operations).map((method) => method.toUpperCase());
-    if (methods.includes('GET') && !WITHOUT_HEAD.has(path)) methods.push('HEAD');
-    return { pattern: patternOf(path), methods };
-  });
-  routes.push(DOCUMENT_ROUTES);
-  return (request: Request, _response: Response, next: NextFunction): void => {
-    const { path } = request;
-    const matching = DOT_SEGMENT.test(path) ? [] : routes.filter(({ pattern }) => pattern.test(path));
-    const allowed = matching.flatMap(({ methods }) => methods);
-    if (matching.length === 0) next(new RouteNotFoundError());
-    else next(allowed.includes(request.method) ? undefined : new MethodNotAllowedError(allowed.join(', ')));
+export function rejectUnknownPaths(routes: Routes) {
+  return ({ path, method }: Request, _response: Response, next: NextFunction): void => {
+    const route = routes.find(path);
+    if (!route) next(new RouteNotFoundError());
+    else next(route.methods.includes(method) ? undefined : new MethodNotAllowedError(route.methods.join(', ')));
   };
-}
-
-function patternOf(path: string): RegExp {
-  const escaped = path
-    .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
-    .replace(/\{[^{}]+\}/g, WITH_RAW_URL.has(path) ? RAW_URL : SEGMENT);
-  return new RegExp(`^${escaped}$`);
 }
 
 /** A percent-encoded byte, whose percent sign may itself be encoded any number of times. */

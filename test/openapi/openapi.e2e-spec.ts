@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
+import { Routes } from '../../src/http/routes.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -114,6 +115,14 @@ describe('the OpenAPI document', () => {
       'POST /webhooks/{id}/rotate',
       'POST /webhooks/{id}/test',
     ]);
+  });
+
+  it('lists exactly the routes that are served', () => {
+    const served = service.app
+      .get(Routes)
+      .all.flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`));
+    const listed = operations().map(([name]) => name);
+    expect(served.filter((name) => !name.startsWith('HEAD ')).sort()).toEqual(listed.sort());
   });
 
   it('describes every status of the operation', () => {

@@ -1,15 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { Counter, Histogram, Registry } from 'prom-client';
-import { routeFinder, type DocumentedPaths } from '../../http/request-paths.js';
 import { requestContext } from '../../http/request-context.js';
 import { onResponseEnd } from '../../http/response-end.js';
+import { Routes } from '../../http/routes.js';
 
 /** Seconds. A cached call takes milliseconds; one that fetches a hundred videos takes up to its deadline. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60];
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-const DOCS = /^\/docs(?:-json$|\/|$)/;
 const OWN_ROUTE = '/metrics';
 
 /** Metrics of the API's requests. The route label is a path of the OpenAPI document, never text from a caller. */
@@ -19,7 +18,10 @@ export class RequestMetrics {
   private readonly seconds: Histogram<'method' | 'route' | 'status'>;
   private readonly unfinished: Counter<'route'>;
 
-  constructor(registry: Registry) {
+  constructor(
+    registry: Registry,
+    private readonly routes: Routes,
+  ) {
     const registers = [registry];
     this.requests = new Counter({
       name: 'ct_http_requests_total',
@@ -43,17 +45,14 @@ export class RequestMetrics {
   }
 
   /** Middleware, after the one that creates the request context; does not count requests for /metrics. */
-  countRequests(document: DocumentedPaths) {
-    const findRoute = routeFinder(document);
-    return (request: Request, response: Response, next: NextFunction): void => {
-      const { path } = request;
-      onResponseEnd(response, () => {
-        const route = findRoute(path) ?? (DOCS.test(path) ? '/docs' : 'other');
-        if (route !== OWN_ROUTE) this.count(request, response, route);
-      });
-      next();
-    };
-  }
+  readonly countRequests = (request: Request, response: Response, next: NextFunction): void => {
+    const { path } = request;
+    onResponseEnd(response, () => {
+      const route = this.routes.find(path)?.path ?? 'other';
+      if (route !== OWN_ROUTE) this.count(request, response, route);
+    });
+    next();
+  };
 
   private count(request: Request, response: Response, route: string): void {
     const { startedAtMs, log } = requestContext(request);

@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Router } from 'express';
+
+/** A route as the OpenAPI document names it. */
+export interface Route {
+  /** E.g. `/channels/{id}/transcripts`. */
+  readonly path: string;
+  /** In upper case, with HEAD where it is allowed. */
+  readonly methods: readonly string[];
+}
+
+/** In the order in which `Allow` lists them. */
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'];
+
+/** HEAD would fetch transcripts and charge quota, or read all results of a job, without returning them. */
+const WITHOUT_HEAD = new Set([
+  '/channels/{id}/transcripts',
+  '/playlists/{id}/transcripts',
+  '/videos/{id}/transcript',
+  '/jobs/{id}/results',
+]);
+
+/** Swagger UI, its files and the OpenAPI document, which are not operations of the document. */
+const DOCUMENT: Route = { path: '/docs', methods: ['GET', 'HEAD'] };
+const DOCUMENT_PATH = /^\/docs(?:-json|\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/;
+
+/** A `.` or `..` segment, also percent-encoded: proxies resolve them, this service does not. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/** One segment of a path. */
+const SEGMENT = '[^/]+';
+/** One segment, or a URL with raw slashes, which may end with a slash of its own. */
+const RAW_URL = '[^/]+(?:/.*[^/]/?)?';
+
+/**
+ * The routes of the controllers in their exact spelling. Express also matches other cases and a trailing slash, which would
+ * bypass a proxy's rules by path.
+ */
+@Injectable()
+export class Routes {
+  private readonly routes: (Route & { pattern: RegExp })[] = [];
+
+  /** Reads the routes that Nest has registered, after `app.init()`: `:id` is one segment, `*id` also a URL with slashes. */
+  read(app: NestExpressApplication): void {
+    const { router } = app.getHttpAdapter().getInstance() as { router: Router };
+    const registered = new Map<string, { methods: string[]; rawUrl: boolean }>();
+    for (const { route } of router.stack) {
+      if (!route || route.path.startsWith(DOCUMENT.path)) continue;
+      const path = route.path.replace(/[:*](\w+)/g, '{$1}');
+      const { methods, rawUrl } = registered.get(path) ?? { methods: [], rawUrl: false };
+      methods.push(...route.stack.map(({ method }) => method.toUpperCase()));
+      registered.set(path, { methods, rawUrl: rawUrl || route.path.includes('*') });
+    }
+    for (const [path, { methods, rawUrl }] of registered) this.add(path, methods, rawUrl);
+  }
+
+  /** @param rawUrl whether the parameter may be a URL that is not percent-encoded */
+  add(path: string, registered: readonly string[], rawUrl = false): void {
+    const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^{}]+\}/g, rawUrl ? RAW_URL : SEGMENT);
+    const methods = METHODS.filter((method) => registered.includes(method));
+    if (methods.includes('GET') && !WITHOUT_HEAD.has(path)) methods.push('HEAD');
+    this.routes.push({ path, methods, pattern: new RegExp(`^${escaped}$`) });
+  }
+
+  /** All routes of controllers, in the order of their registration. */
+  get all(): readonly Route[] {
+    return this.routes;
+  }
+
+  /** The route of a path, by whatever method. */
+  find(path: string): Route | undefined {
+    if (DOT_SEGMENT.test(path)) return undefined;
+    return this.routes.find(({ pattern }) => pattern.test(path)) ?? (DOCUMENT_PATH.test(path) ? DOCUMENT : undefined);
+  }
+}
