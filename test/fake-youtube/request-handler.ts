@@ -17,10 +17,11 @@ const REQUEST_BYTES_MAX = 1_048_576;
 /** Faults where this server, not the client, breaks the connection. */
 const BROKEN_HERE: ReadonlySet<FaultKind> = new Set(['reset', 'cut', 'half-closed']);
 
+/** For all servers of this process: the key of a body names everything that it depends on. */
+const bodies = new RenderedBodies();
+
 /** Handles each request in the same steps: read, record, hold, delay, then respond or apply a fault. */
 export class RequestHandler {
-  private readonly bodies = new RenderedBodies();
-
   constructor(
     private readonly state: ServerState,
     private readonly faults: FaultRegistry,
@@ -86,8 +87,8 @@ export class RequestHandler {
   private render(incoming: Incoming): RenderedBody {
     const acceptsGzip = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
     const ignored = incoming.client !== null && this.state.settings.fieldsIgnored.includes(incoming.client);
-    const rendered = this.bodies.write(respond(incoming, this.state), ignored ? null : incoming.fields, acceptsGzip);
-    const result = rendered ?? this.bodies.write(invalidArgument(), null, acceptsGzip);
+    const rendered = bodies.write(respond(incoming, this.state), ignored ? null : incoming.fields, acceptsGzip);
+    const result = rendered ?? bodies.write(invalidArgument(), null, acceptsGzip);
     if (!result) throw new Error('A response without a field mask can always be rendered');
     return result;
   }
