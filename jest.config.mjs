@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
 const shared = {
@@ -33,8 +34,8 @@ const BUNDLES = {
 
 /** @type {import('jest').Config} */
 export default {
-  // The end-to-end tests wait more than they work: a worker a core is not too many.
-  maxWorkers: '100%',
+  // The end-to-end tests wait for databases, processes and timers for half of their time.
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
   // Longer than any test takes on a busy machine: tests check their own times.
   testTimeout: 60_000,
   // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { WebSocket } from 'undici';
 import { temporaryFolder } from '../process/program.js';
 import { isInstalled } from '../programs.js';
+import { until } from '../until.js';
 
 const CHROMIUM = 'chromium';
 const QUIET = [
@@ -61,7 +62,18 @@ export class Browser {
     // An orderly end takes seconds to store a profile that is removed.
     this.process.kill('SIGKILL');
     await ended;
-    this.profile.remove();
+    await until(() => this.removeProfile());
+  }
+
+  /** False while a process that the browser started still writes to it. */
+  private removeProfile(): boolean {
+    try {
+      this.profile.remove();
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOTEMPTY') return false;
+      throw error;
+    }
   }
 
   /** Sends a command to the browser, or to the page with this session. */
