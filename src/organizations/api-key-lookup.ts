@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { SharedReads } from '../database/shared-reads.js';
 
 const RECENT_MAX = 10_000;
 const RECENT_MS = 10 * 60_000;
@@ -14,16 +15,18 @@ export type FindByHashes<Found> = (hashes: readonly Buffer[]) => Promise<Readonl
 
 /**
  * Looks up API keys by hash, and bounds the database load of invalid keys without refusing any key unchecked. Every key
- * is looked up on every call. A key that was valid within the last ten minutes has a query of its own; the others are
- * batched, those from suspect addresses separately.
+ * is looked up on every call. Keys that were valid within the last ten minutes share a query only while another runs; the
+ * others are batched, those from suspect addresses separately.
  */
 export class ApiKeyLookup<Found> {
   /** Hashes that were valid at their last lookup. An entry selects the query; it does not authenticate. */
   private readonly recent = new LRUCache<string, true>({ max: RECENT_MAX, ttl: RECENT_MS });
+  private readonly proven: SharedReads<Found>;
   private readonly unproven: BatchedLookups<Found>;
   private readonly suspect: BatchedLookups<Found>;
 
-  constructor(private readonly findAll: FindByHashes<Found>) {
+  constructor(findAll: FindByHashes<Found>) {
+    this.proven = new SharedReads((ids) => findAll(ids.map((id) => Buffer.from(id, 'hex'))));
     this.unproven = new BatchedLookups(findAll, UNPROVEN_INTERVAL_MS);
     this.suspect = new BatchedLookups(findAll, SUSPECT_INTERVAL_MS);
   }
@@ -35,7 +38,7 @@ export class ApiKeyLookup<Found> {
   async find(hash: Buffer, fromSuspect: boolean): Promise<Found | undefined> {
     const id = hash.toString('hex');
     const found = this.recent.has(id)
-      ? (await this.findAll([hash])).get(id)
+      ? await this.proven.read(id)
       : await (fromSuspect ? this.suspect : this.unproven).find(hash);
     if (found === undefined) this.recent.delete(id);
     else this.recent.set(id, true);

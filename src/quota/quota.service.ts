@@ -6,6 +6,7 @@ import { Environment } from '../config/environment.js';
 import { wasRolledBack } from '../database/database-errors.js';
 import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
+import { SharedReads } from '../database/shared-reads.js';
 import type { QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -57,6 +58,7 @@ export class QuotaService implements OnApplicationShutdown {
   private readonly closing = new AbortController();
   /** The organization of each open reservation of this process, for its place in the organization's queue. */
   private readonly organizationOf = new Map<string, string>();
+  private readonly states = new SharedReads((ids) => this.usageRows(ids, false));
 
   constructor(
     private readonly database: DataSource,
@@ -146,7 +148,7 @@ export class QuotaService implements OnApplicationShutdown {
 
   /** The state of the quota, for a call that reserves nothing. @throws UnknownOrganizationError */
   async state(organizationId: string): Promise<QuotaState> {
-    return quotaState(await this.usageRow(organizationId, false));
+    return quotaState(found(await this.states.read(organizationId), organizationId));
   }
 
   /**
@@ -156,7 +158,7 @@ export class QuotaService implements OnApplicationShutdown {
    * @throws UnknownOrganizationError
    */
   async usage(organizationId: string, { deleted = false } = {}): Promise<Usage> {
-    const row = await this.usageRow(organizationId, deleted);
+    const row = found((await this.usageRows([organizationId], deleted)).get(organizationId), organizationId);
     const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {
       organization: row.id,
@@ -191,12 +193,11 @@ export class QuotaService implements OnApplicationShutdown {
     await Promise.all(this.settling);
   }
 
-  private async usageRow(organizationId: string, deleted: boolean): Promise<UsageRow> {
+  private async usageRows(ids: string[], deleted: boolean): Promise<ReadonlyMap<string, UsageRow>> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
-    const values = [organizationId, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, deleted];
-    const [row] = await queryWithDeadline<UsageRow[]>(this.database, USAGE, values);
-    if (!row) throw new UnknownOrganizationError(organizationId);
-    return row;
+    const values = [ids, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, deleted];
+    const rows = await queryWithDeadline<UsageRow[]>(this.database, USAGE, values);
+    return new Map(rows.map((row) => [row.id, row]));
   }
 
   /** Runs a statement that takes the organization's lock. */
@@ -266,6 +267,11 @@ export class QuotaService implements OnApplicationShutdown {
       }
     }
   }
+}
+
+function found(row: UsageRow | undefined, organizationId: string): UsageRow {
+  if (!row) throw new UnknownOrganizationError(organizationId);
+  return row;
 }
 
 function quotaState(row: ReserveRow | UsageRow): QuotaState {
