@@ -78,11 +78,13 @@ export async function createApp(
   normalizeRequestUrls(server);
   handleClientErrors(server, connections, logger, times.refusalLingerMs);
   await app.init();
-  app.get(Routes).read(app);
-  await messages?.startMessages(app, environment).catch(async (error: unknown) => {
+  try {
+    app.get(Routes).read(app);
+    await messages?.startMessages(app, environment);
+  } catch (error) {
     await app.close();
     throw error;
-  });
+  }
   return app;
 }
 

@@ -73,17 +73,20 @@ const { metafile } = await build({
 });
 
 // For `keepNames` esbuild wraps every function in a call that defines its name, also those that each request creates, which took
-// 4% of the time of a cached call. Only classes and constructors need it, and only where the bundle renamed them.
+// 4% of the time of a cached call. Only classes and constructors need it, where the bundle renamed them: arrow and async
+// functions have no prototype.
 const NAMING = 'var __name = (target, value) => __defProp(target, "name", { value, configurable: true });';
 const NAMING_CLASSES = NAMING.replace(
   '=> __defProp',
   '=> target.name === value || target.prototype === undefined ? target : __defProp',
 );
 const texts = await Promise.all(
-  (await readdir(join(dist, 'chunks'))).map(async (name) => {
-    const file = join(dist, 'chunks', name);
-    return { file, text: await readFile(file, 'utf8') };
-  }),
+  (await readdir(join(dist, 'chunks')))
+    .filter((name) => name.endsWith('.js'))
+    .map(async (name) => {
+      const file = join(dist, 'chunks', name);
+      return { file, text: await readFile(file, 'utf8') };
+    }),
 );
 const helpers = texts.filter(({ text }) => text.includes(NAMING));
 if (helpers.length === 0) throw new Error('esbuild names functions in another way than NAMING.');

@@ -1,6 +1,6 @@
 import { withTimeout } from '../domain/with-timeout.js';
 
-/** Longer than a query takes unless its connection or the database is slow, which delays no other read. */
+/** The longest wait for the query that runs: one that hangs delays the next by no more. */
 const WAIT_MS = 10;
 
 interface Batch<Row> {

@@ -25,6 +25,9 @@ const WITHOUT_HEAD = new Set([
 const DOCUMENT: Route = { path: '/docs', methods: ['GET', 'HEAD'] };
 const DOCUMENT_PATH = /^\/docs(?:-json|\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/;
 
+/** What `SwaggerModule` registers. */
+const SWAGGER_PATH = /^\/docs(?:[-/]|$)/;
+
 /** A `.` or `..` segment, also percent-encoded: proxies resolve them, this service does not. */
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
@@ -34,24 +37,28 @@ const SEGMENT = '[^/]+';
 const RAW_URL = '[^/]+(?:/.*[^/]/?)?';
 
 /**
- * The routes of the controllers in their exact spelling. Express also matches other cases and a trailing slash, which would
+ * The routes of the controllers, and `/docs`, in their exact spelling. Express also matches other cases and a trailing slash, which would
  * bypass a proxy's rules by path.
  */
 @Injectable()
 export class Routes {
   private readonly routes: (Route & { pattern: RegExp })[] = [];
 
-  /** Reads the routes that Nest has registered, after `app.init()`: `:id` is one segment, `*id` also a URL with slashes. */
+  /**
+   * Reads the routes that Nest has registered, after `app.init()`: `:id` is one segment, `*id` also a URL with slashes. The
+   * router of Express is read because Nest has no list of its own that is complete and does not need the OpenAPI document.
+   */
   read(app: NestExpressApplication): void {
     const { router } = app.getHttpAdapter().getInstance() as { router: Router };
     const registered = new Map<string, { methods: string[]; rawUrl: boolean }>();
     for (const { route } of router.stack) {
-      if (!route || route.path.startsWith(DOCUMENT.path)) continue;
+      if (!route || SWAGGER_PATH.test(route.path)) continue;
       const path = route.path.replace(/[:*](\w+)/g, '{$1}');
       const { methods, rawUrl } = registered.get(path) ?? { methods: [], rawUrl: false };
       methods.push(...route.stack.map(({ method }) => method.toUpperCase()));
       registered.set(path, { methods, rawUrl: rawUrl || route.path.includes('*') });
     }
+    if (registered.size === 0) throw new Error('No routes are registered with Express.');
     for (const [path, { methods, rawUrl }] of registered) this.add(path, methods, rawUrl);
   }
 
@@ -63,7 +70,7 @@ export class Routes {
     this.routes.push({ path, methods, pattern: new RegExp(`^${escaped}$`) });
   }
 
-  /** All routes of controllers, in the order of their registration. */
+  /** The routes of the controllers, in the order of their registration. */
   get all(): readonly Route[] {
     return this.routes;
   }

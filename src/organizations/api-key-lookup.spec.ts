@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { BatchedLookups } from './api-key-lookup.js';
+import { ApiKeyLookup, BatchedLookups } from './api-key-lookup.js';
 
 const INTERVAL_MS = 100;
 const hash = (text: string): Buffer => Buffer.from(text);
@@ -72,5 +72,54 @@ describe('concurrent lookups', () => {
       await jest.advanceTimersByTimeAsync(INTERVAL_MS);
     }
     expect(queries.sent).toHaveLength(3);
+  });
+});
+
+describe('lookups of keys that were valid before', () => {
+  const settled = (): Promise<void> => jest.advanceTimersByTimeAsync(0);
+
+  async function withValid(...texts: string[]): Promise<ApiKeyLookup<string>> {
+    const lookup = new ApiKeyLookup(queries.find);
+    for (const text of texts) {
+      const found = lookup.find(hash(text), false);
+      await jest.advanceTimersByTimeAsync(INTERVAL_MS);
+      queries.sent.at(-1)?.respond([text]);
+      expect(await found).toBe(text);
+    }
+    queries.sent.length = 0;
+    return lookup;
+  }
+
+  it('share a query only while another runs, and each has the result of its own key', async () => {
+    const lookup = await withValid('a', 'b');
+    const first = lookup.find(hash('a'), false);
+    await settled();
+    const later = Promise.all(['b', 'a', 'b'].map((text) => lookup.find(hash(text), false)));
+    expect(queries.sent.map(({ hashes }) => hashes)).toEqual([['a']]);
+    queries.sent[0]?.respond(['a']);
+    await settled();
+    expect(queries.sent[1]?.hashes).toEqual(['b', 'a']);
+    queries.sent[1]?.respond(['a', 'b']);
+    expect([await first, await later]).toEqual(['a', ['b', 'a', 'b']]);
+  });
+
+  it('refuse a key that was revoked while a query for it ran, and batch it from then on', async () => {
+    const lookup = await withValid('a');
+    const before = lookup.find(hash('a'), false);
+    await settled();
+    const after = lookup.find(hash('a'), false);
+    queries.sent[0]?.respond(['a']);
+    expect(await before).toBe('a');
+    await settled();
+    queries.sent[1]?.respond([]);
+    expect(await after).toBeUndefined();
+    const batched = [lookup.find(hash('a'), false), lookup.find(hash('c'), false)];
+    await settled();
+    expect(queries.sent[2]?.hashes).toEqual(['a']);
+    queries.sent[2]?.respond([]);
+    await jest.advanceTimersByTimeAsync(INTERVAL_MS);
+    expect(queries.sent[3]?.hashes).toEqual(['c']);
+    queries.sent[3]?.respond([]);
+    expect(await Promise.all(batched)).toEqual([undefined, undefined]);
   });
 });

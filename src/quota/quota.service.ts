@@ -148,7 +148,7 @@ export class QuotaService implements OnApplicationShutdown {
 
   /** The state of the quota, for a call that reserves nothing. @throws UnknownOrganizationError */
   async state(organizationId: string): Promise<QuotaState> {
-    return quotaState(found(await this.states.read(organizationId), organizationId));
+    return quotaState(requireRow(await this.states.read(organizationId), organizationId));
   }
 
   /**
@@ -158,7 +158,7 @@ export class QuotaService implements OnApplicationShutdown {
    * @throws UnknownOrganizationError
    */
   async usage(organizationId: string, { deleted = false } = {}): Promise<Usage> {
-    const row = found((await this.usageRows([organizationId], deleted)).get(organizationId), organizationId);
+    const row = requireRow((await this.usageRows([organizationId], deleted)).get(organizationId), organizationId);
     const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {
       organization: row.id,
@@ -269,7 +269,8 @@ export class QuotaService implements OnApplicationShutdown {
   }
 }
 
-function found(row: UsageRow | undefined, organizationId: string): UsageRow {
+/** @throws UnknownOrganizationError */
+function requireRow(row: UsageRow | undefined, organizationId: string): UsageRow {
   if (!row) throw new UnknownOrganizationError(organizationId);
   return row;
 }

@@ -1,5 +1,10 @@
 import { Client } from 'pg';
 
+/** The statements of this database that wait for a lock; the tests' server has the databases of other tests as well. */
+export const WAITING_FOR_LOCKS = `
+  SELECT pid FROM pg_locks
+    WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
 /** Locks a table on a connection of its own, so that every statement on it waits, until the returned function is called. */
 export function lockTable(databaseUrl: string, table: string): Promise<() => Promise<void>> {
   return holdLock(databaseUrl, `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);

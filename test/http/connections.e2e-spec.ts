@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { shutDown } from '../../src/bootstrap.js';
+import { WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -69,7 +70,7 @@ describe('a client that disconnects', () => {
     await lock.query('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');
     const connection = openConnection();
     connection.socket.write(get('/channels/@bench-9x31/transcripts', organization.key, 'left-early'));
-    await until(async () => (await lock.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount === 1);
+    await until(async () => (await lock.query(WAITING_FOR_LOCKS)).rowCount === 1);
     connection.socket.destroy();
     await until(() => service.logs.some((line) => line.includes('"left-early"')));
     await lock.query('COMMIT');

@@ -6,7 +6,7 @@ import Runtime from 'jest-runtime';
 const storages = new Set();
 
 // jest-circus creates a storage for each test file. Node.js until 22 works for every storage at each promise, also for those
-// that nobody uses any more, unless they are disabled.
+// that nobody uses any more, unless they are disabled. A storage that is used again enables itself.
 asyncHooks.AsyncLocalStorage = class extends asyncHooks.AsyncLocalStorage {
   constructor(options) {
     super(options);
@@ -21,8 +21,8 @@ const runtimes = new WeakMap();
  * Jest's module loader, whose modules are shared by the test files of a worker: to load Nest, TypeORM and youtubei.js takes
  * longer than most files. Only the test file and jest-circus, which holds the state of `describe` and `it`, are loaded anew.
  * This uses private fields of Jest, so a new version of Jest may need a change here; without `runtime` and
- * `testEnvironment` in jest.config.mjs the tests pass too, and take 40% more processor time
- * (docs/decisions/0029-shared-test-modules.md).
+ * `testEnvironment` in jest.config.mjs the tests pass too, and take twice the processor
+ * time (docs/decisions/0029-shared-test-modules.md).
  */
 export default class SharedRuntime extends Runtime {
   constructor(config, environment, resolver, transformer, cacheFS, coverage, testPath, globalConfig) {

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { rm } from 'node:fs/promises';
 import { WebSocket } from 'undici';
 import { temporaryFolder } from '../process/program.js';
 import { isInstalled } from '../programs.js';
@@ -39,7 +40,7 @@ export class Browser {
   private constructor(
     private readonly process: ChildProcess,
     private readonly socket: WebSocket,
-    private readonly profile: { remove(): void },
+    private readonly profile: { path: string },
   ) {
     socket.addEventListener('message', ({ data }) => this.take(JSON.parse(String(data)) as Message));
   }
@@ -66,9 +67,9 @@ export class Browser {
   }
 
   /** False while a process that the browser started still writes to it. */
-  private removeProfile(): boolean {
+  private async removeProfile(): Promise<boolean> {
     try {
-      this.profile.remove();
+      await rm(this.profile.path, { recursive: true, force: true });
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOTEMPTY') return false;

@@ -14,6 +14,20 @@ beforeAll(async () => {
 beforeEach(() => database.setClock(MIDDLE_OF_MAY));
 afterAll(() => database.close());
 
+describe('the state of the quota', () => {
+  it('is that of its own organization when concurrent calls share a query, and fails only for an unknown one', async () => {
+    const [one, other] = [await database.newCustomer(10), await database.newCustomer(20)];
+    await database.reserved(one, 3);
+    const ids = [one.organizationId, 'org_unknown', other.organizationId, one.organizationId];
+    expect(await Promise.allSettled(ids.map((id) => database.quota.state(id)))).toMatchObject([
+      { value: { limit: 10, reserved: 3 } },
+      { reason: new UnknownOrganizationError('org_unknown') },
+      { value: { limit: 20, reserved: 0 } },
+      { value: { limit: 10, reserved: 3 } },
+    ]);
+  });
+});
+
 describe('a reservation', () => {
   it('is granted exactly up to the limit', async () => {
     const customer = await database.newCustomer(10);
