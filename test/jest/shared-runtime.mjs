@@ -1,17 +1,16 @@
-import asyncHooks from 'node:async_hooks';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { pathToFileURL } from 'node:url';
 import Runtime from 'jest-runtime';
 
-/** The storages that were created since the last test file. */
+/** The storages that were used since the last test file. */
 const storages = new Set();
 
 // jest-circus creates a storage for each test file. Node.js until 22 works for every storage at each promise, also for those
 // that nobody uses any more, unless they are disabled. A storage that is used again enables itself.
-asyncHooks.AsyncLocalStorage = class extends asyncHooks.AsyncLocalStorage {
-  constructor(options) {
-    super(options);
-    storages.add(this);
-  }
+const { run } = AsyncLocalStorage.prototype;
+AsyncLocalStorage.prototype.run = function (...values) {
+  storages.add(this);
+  return run.apply(this, values);
 };
 
 /** The runtimes of this worker process, one for each environment. */
