@@ -18,7 +18,7 @@ explain_lost_calls() { # the replicas that the proxy tried, and what they logged
   sed -n 's/.*"requestId":"\([^"]*\)".*/\1/p' "$RUN/lost" >"$RUN/ids"
   compose logs --no-color --no-log-prefix service | grep -F -f "$RUN/ids" | tail -n 6
 }
-under_load() { # under_load COMMAND...: no call is lost while it runs and for 7 seconds after
+under_load() { # under_load COMMAND...: no call is lost while it runs and for 4 seconds after
   # Without the function caller, so that $! is the process of nsenter, which becomes Node.
   "${inside[@]}" node "$here/caller.mjs" load "$key" >"$RUN/load" 2>&1 {lock}>&- &
   local loader=$! code=0
@@ -26,7 +26,7 @@ under_load() { # under_load COMMAND...: no call is lost while it runs and for 7 
   sleep 2
   "$@" >"$RUN/command" 2>&1 || code=$?
   [ "$code" = 0 ] || tail -n 5 "$RUN/command"
-  sleep 7
+  sleep 4
   kill -TERM "$loader"
   wait "$loader" || code=$?
   rm "$RUN/loader.pid"
@@ -108,12 +108,9 @@ part_isolation() {
 part_replicas() {
   step 'replicas that stop and start, under load'
   # In functions that a condition calls, a command that fails does not end the function.
-  known_again() { # as docs/deployment.md demands before another replica is stopped
-    eventually replica_ready "$1" && sleep 6 # until nginx has resolved the name again
-  }
   restart_each() {
     local one
-    for one in $(replicas); do docker restart "$one" && known_again "$one" || return 1; done
+    for one in $(replicas); do docker restart "$one" && eventually replica_ready "$one" || return 1; done
   }
   check 'docker restart, one replica after the other: no call is lost' under_load restart_each
   stop_each() {
@@ -121,8 +118,8 @@ part_replicas() {
     for _ in $(seq "${ROUNDS:-1}"); do
       for one in $(replicas); do
         docker stop "$one" && [ "$(docker inspect --format '{{.State.ExitCode}}' "$one")" = 0 ] || return 1
-        sleep 6 # until nginx has resolved the name again
-        docker start "$one" && known_again "$one" || return 1
+        sleep 3 # until nginx has resolved the name again
+        docker start "$one" && eventually replica_ready "$one" || return 1
       done
     done
   }
@@ -132,7 +129,7 @@ part_replicas() {
     before=$(replicas)
     compose up --detach --no-deps --no-recreate --scale service=4 service || return 1
     for one in $(replicas); do eventually replica_ready "$one" || return 1; done
-    sleep 6 # until nginx has resolved the name again
+    sleep 3 # until nginx has resolved the name again
     for one in $before; do docker stop "$one" && docker rm "$one" || return 1; done
   }
   check 'new replicas replace the old ones: no call is lost' under_load replace_each
