@@ -98,7 +98,7 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
   app.getHttpServer().once('close', () => requestLog.flush());
   app.use(
     app.get(Connections).sequentially,
-    assignRequestContext(redact),
+    assignRequestContext(redact, app.get(Routes)),
     traceRequests(redact),
     requestLog.log,
     app.get(RequestMetrics).countRequests,
@@ -117,7 +117,7 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     app.get(ShutdownState).refuse,
     hideAdmin(environment),
     leadBrowsersToDocs,
-    rejectUnknownPaths(app.get(Routes)),
+    rejectUnknownPaths,
   );
   serveDocument(app);
 }

@@ -5,6 +5,7 @@ import type { Caller } from '../organizations/caller.js';
 import { bearerToken } from './bearer-token.js';
 import { createRedactor, type Redactor } from './redaction.js';
 import { onResponseEnd } from './response-end.js';
+import type { Route, Routes } from './routes.js';
 
 /** Request ids accepted from callers. Anything else is replaced, because the id is echoed and logged. */
 const SAFE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
@@ -21,7 +22,11 @@ export abstract class RequestContext {
   abstract readonly address: string | undefined;
   private authenticatedCaller: Caller | undefined;
 
-  constructor(readonly requestId: string) {}
+  /** @param route the route whose path matches, for any method; undefined for an unknown path and for a message */
+  constructor(
+    readonly requestId: string,
+    readonly route?: Route,
+  ) {}
 
   /**
    * The caller that `ApiKeyGuard` has authenticated.
@@ -49,10 +54,11 @@ class HttpRequestContext extends RequestContext {
 
   constructor(
     requestId: string,
+    route: Route | undefined,
     private readonly request: Request,
     private readonly response: Response,
   ) {
-    super(requestId);
+    super(requestId, route);
   }
 
   get apiKey(): string | undefined {
@@ -98,10 +104,10 @@ export function requestContextOf(execution: ExecutionContext): RequestContext {
 }
 
 /** Middleware: creates the context of a request and sets the headers that every response carries. */
-export function assignRequestContext(redact: Redactor) {
+export function assignRequestContext(redact: Redactor, routes: Routes) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = requestIdFrom(request.headers['x-request-id'], redact);
-    setRequestContext(request, new HttpRequestContext(requestId, request, response));
+    setRequestContext(request, new HttpRequestContext(requestId, routes.find(request.path), request, response));
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'private, no-store');
     response.setHeader('X-Content-Type-Options', 'nosniff');

@@ -2,9 +2,9 @@ import type { IncomingMessage, Server } from 'node:http';
 import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
 import { PAGE_HOST } from '../domain/page-url.js';
-import type { Routes } from './routes.js';
-import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 import { parseUrl } from '../domain/parse-url.js';
+import { requestContext } from './request-context.js';
+import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
 /** Replaces a request target that cannot be parsed; `rejectUndecodablePath` rejects it. */
 const UNPARSABLE = '/%';
@@ -65,12 +65,10 @@ export function readQuery(query: string | null): ParsedUrlQuery {
  * Middleware: passes only the routes of the controllers and of `/docs`. Responds with 405 and `Allow` when the path exists
  * for other methods, with 404 otherwise.
  */
-export function rejectUnknownPaths(routes: Routes) {
-  return ({ path, method }: Request, _response: Response, next: NextFunction): void => {
-    const route = routes.find(path);
-    if (!route) next(new RouteNotFoundError());
-    else next(route.methods.includes(method) ? undefined : new MethodNotAllowedError(route.methods.join(', ')));
-  };
+export function rejectUnknownPaths(request: Request, _response: Response, next: NextFunction): void {
+  const { route } = requestContext(request);
+  if (!route) next(new RouteNotFoundError());
+  else next(route.methods.includes(request.method) ? undefined : new MethodNotAllowedError(route.methods.join(', ')));
 }
 
 /** A percent-encoded byte, whose percent sign may itself be encoded any number of times. */

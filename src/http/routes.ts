@@ -75,7 +75,7 @@ export class Routes {
     return this.routes;
   }
 
-  /** The route of a path, by whatever method. */
+  /** The route whose path matches, for any method. */
   find(path: string): Route | undefined {
     if (DOT_SEGMENT.test(path)) return undefined;
     return this.routes.find(({ pattern }) => pattern.test(path)) ?? (DOCUMENT_PATH.test(path) ? DOCUMENT : undefined);

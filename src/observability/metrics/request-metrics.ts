@@ -3,7 +3,6 @@ import type { NextFunction, Request, Response } from 'express';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { requestContext } from '../../http/request-context.js';
 import { onResponseEnd } from '../../http/response-end.js';
-import { Routes } from '../../http/routes.js';
 
 /** Seconds. A cached call takes milliseconds; one that fetches a hundred videos takes up to its deadline. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60];
@@ -18,10 +17,7 @@ export class RequestMetrics {
   private readonly seconds: Histogram<'method' | 'route' | 'status'>;
   private readonly unfinished: Counter<'route'>;
 
-  constructor(
-    registry: Registry,
-    private readonly routes: Routes,
-  ) {
+  constructor(registry: Registry) {
     const registers = [registry];
     this.requests = new Counter({
       name: 'ct_http_requests_total',
@@ -46,9 +42,8 @@ export class RequestMetrics {
 
   /** Middleware, after the one that creates the request context; does not count requests for /metrics. */
   readonly countRequests = (request: Request, response: Response, next: NextFunction): void => {
-    const { path } = request;
     onResponseEnd(response, () => {
-      const route = this.routes.find(path)?.path ?? 'other';
+      const route = requestContext(request).route?.path ?? 'other';
       if (route !== OWN_ROUTE) this.count(request, response, route);
     });
     next();
