@@ -25,12 +25,17 @@ async function start(): Promise<void> {
   process.off('SIGTERM', exit).off('SIGINT', exit);
   stopOnSignals(app, environment, stopTracing);
   logger.info({ event: 'listening', url: await app.getUrl() });
-  if (await app.get(OrganizationsService).isEmpty()) {
-    logger.info({
-      event: 'no_organization',
-      message: 'No organization exists. Create one with: npm run cli -- org create --name "My team" --plan pro',
-    });
-  }
+  await logMissingOrganization(app, logger);
+}
+
+/** Logs how to create the first organization. A failed query does not end the process, which already serves calls. */
+async function logMissingOrganization(app: NestExpressApplication, logger: Logger): Promise<void> {
+  const organizations = app.get(OrganizationsService);
+  if (!(await organizations.isEmpty().catch(() => false))) return;
+  logger.info({
+    event: 'no_organization',
+    message: 'No organization exists. Create one with: npm run cli -- org create --name "My team" --plan pro',
+  });
 }
 
 /** Loads the OpenTelemetry SDK only when tracing is configured; resolves to a function that exports the last spans. */

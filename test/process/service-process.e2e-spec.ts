@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { CliSession } from '../admin/run-cli.js';
 import { copyTestCluster } from '../database/cluster-user.js';
-import { createTestDatabase } from '../database/test-database.js';
+import { lockTable, WAITING_FOR_LOCKS } from '../database/lock-table.js';
+import { createTestDatabase, runQuery } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
 import { Program, temporaryFolder } from './program.js';
@@ -126,6 +127,23 @@ describe('the service as a process', () => {
     expect(await service.stop()).toEqual({ code: 0, signal: null });
     await expect(answering).rejects.toThrow();
     expect(await database.quota.usage(id)).toMatchObject({ used: 0, reserved: 0 });
+  });
+
+  it('serves although the query for an organization failed after the start', async () => {
+    const { key } = await newKey();
+    const unlock = await lockTable(database.url, 'organizations');
+    const service = run({});
+    const url = await service.url();
+    const endQuery = `
+      SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+        WHERE pid IN (${WAITING_FOR_LOCKS}) AND query LIKE '%"row_exists"%'`;
+    await until(async () => (await runQuery(database.url, endQuery)).length > 0);
+    await unlock();
+    fakeYoutube.reset();
+    const response = await admittedCall(url, '/channels/@bench-1x3/transcripts', key);
+    expect(await response.json()).toMatchObject({ summary: { fetched: 1 } });
+    expect(await service.stop()).toEqual({ code: 0, signal: null });
+    expect(service.stderr).toBe('');
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 at %s during startup', async (signal) => {
