@@ -2,12 +2,21 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
+/**
+ * Bundles that the packages ship, instead of a thousand modules that each worker would load. The processes that the tests start
+ * load the packages as Node does.
+ */
+const BUNDLES = {
+  '^rxjs(/operators)?$': '<rootDir>/node_modules/rxjs/dist/bundles/rxjs.umd.min.js',
+  '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',
+};
+
 const shared = {
   testEnvironment: '<rootDir>/test/jest/shared-environment.mjs',
   runtime: '<rootDir>/test/jest/shared-runtime.mjs',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES },
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
@@ -26,16 +35,11 @@ const shared = {
   },
 };
 
-/** Bundles that the packages ship, instead of a thousand modules that each worker would load. */
-const BUNDLES = {
-  '^rxjs(/operators)?$': '<rootDir>/node_modules/rxjs/dist/bundles/rxjs.umd.min.js',
-  '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',
-};
-
 /** @type {import('jest').Config} */
 export default {
-  // The end-to-end tests wait for databases, processes and timers for half of their time.
-  maxWorkers: Math.ceil(availableParallelism() * 1.5),
+  // The end-to-end tests wait for databases, processes and timers for more than half of their time. All workers share one
+  // PostgreSQL: eight need fewer than the hundred connections that a server of TEST_DATABASE_URL has by default.
+  maxWorkers: Math.min(2 * availableParallelism(), 8),
   // Longer than any test takes on a busy machine: tests check their own times.
   testTimeout: 60_000,
   // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.
@@ -49,8 +53,6 @@ export default {
     {
       ...shared,
       displayName: 'e2e',
-      // The unit tests, and the processes that these start, load the packages as Node does.
-      moduleNameMapper: { ...shared.moduleNameMapper, ...BUNDLES },
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
       globalSetup: '<rootDir>/test/jest/global-setup.mjs',
       globalTeardown: '<rootDir>/test/jest/global-teardown.mjs',

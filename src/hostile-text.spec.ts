@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { superLinearGrowth } from '../test/linear-time.js';
 import { parseLanguages } from './channels/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
+import { parseUrl } from './domain/parse-url.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
 import { readQuery } from './http/request-paths.js';
@@ -40,7 +41,6 @@ import { textOf as storedText } from './transcripts/cache/transcript-text.js';
 import { videoText } from './transcripts/formats/markdown.js';
 import { escapeMarkdown, linkDestination } from './transcripts/formats/markdown-text.js';
 import { srt, webVtt } from './transcripts/formats/subtitles.js';
-import { parseUrl } from './domain/parse-url.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
 const routes = new Routes();

@@ -1,5 +1,7 @@
 import pg from 'pg';
-import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
+// Imported by file, because the embedded PostgreSQL needs nothing else of TypeORM.
+import { QueryRunnerAlreadyReleasedError } from 'typeorm/error/QueryRunnerAlreadyReleasedError.js';
+import { QueryRunnerProviderAlreadyReleasedError } from 'typeorm/error/QueryRunnerProviderAlreadyReleasedError.js';
 
 /** The database did not respond before the deadline; a statement that was sent may still be executed. */
 export class DatabaseSlowError extends Error {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../test/any-text.js';
+import { anyText, anyUrl } from '../../test/any-text.js';
 import { parseChannelReference, REFERENCE_LENGTH_MAX } from './channel-reference.js';
 
 const ID = 'UCh4rb0urL1ghtW0rksh0p00';
@@ -105,7 +105,7 @@ describe('a channel reference', () => {
       fc.property(
         fc.oneof(
           anyText(),
-          fc.webUrl(),
+          anyUrl(),
           fc.string().map((s) => `https://www.youtube.com/${s}`),
         ),
         (text) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../test/any-text.js';
+import { anyText, anyUrl } from '../../test/any-text.js';
 import { REFERENCE_LENGTH_MAX } from './channel-reference.js';
 import { parsePlaylistReference } from './playlist-reference.js';
 
@@ -121,7 +121,7 @@ describe('a playlist reference', () => {
       fc.property(
         fc.oneof(
           anyText(),
-          fc.webUrl(),
+          anyUrl(),
           list.map((parts) => parts.join('')),
         ),
         (text) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../test/any-text.js';
+import { anyText, anyUrl } from '../../test/any-text.js';
 import { REFERENCE_LENGTH_MAX } from './channel-reference.js';
 import { parseVideoReference } from './video-reference.js';
 
@@ -113,7 +113,7 @@ describe('a video reference', () => {
       fc.property(
         fc.oneof(
           anyText(),
-          fc.webUrl(),
+          anyUrl(),
           url.map((parts) => parts.join('')),
         ),
         (text) => {

@@ -72,14 +72,15 @@ export class RequestHandler {
     return refusal && { kind: refusal };
   }
 
-  /** Records how the request ends. The signal aborts when the connection closes. */
+  /** Records how the request ends. The signal aborts when the connection closes before the response is complete. */
   private watch(record: RecordedRequest, response: ServerResponse): AbortSignal {
     const closed = new AbortController();
     response.once('close', () => {
       const brokenHere = record.fault !== null && BROKEN_HERE.has(record.fault);
       const status = response.headersSent ? response.statusCode : null;
       this.log.finish(record, { status, aborted: !response.writableFinished && !brokenHere });
-      closed.abort();
+      // After a complete response nothing waits for the signal, and the error that an abort creates takes time.
+      if (!response.writableFinished) closed.abort();
     });
     return closed.signal;
   }

@@ -30,7 +30,7 @@ const HUGE_CHUNK = Buffer.alloc(65_536, ' ');
  * Responds to a request with a fault.
  *
  * @param rendered the response without the fault
- * @param closed aborts when the connection closes
+ * @param closed aborts when the connection closes before the response is complete
  */
 export async function applyFault(
   fault: Fault,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../../../test/any-text.js';
+import { anyText, anyUrl, anyPathAndQuery } from '../../../../test/any-text.js';
 import { mutationsOf } from '../../../../test/pages/page-mutations.js';
 import {
   ageGatedPage,
@@ -170,8 +170,8 @@ describe('a resolved URL', () => {
         fc.oneof(
           fc.jsonValue(),
           fc.jsonValue().map((endpoint) => ({ endpoint })),
-          fc.oneof(fc.webUrl(), anyText()).map(redirectedUrl),
-          fc.webPath().map((path) => redirectedUrl(`https://www.youtube.com${path}`)),
+          fc.oneof(anyUrl(), anyText()).map(redirectedUrl),
+          anyPathAndQuery().map((path) => redirectedUrl(`https://www.youtube.com${path}`)),
         ),
         (page) => {
           try {
