@@ -12,7 +12,7 @@ import { small } from './parts/small.mjs';
 import { start } from './parts/start.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
-import { print, write } from './report/report.mjs';
+import { print, write, writeColumn } from './report/report.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
 const PARTS = { cold, cached, small, mixed, jobs, growth, redis, start, survival };
@@ -24,6 +24,8 @@ const HELP = `Usage: npm run bench -- [options]
   --runs N        runs of each figure; the median is reported; default ${RUNS}
   --quick         small sizes and one run: whether the bench works, no figures to quote; writes nothing
   --write         writes docs/performance.md and its charts all the same
+  --column        writes only the goals of these parts, as a column of docs/performance.md for this release line of Node.js;
+                  not with --quick or --write
 `;
 
 /** The programs beside the service are no dependencies of it, and are installed the first time they are needed. */
@@ -45,6 +47,7 @@ function readOptions() {
       runs: { type: 'string' },
       quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
+      column: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -54,11 +57,13 @@ function readOptions() {
   }
   const parts = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS);
   const runs = Number(values.runs ?? (values.quick ? 1 : RUNS));
-  if (parts.some((part) => !Object.hasOwn(PARTS, part)) || !(Number.isInteger(runs) && runs > 0)) {
+  const { quick, column } = values;
+  const invalid = parts.some((part) => !Object.hasOwn(PARTS, part)) || !(Number.isInteger(runs) && runs > 0);
+  if (invalid || (column && (quick || values.write))) {
     process.stderr.write(HELP);
     process.exit(2);
   }
-  return { parts, runs, quick: values.quick, write: values.write || (!values.only && !values.quick) };
+  return { parts, runs, quick, column, write: !column && (values.write || (!values.only && !quick)) };
 }
 
 async function main() {
@@ -100,6 +105,7 @@ async function main() {
       reports.push(report);
     }
     if (options.write) await write(reports, options.runs);
+    if (options.column) await writeColumn(reports, options.runs);
     bench.say('done');
     await end(0);
   } catch (error) {

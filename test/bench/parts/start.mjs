@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { median, sharesOf, spread } from '../figures.mjs';
+import { goal, median, sharesOf, spread } from '../figures.mjs';
 import { startService } from '../environment.mjs';
 
 /** From `node dist/main.js` to the first 200 of /health/ready, which needs the database. */
@@ -35,7 +35,7 @@ export async function start(bench) {
         ],
       },
     ],
-    goals: [],
+    goals: [goal('with DATABASE_URL', median(runs.DATABASE_URL), { atMost: 800, unit: ' ms' })],
     profile: await profileOf(bench),
     profileOf: 'with DATABASE_URL, from the first import on',
     charts: [],

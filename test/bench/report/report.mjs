@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { arch, cpus, platform, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { BENCH, PROJECT } from '../processes.mjs';
@@ -8,6 +8,8 @@ import { goalTable, markdownTable, profileTable, textTable } from './table.mjs';
 const LIMITS = `
 - Everything ran on one machine: the service, the fake YouTube, PostgreSQL, Redis and the load share its processors. Ratios within a run
   are more meaningful than single figures; differences below a fifth can be noise.
+- The parts were measured at different times, and the machine is shared with others: its speed differed by up to a factor of two
+  between them. Compare figures of one part only.
 - Cold calls are limited by the latency of YouTube: at 16 concurrent requests and two requests per video, 100 videos take at least 13
   round trips after they are listed. The rest is CPU time.
 - The body of a repeated cached call is written as it was assembled before ([decision](decisions/0027-assembled-bodies.md)). Beside
@@ -29,29 +31,47 @@ export function print(report) {
   process.stdout.write('\n');
 }
 
+const FOLDER = join(PROJECT, 'docs/performance');
+const FIGURES = join(FOLDER, 'figures.json');
+
 /**
  * Writes docs/performance.md, its charts and the figures as JSON. The parts that were not measured remain as the last
  * figures have them.
  */
 export async function write(measured, runs) {
-  const folder = join(PROJECT, 'docs/performance');
-  const reports = await withEarlier(measured, join(folder, 'figures.json'));
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
+  await mkdir(FOLDER, { recursive: true });
+  const now = conditions(runs);
+  const reports = measured.map((report) => ({ ...report, measured: now }));
+  await writeFormatted(FIGURES, JSON.stringify(await withEarlier(reports, FIGURES)));
+  await render();
+}
+
+/** Writes the goals that were measured, and no others, as a column for this release line of Node.js beside the earlier figures. */
+export async function writeColumn(measured, runs) {
+  const file = join(FOLDER, `node-${process.versions.node.split('.')[0]}.json`);
+  const reports = measured.map(({ title, goals }) => ({ title, goals }));
+  await writeFormatted(file, JSON.stringify({ measured: conditions(runs), reports }));
+  await render();
+}
+
+/** Writes docs/performance.md and its charts from the figures. */
+async function render() {
+  const reports = await readFigures(FIGURES);
+  const names = await readdir(FOLDER);
+  for (const name of names.filter((one) => one.endsWith('.svg'))) await rm(join(FOLDER, name));
   for (const { file, ...chart } of reports.flatMap(({ charts }) => charts)) {
-    await writeFile(join(folder, file), barChart(chart));
+    await writeFile(join(FOLDER, file), barChart(chart));
   }
-  await writeFormatted(join(folder, 'figures.json'), JSON.stringify(reports));
-  const goals = reports.flatMap((report) =>
-    report.goals.map((each) => ({ ...each, what: `${report.title}: ${each.what}` })),
+  const columns = await Promise.all(
+    names.filter((name) => /^node-\d+\.json$/.test(name)).map((name) => readColumn(join(FOLDER, name))),
   );
   const sections = reports.map(sectionOf);
   const text = `# Performance
 
 Written by \`npm run bench\` (\`test/bench/\`), which compares the service with the alternatives that a user could write. Figures are
-medians of ${runs} runs (fewer where a run is long); ratios are computed within one run.
+medians of 3 to 5 runs (fewer where a run is long); ratios are computed within one run.
 
-${await environment()}
+${await environment(reports)}
 
 ## Repeating the measurements
 
@@ -60,6 +80,7 @@ npm ci
 npm run bench                          # everything, under 20 minutes, on an idle machine
 npm run bench -- --only cold,cached    # parts of it; also small, mixed, jobs, growth, redis, start, survival
 npm run bench -- --quick               # a functional check without valid figures
+npm run bench -- --column              # with another release line of Node.js: adds a column to the goals
 \`\`\`
 
 It needs only Node and the npm registry; Redis is measured where \`redis-server\` or \`valkey-server\` is installed. All
@@ -67,7 +88,7 @@ requests go to the fake YouTube on the same machine.
 
 ## Goals
 
-${markdownTable(goalTable(goals))}
+${columns.map((column) => `The column ${column.name} was ${measuredText(column)}\n\n`).join('')}${markdownTable(goalTable(goalsOf(reports), columns))}
 
 ${sections.join('\n\n')}
 
@@ -76,9 +97,32 @@ ${LIMITS}`;
   await writeFormatted(join(PROJECT, 'docs/performance.md'), text);
 }
 
+function conditions(runs) {
+  const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GB of memory`;
+  const model = cpus()[0]?.model.trim() || 'processor';
+  const machine = `${cpus().length} × ${model}, ${memory}, ${platform()} ${release()} ${arch()}`;
+  return { machine, node: process.versions.node, date: new Date().toISOString().slice(0, 10), runs };
+}
+
+const measuredText = ({ measured: { node, date, runs } }) =>
+  `measured with Node ${node} on ${date}${runs === undefined ? '' : `, ${runs} runs`}.`;
+
+function goalsOf(reports) {
+  return reports.flatMap((report) => report.goals.map((each) => ({ ...each, what: `${report.title}: ${each.what}` })));
+}
+
+async function readColumn(file) {
+  const { measured, reports } = JSON.parse(await readFile(file, 'utf8'));
+  return { name: `Node ${measured.node.split('.')[0]}`, measured, goals: goalsOf(reports) };
+}
+
+async function readFigures(file) {
+  return JSON.parse(await readFile(file, 'utf8').catch(() => '[]'));
+}
+
 /** Each part as measured now or else before; new parts come last. */
 async function withEarlier(measured, file) {
-  const earlier = JSON.parse(await readFile(file, 'utf8').catch(() => '[]'));
+  const earlier = await readFigures(file);
   const now = new Map(measured.map((report) => [report.title, report]));
   const known = new Set(earlier.map(({ title }) => title));
   return [
@@ -97,19 +141,17 @@ function tablesOf({ tables, goals, profile, profileOf }) {
 function sectionOf(report) {
   const charts = report.charts.map(({ file, title }) => `![${title}](performance/${file})`);
   const tables = tablesOf({ ...report, goals: [] }).map((table) => `**${table.title}**\n\n${markdownTable(table)}`);
-  return [`## ${report.title}`, report.text, ...charts, ...tables, ...(report.notes ?? [])].join('\n\n');
+  const conditionsText = `This part was ${measuredText(report)}`;
+  return [`## ${report.title}`, report.text, ...charts, ...tables, ...(report.notes ?? []), conditionsText].join(
+    '\n\n',
+  );
 }
 
-async function environment() {
+async function environment(reports) {
   const { dependencies } = JSON.parse(await readFile(join(BENCH, 'package.json'), 'utf8'));
   const beside = Object.entries(dependencies).map(([name, version]) => `${name} ${version}`);
-  const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GB of memory`;
-  const [processor] = cpus();
-  const model = processor?.model.trim() || 'processor';
-  return (
-    `- ${cpus().length} × ${model}, ${memory}, ${platform()} ${release()} ${arch()}\n` +
-    `- Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}\n- Compared with: ${beside.join(', ')}`
-  );
+  const machines = new Set(reports.map(({ measured }) => measured.machine));
+  return [...machines, `Compared with: ${beside.join(', ')}`].map((line) => `- ${line}`).join('\n');
 }
 
 /** As the project's own formatter would have it, so that its check passes. */
