@@ -1,4 +1,5 @@
 import type { Segment } from '../../../domain/transcript.js';
+import { parseUrl } from '../../../domain/parse-url.js';
 import type { UpstreamResponse, FailedResponse } from '../egress/upstream-response.js';
 import { isEmptyBody, readCaptionJson3, readCaptionXml } from './caption-formats.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
@@ -7,7 +8,6 @@ import type { YoutubeClient } from '../../../config/environment.js';
 import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
 import { UnreadableError } from '../response-parsing.js';
-import { parseUrl } from '../../../domain/parse-url.js';
 
 export type CaptionText =
   /** `[]` is a track without text. */

@@ -1,4 +1,5 @@
 import { type ChannelReference, parseChannelReference } from '../../../domain/channel-reference.js';
+import { parseUrl } from '../../../domain/parse-url.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import {
@@ -11,7 +12,6 @@ import {
   receivedActions,
   UnreadableError,
 } from '../response-parsing.js';
-import { parseUrl } from '../../../domain/parse-url.js';
 
 export type ChannelPage =
   | { kind: 'channel'; channel: Channel }

@@ -1,5 +1,5 @@
-import { isObject } from '../response-parsing.js';
 import { parseUrl } from '../../../domain/parse-url.js';
+import { isObject } from '../response-parsing.js';
 
 const REMOVED = 'removed';
 /** Parts of responses that no parser reads and that identify the caller, such as stream URLs and tracking. */

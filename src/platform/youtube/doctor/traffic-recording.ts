@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseUrl } from '../../../domain/parse-url.js';
 import type { Environment } from '../../../config/environment.js';
 import { type Exchange, ExchangeListener } from '../egress/exchange-listener.js';
 import { asString, at, isObject } from '../response-parsing.js';
 import type { DoctorReport } from './doctor-report.js';
 import { recordedQuery, TrafficRedactor } from './redact-traffic.js';
-import { parseUrl } from '../../../domain/parse-url.js';
 
 /** A secret of fewer characters would also remove ordinary words. */
 const SECRET_LENGTH_MIN = 6;
