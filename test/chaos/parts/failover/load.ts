@@ -98,12 +98,15 @@ export class Load {
     }
     end.slowestMs = Math.max(end.slowestMs, response.ms);
     const reported = readTranscripts(response);
+    const after = `after ${response.ms.toFixed(0)} ms`;
     if (response.status === 200 && reported) {
       this.servedAtMs.push(performance.now());
       end.fetched += reported.summary.fetched;
       end.wrong.push(...brokenIdentities(reported));
-      if (reported.summary.succeeded !== VIDEOS) end.wrong.push(`${reported.summary.succeeded} of ${VIDEOS} succeeded`);
+      if (reported.summary.succeeded !== VIDEOS) {
+        end.wrong.push(`${reported.summary.succeeded} of ${VIDEOS} succeeded ${after}`);
+      }
     } else if (response.status === 503 && codeOf(response) === 'service_unavailable') end.refused += 1;
-    else end.wrong.push(`responded ${response.status} ${codeOf(response)}`);
+    else end.wrong.push(`responded ${response.status} ${codeOf(response)} ${after}`);
   }
 }

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
+import { FakeYoutubeProcess } from '../../harness/fake-youtube-process.js';
 import { Service, type Customer } from '../../harness/service.js';
 import { brokenIdentities, readTranscripts } from '../../harness/transcripts.js';
 import { until } from '../../harness/until.js';
@@ -25,7 +25,7 @@ const WORKING_MEGABYTES = 250;
 /** Calls for a hundred videos with the largest captions, whose clients read nothing. */
 export async function readers({ folder, database, short, say }: ChaosRun): Promise<Findings> {
   const videos = short ? 20 : 100;
-  const fakeYoutube = await startFakeYoutube();
+  const fakeYoutube = await FakeYoutubeProcess.start(folder);
   const service = await Service.start(folder, {
     DATABASE_URL: await database.create(),
     YOUTUBE_BASE_URL: fakeYoutube.url,
@@ -89,7 +89,7 @@ export async function readers({ folder, database, short, say }: ChaosRun): Promi
   } finally {
     for (const socket of sockets) socket.destroy();
     await service.stop('SIGKILL').catch(() => undefined);
-    await fakeYoutube.close();
+    await fakeYoutube.stop();
   }
 }
 

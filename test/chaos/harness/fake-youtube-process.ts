@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Program, PROJECT } from './program.js';
+import { until } from './until.js';
+
+/** The fake YouTube in a process of its own, for a part whose large responses would delay the parts that run beside it. */
+export class FakeYoutubeProcess {
+  private constructor(
+    private readonly program: Program,
+    readonly url: string,
+  ) {}
+
+  /** Starts it on a free port and waits until it listens. */
+  static async start(folder: string): Promise<FakeYoutubeProcess> {
+    const logFile = join(folder, 'fake-youtube.log');
+    const main = join(PROJECT, 'dist-tools/test/fake-youtube/main.js');
+    const program = Program.start(process.execPath, [main], { logFile });
+    let url = '';
+    await until('The fake YouTube listens', async () => {
+      const log = await readFile(logFile, 'utf8');
+      if (program.hasEnded) throw new Error(`The fake YouTube did not start:\n${log}`);
+      url = /listens at (\S+)/.exec(log)?.[1] ?? '';
+      return url !== '';
+    });
+    return new FakeYoutubeProcess(program, url);
+  }
+
+  async stop(): Promise<void> {
+    await this.program.stop();
+  }
+}
