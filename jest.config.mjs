@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,6 +11,9 @@ const BUNDLES = {
   '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',
 };
 
+/** As `nest build` compiles. */
+const swc = JSON.parse(readFileSync(join(import.meta.dirname, 'tools/swc.json'), 'utf8'));
+
 const shared = {
   testEnvironment: '<rootDir>/test/jest/shared-environment.mjs',
   runtime: '<rootDir>/test/jest/shared-runtime.mjs',
@@ -18,20 +21,7 @@ const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES },
   transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
-          target: 'es2022',
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-        swcrc: false,
-      },
-    ],
+    '^.+\\.ts$': ['@swc/jest', { ...swc, exclude: [], sourceMaps: 'inline', swcrc: false }],
   },
 };
 

