@@ -13,7 +13,7 @@ export interface RenderedBody {
 /** Smaller bodies are not compressed. */
 const GZIP_BYTES_MIN = 1_024;
 const STORED_BYTES_MAX = 128 * 1_024 * 1_024;
-const GZIP_LEVEL = 4;
+const GZIP_LEVEL = 1;
 
 /** Renders responses and caches the expensive ones: in benchmarks the fake YouTube must cost little beside the service. */
 export class RenderedBodies {
