@@ -38,8 +38,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     cause: 'PostgreSQL is stopped during calls that then settle, and calls follow',
     alerts: ['DatabaseAway', 'ErrorRatio', 'SettlementsRetried', 'SettlementsGivenUp'],
     ownDatabase: true,
-    // A settlement is given up when the lease of its call expires, 15 seconds after this deadline.
-    environment: { REQUEST_DEADLINE_SECONDS: '5' },
+    // A settlement is given up when the lease of its call expires, 15 seconds after this deadline, within which a busy machine
+    // starts the calls and stops PostgreSQL.
+    environment: { REQUEST_DEADLINE_SECONDS: '15' },
     async run(deployment, signal) {
       const calls = 4;
       const hold = deployment.fakeYoutube.hold({ kind: 'timedtext' }, calls);
