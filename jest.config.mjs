@@ -21,6 +21,7 @@ const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES },
   transform: {
+    // The build excludes the files with tests.
     '^.+\\.ts$': ['@swc/jest', { ...swc, exclude: [], sourceMaps: 'inline', swcrc: false }],
   },
 };
