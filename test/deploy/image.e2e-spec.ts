@@ -87,6 +87,28 @@ describe('the image', () => {
     expect(installed).toEqual([]);
   });
 
+  it('lists each bundled package once for scanners, with the version in the lockfile', () => {
+    const { components } = JSON.parse(read('dist/sbom.json')) as { components: { name: string; purl: string }[] };
+    const purls = components.map(({ purl }) => purl);
+    expect(purls).toEqual([...new Set(purls)]);
+    const locked = (JSON.parse(read('package-lock.json')) as { packages: Record<string, { version: string }> })
+      .packages;
+    const needed = [
+      '@nestjs/core',
+      '@redis/client',
+      'class-validator',
+      'pg',
+      'swagger-ui-dist',
+      'typeorm',
+      'youtubei.js',
+    ];
+    expect(purls).toEqual(
+      expect.arrayContaining(
+        needed.map((name) => `pkg:npm/${name.replace('@', '%40')}@${locked[`node_modules/${name}`]?.version}`),
+      ),
+    );
+  });
+
   it('runs with the bundle and the files of Swagger UI alone', async () => {
     const folder = temporaryFolder();
     const database = await createTestDatabase();
