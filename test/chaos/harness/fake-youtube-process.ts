@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { Program, PROJECT } from './program.js';
 import { until } from './until.js';
 
+const START_MS = 60_000;
+
 /** The fake YouTube in a process of its own, for a part whose large responses would delay the parts that run beside it. */
 export class FakeYoutubeProcess {
   private constructor(
@@ -16,12 +18,16 @@ export class FakeYoutubeProcess {
     const main = join(PROJECT, 'dist-tools/test/fake-youtube/main.js');
     const program = Program.start(process.execPath, [main], { logFile });
     let url = '';
-    await until('The fake YouTube listens', async () => {
-      const log = await readFile(logFile, 'utf8');
-      if (program.hasEnded) throw new Error(`The fake YouTube did not start:\n${log}`);
-      url = /listens at (\S+)/.exec(log)?.[1] ?? '';
-      return url !== '';
-    });
+    await until(
+      'The fake YouTube listens',
+      async () => {
+        if (program.hasEnded) return true;
+        url = /listens at (\S+)/.exec(await readFile(logFile, 'utf8'))?.[1] ?? '';
+        return url !== '';
+      },
+      START_MS,
+    );
+    if (url === '') throw new Error(`The fake YouTube did not start:\n${await readFile(logFile, 'utf8')}`);
     return new FakeYoutubeProcess(program, url);
   }
 
