@@ -1,5 +1,5 @@
 import pg from 'pg';
-// Imported by file, because the embedded PostgreSQL needs nothing else of TypeORM.
+// Imported by file: a process that only runs the embedded PostgreSQL imports this module, and need not load all of TypeORM.
 import { QueryRunnerAlreadyReleasedError } from 'typeorm/error/QueryRunnerAlreadyReleasedError.js';
 import { QueryRunnerProviderAlreadyReleasedError } from 'typeorm/error/QueryRunnerProviderAlreadyReleasedError.js';
 

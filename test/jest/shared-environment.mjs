@@ -8,8 +8,8 @@ const STATE_OF_FILE = ['TEST_TIMEOUT_SYMBOL', 'EVENT_HANDLERS'].map((name) => Sy
 const environments = new Map();
 
 /**
- * Contexts that stand for the global object of the process. These three replace the originals in `node:vm`, which use that
- * object when they get no context, and accept none that means it.
+ * Contexts that stand for the global object of the process. Jest passes its context to these three functions of `node:vm`, which use
+ * that object only when the option is absent. So the wrappers remove the option for the contexts in this set.
  */
 const processContexts = new WeakSet();
 const { compileFunction, SourceTextModule, SyntheticModule } = vm;
@@ -55,7 +55,7 @@ export default class SharedEnvironment extends TestEnvironment {
     this.fakeTimersModern.useRealTimers();
     for (const name of STATE_OF_FILE) delete globalThis[name];
     const { exit, variables } = this.before;
-    // Jest's console of the file reports what is logged after it as an error.
+    // The console that Jest made for the file reports each line that is logged after its end as an error.
     globalThis.console = this.before.console;
     process.exit = exit;
     for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];

@@ -134,6 +134,7 @@ describe('the service as a process', () => {
     const unlock = await lockTable(database.url, 'organizations');
     const service = run({});
     const url = await service.url();
+    // TypeORM selects this name to find out whether a row exists.
     const endQuery = `
       SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
         WHERE pid IN (${WAITING_FOR_LOCKS}) AND query LIKE '%"row_exists"%'`;

@@ -38,8 +38,8 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     cause: 'PostgreSQL is stopped during calls that then settle, and calls follow',
     alerts: ['DatabaseAway', 'ErrorRatio', 'SettlementsRetried', 'SettlementsGivenUp'],
     ownDatabase: true,
-    // A settlement is given up when the lease of its call expires, 15 seconds after this deadline, within which a busy machine
-    // starts the calls and stops PostgreSQL.
+    // The deadline leaves a busy machine time to start the calls and to stop PostgreSQL. A settlement is given up 15 seconds
+    // after it, when the lease of the call expires.
     environment: { REQUEST_DEADLINE_SECONDS: '15' },
     async run(deployment, signal) {
       const calls = 4;
