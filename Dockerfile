@@ -7,7 +7,7 @@ COPY package.json package-lock.json ./
 # No package in the lock needs its install scripts.
 RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --no-audit --no-fund
 COPY nest-cli.json tsconfig.json ./
-COPY tools/bundle.mjs tools/swc.json ./tools/
+COPY tools/bundle.mjs tools/decorator-metadata.mjs tools/swc.json ./tools/
 COPY src ./src
 # The bundle contains the packages, except the files of Swagger UI. dist/sbom.json lists them for scanners.
 RUN npm run build && rm -r dist/modules && cd node_modules/swagger-ui-dist && rm -f -- *.map *-es-*
