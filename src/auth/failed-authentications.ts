@@ -40,7 +40,11 @@ export class FailedAuthentications {
   /** Not the counter of the API keys, whose counts failing addresses could otherwise evict. */
   private readonly counts: RateCounter;
   /** When the throttling of a scope ends, by `performance.now()`. Until then failures are refused without counting them in Redis. */
-  private readonly throttledUntilMs = new LRUCache<string, number>({ max: THROTTLED_SCOPES_MAX });
+  private readonly throttledUntilMs = new LRUCache<string, number>({
+    // `max` would allocate all entries at the start.
+    maxSize: THROTTLED_SCOPES_MAX,
+    sizeCalculation: () => 1,
+  });
 
   constructor(
     shared: SharedCounts,

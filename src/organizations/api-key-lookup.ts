@@ -20,7 +20,12 @@ export type FindByHashes<Found> = (hashes: readonly Buffer[]) => Promise<Readonl
  */
 export class ApiKeyLookup<Found> {
   /** Hashes that were valid at their last lookup. An entry selects the query; it does not authenticate. */
-  private readonly recent = new LRUCache<string, true>({ max: RECENT_MAX, ttl: RECENT_MS });
+  private readonly recent = new LRUCache<string, true>({
+    // `max` would allocate all entries at the start.
+    maxSize: RECENT_MAX,
+    sizeCalculation: () => 1,
+    ttl: RECENT_MS,
+  });
   private readonly proven: SharedReads<Found>;
   private readonly unproven: BatchedLookups<Found>;
   private readonly suspect: BatchedLookups<Found>;

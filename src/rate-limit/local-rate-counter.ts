@@ -21,7 +21,11 @@ export interface CountedCall {
 
 /** Calls of this process in a sliding window. */
 export class LocalRateCounter {
-  private readonly calls = new LRUCache<string, CountedCall[]>({ max: KEYS_MAX });
+  private readonly calls = new LRUCache<string, CountedCall[]>({
+    // `max` would allocate all entries at the start.
+    maxSize: KEYS_MAX,
+    sizeCalculation: () => 1,
+  });
   private lastId = 0;
 
   /** Counts a call unless there are already `limit` calls within `ttlMs`. */
