@@ -1,12 +1,11 @@
-import { runQuery } from './database/test-database.js';
+import type { TestDatabase } from './database/test-database.js';
 
 /** More of a key than its display prefix. */
 const KEY = /ctk_[0-9A-Za-z]{7,}/;
 
 /** Every row of every table of a database, as text. */
-export async function rowsAsText(url: string): Promise<string> {
-  const [{ text } = { text: '' }] = await runQuery(
-    url,
+export async function rowsAsText({ query }: Pick<TestDatabase, 'query'>): Promise<string> {
+  const [{ text } = { text: '' }] = await query(
     `SELECT coalesce(string_agg(query_to_xml(format('SELECT * FROM %I.%I', schemaname, tablename), true, true, '')::text, ''), '') AS text
        FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
   );

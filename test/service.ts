@@ -10,7 +10,7 @@ import { ApiKeysService } from '../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../src/organizations/organizations.service.js';
 import { startFakeYoutube, type FakeYoutube, type FakeYoutubeOptions } from './fake-youtube/fake-youtube.js';
 import { interruptibleLink, type InterruptibleLink } from './database/interruptible-link.js';
-import { createTestDatabase, runQuery } from './database/test-database.js';
+import { createTestDatabase } from './database/test-database.js';
 import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 
 /** An HTTP response; `body` is undefined unless it is JSON. */
@@ -32,8 +32,8 @@ export interface TestService {
   app: NestExpressApplication;
   url: string;
   fakeYoutube: FakeYoutube;
-  /** The connection to the database, which can be interrupted. */
-  link: InterruptibleLink;
+  /** The connection to the database, with `interruptible`. */
+  readonly link: InterruptibleLink;
   /** The log lines so far. */
   logs: string[];
   organization(options?: { plan?: Plan; monthlyLimit?: number }): Promise<TestOrganization>;
@@ -54,6 +54,8 @@ export interface TestService {
 }
 
 export interface TestServiceOptions {
+  /** Connects to the database through a link that can be interrupted, which takes a tenth of the time of most tests. */
+  interruptible?: boolean;
   environment?: Partial<Environment>;
   fakeYoutube?: FakeYoutubeOptions;
   times?: HttpTimes;
@@ -64,11 +66,12 @@ export interface TestServiceOptions {
 /** Starts the service in this process. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = await createTestDatabase(options.databaseUrl ? 'empty' : 'migrated');
-  const link = await interruptibleLink(options.databaseUrl ? await options.databaseUrl(database.url) : database.url);
+  const direct = options.databaseUrl ? await options.databaseUrl(database.url) : database.url;
+  const link = options.interruptible ? await interruptibleLink(direct) : undefined;
   const fakeYoutube = await startFakeYoutube(options.fakeYoutube);
   const environment = Object.assign(
     new Environment(),
-    { DATABASE_URL: link.url, YOUTUBE_BASE_URL: fakeYoutube.url, LOG_LEVEL: 'debug' },
+    { DATABASE_URL: link?.url ?? direct, YOUTUBE_BASE_URL: fakeYoutube.url, LOG_LEVEL: 'debug' },
     options.environment,
   );
   const logs: string[] = [];
@@ -88,7 +91,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     app,
     url: `http://127.0.0.1:${port}`,
     fakeYoutube,
-    link,
+    get link() {
+      if (link === undefined) throw new Error('Start the service with `interruptible: true`.');
+      return link;
+    },
     logs,
     organization: async (wanted) => {
       const organization = await createOrganization(app, wanted);
@@ -98,13 +104,13 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     request,
     get: (path, key, headers = {}) => request('GET', path, { ...headers, Authorization: `Bearer ${key}` }),
     databaseUrl: database.url,
-    query: (statement) => runQuery(database.url, statement),
+    query: (statement) => database.query(statement),
     close: async () => {
       app.getHttpServer().closeAllConnections();
       await app.close();
       await fakeYoutube.close();
-      await link.close();
-      const rows = await rowsAsText(database.url);
+      await link?.close();
+      const rows = await rowsAsText(database);
       await database.drop();
       const secrets = [...keys.map(randomPart), ...(environment.ADMIN_TOKEN ? [environment.ADMIN_TOKEN] : [])];
       refuseSecrets({ logs: logs.join(''), rows, 'bodies of errors': errorBodies.join('\n') }, secrets);

@@ -22,7 +22,7 @@ let replicas: [TestService, TestService];
     redis = await RedisServer.start();
     const limits = { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: RATE, CALLS_PER_KEY: AT_ONCE };
     const first = await startService({ environment: limits });
-    const shared = { DATABASE_URL: first.link.url, YOUTUBE_BASE_URL: first.fakeYoutube.url };
+    const shared = { DATABASE_URL: first.databaseUrl, YOUTUBE_BASE_URL: first.fakeYoutube.url };
     replicas = [first, await startService({ environment: { ...limits, ...shared } })];
     await until(async () => (await Promise.all(replicas.map(ready))).every((status) => status === 'ok'));
   });

@@ -6,7 +6,7 @@ let service: TestService;
 
 beforeAll(async () => {
   // Polling `/usage` exceeds the default limit.
-  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
+  service = await startService({ interruptible: true, environment: { RATE_LIMIT_PER_MINUTE: 0 } });
 });
 afterAll(() => service.close());
 afterEach(() => service.link.join());

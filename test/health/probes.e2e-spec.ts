@@ -30,7 +30,7 @@ describe('the probes', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    service = await startService();
+    service = await startService({ interruptible: true });
   });
   afterAll(() => service.close());
   afterEach(() => {

@@ -64,7 +64,7 @@ describe('a malformed request', () => {
 describe('a client that disconnects', () => {
   it('while the key is looked up is not charged, and no request is sent to the platform', async () => {
     const [organization, other] = [await service.organization(), await service.organization()];
-    const lock = new pg.Client({ connectionString: service.link.url });
+    const lock = new pg.Client({ connectionString: service.databaseUrl });
     await lock.connect();
     await lock.query('BEGIN');
     await lock.query('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');
@@ -127,7 +127,7 @@ describe('a shutdown', () => {
   });
 
   it('does not wait longer than the grace period for an unavailable database', async () => {
-    const stopping = await startService();
+    const stopping = await startService({ interruptible: true });
     const organization = await stopping.organization();
     const hold = stopping.fakeYoutube.hold({ kind: 'timedtext' }, 2);
     const responding = stopping.get('/channels/@bench-2x34/transcripts', organization.key);

@@ -105,7 +105,7 @@ function uncached(): string {
 
 /** Blocks the guards of every call on the database until it is released. */
 async function holdKeys(): Promise<{ waiting: () => Promise<number>; release: () => Promise<void> }> {
-  const lock = new pg.Client({ connectionString: service.link.url });
+  const lock = new pg.Client({ connectionString: service.databaseUrl });
   await lock.connect();
   await lock.query('BEGIN');
   await lock.query('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');

@@ -15,7 +15,7 @@ import { LEASES_SECONDS, SliceSteps } from './slice-steps.js';
 let steps: SliceSteps;
 
 beforeAll(async () => {
-  steps = await SliceSteps.start();
+  steps = await SliceSteps.start({ interruptible: true });
 });
 afterAll(() => steps.service.close());
 beforeEach(() => steps.reset());

@@ -25,7 +25,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
       RATE_LIMIT_PER_MINUTE: 0,
     } satisfies Partial<Environment>;
     const first = await startService({ environment: messages });
-    const shared = { DATABASE_URL: first.link.url, YOUTUBE_BASE_URL: first.fakeYoutube.url };
+    const shared = { DATABASE_URL: first.databaseUrl, YOUTUBE_BASE_URL: first.fakeYoutube.url };
     services = [first, await startService({ environment: { ...messages, ...shared } })];
     client = clientOf(new URL(broker.url));
   });

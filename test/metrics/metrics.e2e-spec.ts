@@ -13,7 +13,7 @@ let service: TestService;
 let busy: TestService;
 
 beforeAll(async () => {
-  service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
+  service = await startService({ interruptible: true, environment: { UPSTREAM_RETRIES: 0 } });
   busy = await startService({
     environment: { CALLS_PER_PROCESS: 2, CALLS_PER_KEY: 1, RATE_LIMIT_PER_MINUTE: RATE_LIMIT },
   });

@@ -37,7 +37,7 @@ let document: Document;
 let ajv: Ajv2020;
 
 beforeAll(async () => {
-  service = await startService({ environment: { UPSTREAM_RETRIES: 0, ADMIN_TOKEN } });
+  service = await startService({ interruptible: true, environment: { UPSTREAM_RETRIES: 0, ADMIN_TOKEN } });
   document = (await service.request('GET', '/docs-json')).body as Document;
   ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);

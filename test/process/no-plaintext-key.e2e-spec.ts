@@ -14,7 +14,10 @@ let service: TestService;
 let commands: CliSession;
 beforeAll(async () => {
   commands = new CliSession();
-  service = await startService({ environment: { ADMIN_TOKEN, UPSTREAM_RETRIES: 0, REQUEST_DEADLINE_SECONDS: 2 } });
+  service = await startService({
+    interruptible: true,
+    environment: { ADMIN_TOKEN, UPSTREAM_RETRIES: 0, REQUEST_DEADLINE_SECONDS: 2 },
+  });
 });
 afterAll(async () => {
   commands.close();
@@ -183,7 +186,7 @@ describe('no API key and no admin token is in plain text', () => {
     expect(new Set(keys).size).toBeGreaterThan(30);
     const texts = {
       logs: service.logs.join(''),
-      rows: await rowsAsText(service.databaseUrl),
+      rows: await rowsAsText(service),
       answers: bodies.join('\n'),
       commands: outputs.join('\n'),
     };

@@ -59,7 +59,7 @@ export class QuotaDatabase {
     return new QuotaDatabase(url, database.dataSource, environment, async () => {
       await database.close();
       Logger.overrideLogger(new ConsoleLogger());
-      const rows = await rowsAsText(url);
+      const rows = await rowsAsText(testDatabase);
       await testDatabase.drop();
       refuseSecrets({ rows });
     });

@@ -14,7 +14,7 @@ let aside: DataSource;
 beforeAll(async () => {
   const testDatabase = await createTestDatabase();
   link = await interruptibleLink(testDatabase.url);
-  database = await QuotaDatabase.open({ url: link.url, drop: () => testDatabase.drop() });
+  database = await QuotaDatabase.open({ ...testDatabase, url: link.url });
   aside = await new DataSource({ type: 'postgres', url: testDatabase.url, installExtensions: false }).initialize();
 });
 afterAll(async () => {

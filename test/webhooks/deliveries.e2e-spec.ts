@@ -24,7 +24,10 @@ let frozenAt: string | undefined;
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE: true } });
+  service = await startService({
+    interruptible: true,
+    environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE: true },
+  });
 });
 afterAll(async () => {
   await receiver.close();

@@ -70,7 +70,7 @@ describe('a webhook', () => {
     const { secret, ...webhook } = body;
     expect((await send(key, 'GET', '/webhooks')).body).toEqual({ webhooks: [webhook] });
     const bytes = Buffer.from(String(secret).slice('whsec_'.length), 'base64');
-    const rows = await rowsAsText(service.databaseUrl);
+    const rows = await rowsAsText(service);
     for (const form of ['base64', 'hex'] as const) expect(rows).not.toContain(bytes.toString(form));
     expect(service.logs.join('')).not.toContain(secret);
   });
