@@ -4,6 +4,7 @@ import { runCli } from '../admin/run-cli.js';
 import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { createTestDatabase, runQuery } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
+import { until } from '../until.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import { Program } from './program.js';
 
@@ -11,21 +12,30 @@ import { Program } from './program.js';
 jest.setTimeout(120_000);
 
 const VIDEOS = 3;
+const CALLS = 60;
+const USED_BEFORE = 5;
 /** Longer than a lease, which lasts 15 seconds longer than the deadline of its call. */
 const LEASE_OVER_MS = 120_000;
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-replicas-42';
+const WITHOUT_LIMITS = {
+  RATE_LIMIT_PER_MINUTE: '0',
+  CALLS_PER_KEY: '0',
+  CALLS_PER_PROCESS: '0',
+  UPSTREAM_CONCURRENCY: String(CALLS),
+};
 
 let fakeYoutube: FakeYoutube;
 let database: QuotaDatabase;
 let programs: Program[] = [];
 let urls: [string, string];
+let channels = 100;
 
 beforeAll(async () => {
   fakeYoutube = await startFakeYoutube();
   // The processes of the first block run the migrations.
   const empty = await createTestDatabase();
-  await startTwo({ DATABASE_URL: empty.url, ADMIN_TOKEN });
+  await startTwo({ DATABASE_URL: empty.url, ADMIN_TOKEN, ...WITHOUT_LIMITS });
   database = await QuotaDatabase.open(empty);
 });
 afterAll(async () => {
@@ -49,6 +59,31 @@ async function killBoth(): Promise<void> {
 const get = (url: string, path: string, key: string): Promise<Response> =>
   fetch(url + path, { headers: { Authorization: `Bearer ${key}` } });
 
+/** A channel that is not cached. */
+const newChannel = (videos = VIDEOS): string => `/channels/@bench-${videos}x${(channels += 1)}/transcripts`;
+
+/** Sends the signal while the process fetches a call, and expects that it completes and charges the call before it exits. */
+async function expectGracefulEnd(index: 0 | 1, signal: NodeJS.Signals): Promise<void> {
+  const [program, url] = [programs[index], urls[index]];
+  const { id, key } = await customer(100);
+  const hold = fakeYoutube.hold({ kind: 'timedtext' });
+  const responding = get(url, newChannel(), key);
+  await hold.arrived;
+  program?.child.kill(signal);
+  await until(() =>
+    fetch(`${url}/health/live`).then(
+      () => false,
+      () => true,
+    ),
+  );
+  hold.release();
+  const response = await responding;
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ summary: { fetched: VIDEOS } });
+  expect(await program?.exited).toEqual({ code: 0, signal: null });
+  expect(await database.quota.usage(id)).toMatchObject({ used: VIDEOS, reserved: 0 });
+}
+
 async function customer(monthlyLimit: number): Promise<{ id: string; keyId: string; key: string }> {
   const { organizationId } = await database.newCustomer(monthlyLimit);
   const { key, apiKey } = await database.keys.issue({ organizationId });
@@ -62,6 +97,40 @@ describe('two processes on one database', () => {
     const applied = await runQuery(database.url, 'SELECT name FROM migrations ORDER BY id');
     expect(applied.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
   });
+
+  it('log how to create the first organization when there is none', async () => {
+    await until(() => programs.every(({ stdout }) => stdout.includes('no_organization')));
+    for (const { stdout } of programs) expect(stdout).toContain('npm run cli -- org create');
+  });
+
+  it.each([0, 1, 37])(
+    `serve and charge exactly %i of ${CALLS} concurrent calls when that is the remaining quota, and refuse the others with 402`,
+    async (left) => {
+      const { id, keyId, key } = await customer(USED_BEFORE + left);
+      const payer = { organizationId: id, keyId };
+      await database.quota.settle(await database.reserved(payer, USED_BEFORE), USED_BEFORE);
+      // All are held at the listing of the channel, so that they reach the reservation concurrently.
+      const hold = fakeYoutube.hold({ kind: 'browse-uploads' }, CALLS);
+      // A call needs one transcript: the channel has one video, which is not cached.
+      const calls = Array.from({ length: CALLS }, (_, index) => get(urls[index % 2 ? 1 : 0], newChannel(1), key));
+      await hold.arrived;
+      hold.release();
+      const responses = await Promise.all(calls);
+      const bodies = await Promise.all(
+        responses.map((response) => response.json() as Promise<{ summary?: { fetched: number } }>),
+      );
+      const served = responses.flatMap(({ status }, index) =>
+        status === 200 ? [bodies[index]?.summary?.fetched] : [],
+      );
+      expect(served).toEqual(Array<number>(left).fill(1));
+      expect(responses.filter(({ status }) => status === 402)).toHaveLength(CALLS - left);
+      expect(await database.quota.usage(id)).toMatchObject({ used: USED_BEFORE + left, reserved: 0, remaining: 0 });
+      expect(await database.quota.verify(id)).toMatchObject({
+        exact: true,
+        periods: [{ used: USED_BEFORE + left, settledCalls: 1 + left }],
+      });
+    },
+  );
 
   it('a key revoked through one process is refused by the other from the next call on', async () => {
     const { key, keyId } = await customer(100);
@@ -101,7 +170,7 @@ describe('two processes on one database', () => {
     expect((await get(urls[1], path, key)).status).toBe(403);
   });
 
-  // The last one, because it kills a process of the two.
+  // The last ones, because they end the processes.
   it('the reservation of a killed process counts in the other one until its lease ends, which then grants exactly the rest', async () => {
     const { id, key } = await customer(2 * VIDEOS);
     const hold = fakeYoutube.hold({ kind: 'timedtext' });
@@ -125,6 +194,8 @@ describe('two processes on one database', () => {
     expect(await database.quota.usage(id)).toMatchObject({ used: 2 * VIDEOS, reserved: 0, remaining: 0 });
     expect(await database.quota.verify(id)).toMatchObject({ exact: true });
   });
+
+  it('finish and settle running calls at SIGTERM, and exit with 0', () => expectGracefulEnd(1, 'SIGTERM'));
 });
 
 // Skipped without Redis; continuous integration installs it.
@@ -151,4 +222,7 @@ describe('two processes on one database', () => {
     });
     expect(fakeYoutube.requests.list).toHaveLength(requestsBefore);
   });
+
+  // The last one, because it ends the other process.
+  it('finish and settle running calls at SIGINT, and exit with 0', () => expectGracefulEnd(1, 'SIGINT'));
 });

@@ -6,27 +6,20 @@ import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube
 import { CliSession } from '../admin/run-cli.js';
 import { copyTestCluster } from '../database/cluster-user.js';
 import { lockTable, WAITING_FOR_LOCKS } from '../database/lock-table.js';
-import { createTestDatabase, runQuery } from '../database/test-database.js';
+import { runQuery } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
 import { Program, temporaryFolder } from './program.js';
 
 let fakeYoutube: FakeYoutube;
 let database: QuotaDatabase;
-/** Two processes that started concurrently on the empty database. */
-let replicas: Program[];
-let urls: string[];
 const running: Program[] = [];
 
 beforeAll(async () => {
   fakeYoutube = await startFakeYoutube();
-  const empty = await createTestDatabase();
-  replicas = [1, 2].map(() => start({ DATABASE_URL: empty.url }));
-  urls = await Promise.all(replicas.map((replica) => replica.url()));
-  database = await QuotaDatabase.open(empty);
+  database = await QuotaDatabase.open();
 });
 afterAll(async () => {
-  await Promise.all(replicas.map((replica) => replica.stop('SIGKILL')));
   await fakeYoutube.close();
   await database.close();
 });
@@ -35,11 +28,11 @@ afterEach(async () => {
 });
 
 const start = (variables: Record<string, string>): Program =>
-  Program.run('main.js', { YOUTUBE_BASE_URL: fakeYoutube.url, ...variables });
+  Program.run('main.js', { DATABASE_URL: database.url, YOUTUBE_BASE_URL: fakeYoutube.url, ...variables });
 
 /** Runs the service until the end of the test. */
 function run(variables: Record<string, string>): Program {
-  const program = start({ DATABASE_URL: database.url, ...variables });
+  const program = start(variables);
   running.push(program);
   return program;
 }
@@ -65,86 +58,41 @@ async function admittedCall(url: string, path: string, key: string): Promise<Res
   return response;
 }
 
-describe('two processes that start concurrently on one empty database', () => {
-  it('log how to create the first organization when there is none', async () => {
-    await until(() => replicas.every(({ stdout }) => stdout.includes('no_organization')));
-    for (const { stdout } of replicas) expect(stdout).toContain('npm run cli -- org create');
-  });
-
-  it('serve and charge exactly', async () => {
-    const { id, key } = await newKey(7);
-    fakeYoutube.reset();
-    // Twenty channels of one video each: every call needs one count.
-    const responses = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        admittedCall(urls[index % 2] ?? '', `/channels/@bench-1x${index + 30}/transcripts`, key),
-      ),
-    );
-    const statuses = responses.map((answer) => answer.status).sort();
-    expect(statuses).toEqual([...Array<number>(7).fill(200), ...Array<number>(13).fill(402)]);
-    await Promise.all(responses.map((answer) => answer.arrayBuffer()));
-    await until(async () => (await database.quota.usage(id)).reserved === 0);
-    expect(await database.quota.usage(id)).toMatchObject({ used: 7, reserved: 0 });
-  });
-
-  // The last tests of the two processes.
-  it.each([
-    ['SIGTERM', 0],
-    ['SIGINT', 1],
-  ] as const)('finish and settle running calls at %s, and exit with 0', async (signal, index) => {
-    const [replica, url] = [replicas[index], urls[index]];
-    if (replica === undefined || url === undefined) throw new Error('There is no such process.');
-    const { id, key } = await newKey();
-    fakeYoutube.reset();
-    const hold = fakeYoutube.hold({ kind: 'timedtext' });
-    const responding = call(url, `/channels/@bench-3x${signal.length}/transcripts`, key);
-    await hold.arrived;
-    replica.child.kill(signal);
-    await until(() =>
-      fetch(`${url}/health/live`).then(
-        () => false,
-        () => true,
-      ),
-    );
-    hold.release();
-    const response = await responding;
-    expect(response.status).toBe(200);
-    expect(((await response.json()) as { summary: unknown }).summary).toMatchObject({ fetched: 3 });
-    expect(await replica.exited).toEqual({ code: 0, signal: null });
-    expect(await database.quota.usage(id)).toMatchObject({ used: 3, reserved: 0 });
-  });
-});
-
 describe('the service as a process', () => {
-  it('aborts calls that exceed the grace period, and still settles them and exits with 0', async () => {
-    const service = run({ SHUTDOWN_GRACE_SECONDS: '0' });
-    const url = await service.url();
-    const { id, key } = await newKey();
-    fakeYoutube.reset();
-    const hold = fakeYoutube.hold({ kind: 'timedtext' });
-    const answering = call(url, '/channels/@bench-3x17/transcripts', key).then((answer) => answer.text());
-    await hold.arrived;
-    expect(await service.stop()).toEqual({ code: 0, signal: null });
-    await expect(answering).rejects.toThrow();
-    expect(await database.quota.usage(id)).toMatchObject({ used: 0, reserved: 0 });
-  });
+  describe('without a grace period', () => {
+    let service: Program;
+    let url: string;
+    let customer: { id: string; key: string };
+    beforeAll(async () => {
+      customer = await newKey();
+      const unlock = await lockTable(database.url, 'organizations');
+      service = start({ SHUTDOWN_GRACE_SECONDS: '0' });
+      url = await service.url();
+      // TypeORM selects this name to find out whether a row exists.
+      const endQuery = `
+        SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+          WHERE pid IN (${WAITING_FOR_LOCKS}) AND query LIKE '%"row_exists"%'`;
+      await until(async () => (await runQuery(database.url, endQuery)).length > 0);
+      await unlock();
+    });
+    afterAll(() => service.stop('SIGKILL'));
 
-  it('serves although the query for an organization failed after the start', async () => {
-    const { key } = await newKey();
-    const unlock = await lockTable(database.url, 'organizations');
-    const service = run({});
-    const url = await service.url();
-    // TypeORM selects this name to find out whether a row exists.
-    const endQuery = `
-      SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-        WHERE pid IN (${WAITING_FOR_LOCKS}) AND query LIKE '%"row_exists"%'`;
-    await until(async () => (await runQuery(database.url, endQuery)).length > 0);
-    await unlock();
-    fakeYoutube.reset();
-    const response = await admittedCall(url, '/channels/@bench-1x3/transcripts', key);
-    expect(await response.json()).toMatchObject({ summary: { fetched: 1 } });
-    expect(await service.stop()).toEqual({ code: 0, signal: null });
-    expect(service.stderr).toBe('');
+    it('serves although the query for an organization failed after the start', async () => {
+      fakeYoutube.reset();
+      const response = await admittedCall(url, '/channels/@bench-1x3/transcripts', customer.key);
+      expect(await response.json()).toMatchObject({ summary: { fetched: 1 } });
+    });
+
+    it('aborts running calls at SIGTERM, and still settles them and exits with 0', async () => {
+      const { used } = await database.quota.usage(customer.id);
+      const hold = fakeYoutube.hold({ kind: 'timedtext' });
+      const answering = call(url, '/channels/@bench-3x17/transcripts', customer.key).then((answer) => answer.text());
+      await hold.arrived;
+      expect(await service.stop()).toEqual({ code: 0, signal: null });
+      await expect(answering).rejects.toThrow();
+      expect(service.stderr).toBe('');
+      expect(await database.quota.usage(customer.id)).toMatchObject({ used, reserved: 0 });
+    });
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 at %s during startup', async (signal) => {
