@@ -5,11 +5,12 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Environment } from '../../src/config/environment.js';
 import { openDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
+import { copyTestCluster } from '../database/cluster-user.js';
 import { runCli } from './run-cli.js';
 
 let dataDir: string;
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'cli-embedded-'));
+  dataDir = await mkdtemp(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'cli-embedded-'));
   await chmod(dataDir, 0o711);
 });
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
@@ -25,6 +26,7 @@ describe('an admin command on the embedded database', () => {
   });
 
   it('works while the service runs, and does not stop its database', async () => {
+    await copyTestCluster(dataDir);
     const environment = Object.assign(new Environment(), { DATA_DIR: dataDir });
     const service = await openDatabase(environment, { as: 'service', entities: [], migrations: MIGRATIONS });
     try {

@@ -1,17 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import { Global, Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
-import { postmasterPid } from './cluster-user.js';
+import { copyTestCluster, postmasterPid } from './cluster-user.js';
 
 describe('the database module', () => {
   it('stays open until all other modules have shut down, then stops the embedded PostgreSQL', async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'database-module-'));
+    const dataDir = await mkdtemp(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'database-module-'));
+    await chmod(dataDir, 0o711);
+    await copyTestCluster(dataDir);
     const environment = Object.assign(new Environment(), { DATA_DIR: dataDir });
 
     @Injectable()
