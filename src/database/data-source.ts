@@ -3,7 +3,6 @@ import { Logger, type Type } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { isProduction, type Environment } from '../config/environment.js';
-import { checkReachable } from './database-errors.js';
 import { runMigrations } from './migrations.js';
 import { PreparingClient } from './prepared-statements.js';
 import { keepsSessionSettings, withSessionOptions } from './session-settings.js';
@@ -49,7 +48,6 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await embedded?.close();
   };
   try {
-    await checkReachable(url, CONNECT_TIMEOUT_MS);
     const keepsSettings = await keepsSessionSettings(url, CONNECT_TIMEOUT_MS);
     await runMigrations(url, options.migrations);
     const dataSource = new DataSource(connectionOptions(url, options, keepsSettings, embedded?.createSocket));

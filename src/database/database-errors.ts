@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 // Imported by file: a process that only runs the embedded PostgreSQL imports this module, and need not load all of TypeORM.
 import { QueryRunnerAlreadyReleasedError } from 'typeorm/error/QueryRunnerAlreadyReleasedError.js';
 import { QueryRunnerProviderAlreadyReleasedError } from 'typeorm/error/QueryRunnerProviderAlreadyReleasedError.js';
@@ -27,24 +27,9 @@ export class DatabaseUnreachableError extends Error {
   }
 }
 
-/**
- * Connects once, so that a wrong address, name or password is reported as such.
- *
- * @throws DatabaseUnreachableError
- */
-export async function checkReachable(url: string, timeoutMs: number): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-  } catch (error) {
-    throw new DatabaseUnreachableError(
-      `The database at ${client.host}:${client.port} cannot be reached: ${reasonOf(error)}.`,
-      error,
-    );
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+/** The error of a first connection that failed: a wrong address, name or password, or a server that does not respond. */
+export function unreachable({ host, port }: pg.Client, error: unknown): DatabaseUnreachableError {
+  return new DatabaseUnreachableError(`The database at ${host}:${port} cannot be reached: ${reasonOf(error)}.`, error);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { unreachable } from './database-errors.js';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** A process that stalls within a transaction must not hold its locks for longer. */
@@ -35,35 +36,50 @@ export function withSessionOptions(url: string): { url: string; options: string 
   return { url: target.href, options: `${own} ${SESSION_OPTIONS.options}` };
 }
 
+/** PgBouncer's error for an unknown startup parameter. */
+const PROTOCOL_VIOLATION = '08P01';
+
 /**
- * Whether session settings apply to every statement of a connection. PgBouncer rejects or drops them, and in transaction
- * mode the next transaction may run on another server connection.
+ * Connects, and finds whether session settings apply to every statement of a connection. PgBouncer rejects or drops them, and
+ * in transaction mode the next transaction may run on another server connection.
  *
- * @throws the driver's errors when the server cannot be reached
+ * @throws DatabaseUnreachableError when the server does not respond or refuses the connection
  */
 export async function keepsSessionSettings(url: string, timeoutMs: number): Promise<boolean> {
+  const timeouts = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
   const target = withSessionOptions(url);
-  const client = new pg.Client({
-    connectionString: target.url,
-    options: target.options,
-    connectionTimeoutMillis: timeoutMs,
-    query_timeout: timeoutMs,
-  });
+  try {
+    return await connected({ connectionString: target.url, options: target.options, ...timeouts }, hasSettings);
+  } catch (error) {
+    const { cause } = error as Error;
+    if (!(cause instanceof pg.DatabaseError) || cause.code !== PROTOCOL_VIOLATION) throw error;
+    // Without them, so that a wrong name or password is reported.
+    return connected({ connectionString: url, ...timeouts }, () => Promise.resolve(false));
+  }
+}
+
+/**
+ * Uses one connection.
+ *
+ * @throws DatabaseUnreachableError
+ */
+async function connected<T>(config: pg.ClientConfig, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(config);
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const { rows } = await client.query<{ name: string; setting: string }>(
-      'SELECT name, setting FROM pg_settings WHERE name = ANY($1)',
-      [Object.keys(SETTINGS)],
-    );
-    return rows.length > 0 && rows.every(({ name, setting }) => SETTINGS[name] === setting);
+    return await use(client);
   } catch (error) {
-    if (error instanceof pg.DatabaseError && error.code === PROTOCOL_VIOLATION) return false;
-    throw error;
+    throw unreachable(client, error);
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
-/** PgBouncer's error for an unknown startup parameter. */
-const PROTOCOL_VIOLATION = '08P01';
+async function hasSettings(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ name: string; setting: string }>(
+    'SELECT name, setting FROM pg_settings WHERE name = ANY($1)',
+    [Object.keys(SETTINGS)],
+  );
+  return rows.length > 0 && rows.every(({ name, setting }) => SETTINGS[name] === setting);
+}
