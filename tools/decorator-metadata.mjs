@@ -1,2 +1,3 @@
-// Injected into every module of the bundle. Without a name that is imported, no module gets an object of its own for it.
+// esbuild adds this import to every module of the bundle. A package that is injected directly also adds an object with its exports
+// to every module.
 import 'reflect-metadata';
