@@ -5,7 +5,7 @@ import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typ
 import { isProduction, type Environment } from '../config/environment.js';
 import { runMigrations } from './migrations.js';
 import { PreparingClient } from './prepared-statements.js';
-import { keepsSessionSettings, withSessionOptions } from './session-settings.js';
+import { probeDatabase, withSessionOptions } from './session-settings.js';
 import { runInTransactions, traceQueries } from './query-interceptors.js';
 import { UnusableConnections } from './unusable-connections.js';
 
@@ -48,7 +48,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await embedded?.close();
   };
   try {
-    const keepsSettings = await keepsSessionSettings(url, CONNECT_TIMEOUT_MS);
+    const { keepsSettings } = await probeDatabase(url, CONNECT_TIMEOUT_MS);
     await runMigrations(url, options.migrations);
     const dataSource = new DataSource(connectionOptions(url, options, keepsSettings, embedded?.createSocket));
     opened = dataSource;

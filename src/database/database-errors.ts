@@ -28,7 +28,7 @@ export class DatabaseUnreachableError extends Error {
 }
 
 /** The error of a first connection that failed: a wrong address, name or password, or a server that does not respond. */
-export function unreachable({ host, port }: pg.Client, error: unknown): DatabaseUnreachableError {
+export function unreachableError({ host, port }: pg.Client, error: unknown): DatabaseUnreachableError {
   return new DatabaseUnreachableError(`The database at ${host}:${port} cannot be reached: ${reasonOf(error)}.`, error);
 }
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { unreachable } from './database-errors.js';
+import { unreachableError } from './database-errors.js';
 
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** A process that stalls within a transaction must not hold its locks for longer. */
@@ -40,46 +40,42 @@ export function withSessionOptions(url: string): { url: string; options: string 
 const PROTOCOL_VIOLATION = '08P01';
 
 /**
- * Connects, and finds whether session settings apply to every statement of a connection. PgBouncer rejects or drops them, and
- * in transaction mode the next transaction may run on another server connection.
+ * Connects once, and finds whether session settings apply to every statement of a connection. PgBouncer rejects or drops them,
+ * and in transaction mode the next transaction may run on another server connection.
  *
  * @throws DatabaseUnreachableError when the server does not respond or refuses the connection
  */
-export async function keepsSessionSettings(url: string, timeoutMs: number): Promise<boolean> {
+export async function probeDatabase(url: string, timeoutMs: number): Promise<{ keepsSettings: boolean }> {
   const timeouts = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
   const target = withSessionOptions(url);
   try {
-    return await connected({ connectionString: target.url, options: target.options, ...timeouts }, hasSettings);
+    return await withConnection({ connectionString: target.url, options: target.options, ...timeouts }, hasSettings);
   } catch (error) {
     const { cause } = error as Error;
     if (!(cause instanceof pg.DatabaseError) || cause.code !== PROTOCOL_VIOLATION) throw error;
-    // Without them, so that a wrong name or password is reported.
-    return connected({ connectionString: url, ...timeouts }, () => Promise.resolve(false));
+    // PgBouncer refuses the settings before it checks the login: without them, a wrong name or password is reported.
+    return withConnection({ connectionString: url, ...timeouts }, () => Promise.resolve({ keepsSettings: false }));
   }
 }
 
-/**
- * Uses one connection.
- *
- * @throws DatabaseUnreachableError
- */
-async function connected<T>(config: pg.ClientConfig, use: (client: pg.Client) => Promise<T>): Promise<T> {
+/** @throws DatabaseUnreachableError also for an error of `use` */
+async function withConnection<T>(config: pg.ClientConfig, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(config);
   client.on('error', () => undefined);
   try {
     await client.connect();
     return await use(client);
   } catch (error) {
-    throw unreachable(client, error);
+    throw unreachableError(client, error);
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
-async function hasSettings(client: pg.Client): Promise<boolean> {
+async function hasSettings(client: pg.Client): Promise<{ keepsSettings: boolean }> {
   const { rows } = await client.query<{ name: string; setting: string }>(
     'SELECT name, setting FROM pg_settings WHERE name = ANY($1)',
     [Object.keys(SETTINGS)],
   );
-  return rows.length > 0 && rows.every(({ name, setting }) => SETTINGS[name] === setting);
+  return { keepsSettings: rows.length > 0 && rows.every(({ name, setting }) => SETTINGS[name] === setting) };
 }

@@ -57,6 +57,17 @@ describeWith(`a database behind PgBouncer in transaction pooling${suffix}`, () =
     expect(await runQuery(database.url, locks)).toEqual([{ locks: 0 }]);
   });
 
+  it('reports a wrong password as such, although it refuses startup parameters', async () => {
+    bouncer = await PgBouncer.start(serverUrl());
+    const url = new URL(bouncer.url(database.url));
+    url.password = 'wrong';
+    const environment = Object.assign(new Environment(), { DATABASE_URL: url.href });
+    await expect(openDatabase(environment, { as: 'service', entities: [], migrations: [] })).rejects.toMatchObject({
+      name: 'DatabaseUnreachableError',
+      message: expect.stringContaining('authentication failed'),
+    });
+  });
+
   it.each([
     ['refuses startup parameters', {}],
     ['ignores startup parameters', { ignore_startup_parameters: 'statement_timeout,options' }],
