@@ -32,7 +32,7 @@ export interface TestService {
   app: NestExpressApplication;
   url: string;
   fakeYoutube: FakeYoutube;
-  /** The connection to the database, with `interruptible`. */
+  /** The connection to the database. Throws unless the service was started with `interruptible: true`. */
   readonly link: InterruptibleLink;
   /** The log lines so far. */
   logs: string[];

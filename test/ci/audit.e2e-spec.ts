@@ -29,17 +29,17 @@ const ONE_VERSION = {
   versions: { '7.0.0': { name: 'undici', version: '7.0.0' } },
 };
 
-/** A project with one package, whose audit takes npm half the time of that of this project. */
-const small = temporaryFolder();
+/** A project with one dependency. npm audits it in half the time that this project takes. */
+const smallProject = temporaryFolder();
 
 beforeAll(() => {
   const manifest = { name: 'small', version: '1.0.0', dependencies: { undici: '7.0.0' } };
   const undici = { version: '7.0.0', resolved: 'https://example.com/undici.tgz', integrity: 'sha512-AA==' };
   const lock = { ...manifest, lockfileVersion: 3, packages: { '': manifest, 'node_modules/undici': undici } };
-  writeFileSync(join(small.path, 'package.json'), JSON.stringify(manifest));
-  writeFileSync(join(small.path, 'package-lock.json'), JSON.stringify(lock));
+  writeFileSync(join(smallProject.path, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(smallProject.path, 'package-lock.json'), JSON.stringify(lock));
 });
-afterAll(() => small.remove());
+afterAll(() => smallProject.remove());
 
 /** Runs the check against a registry that responds with a status and advisories; returns the requested packages too. */
 async function audit(
@@ -89,28 +89,28 @@ describe('the audit of the production dependencies', () => {
   });
 
   it.each(['high', 'critical'])('fails for a %s advisory, and names the package', async (severity) => {
-    const { code, output } = await audit(small.path, 200, { undici: [advisory(severity)] });
+    const { code, output } = await audit(smallProject.path, 200, { undici: [advisory(severity)] });
     expect(code).toBe(1);
     expect(output).toContain(`undici *: ${severity}`);
     expect(output).toMatch(/^vulnerable: /m);
   });
 
   it('passes with a moderate advisory', async () => {
-    const { code, output } = await audit(small.path, 200, { undici: [advisory('moderate')] });
+    const { code, output } = await audit(smallProject.path, 200, { undici: [advisory('moderate')] });
     expect([code, output]).toEqual([0, expect.stringMatching(/^clean: .* [1-9][0-9]* moderate/)]);
   });
 
   it('passes when the registry is unavailable, and reports in one line that nothing was checked', async () => {
-    const { code, output } = await audit(small.path, 405, {});
+    const { code, output } = await audit(smallProject.path, 405, {});
     expect([code, output.trim().split('\n')]).toEqual([0, [expect.stringMatching(/^not checked: .*\(405\)/)]]);
   });
 
   it('fails for a release when nothing was checked, and passes without advisories', async () => {
-    expect(await audit(small.path, 405, {}, '--required')).toMatchObject({
+    expect(await audit(smallProject.path, 405, {}, '--required')).toMatchObject({
       code: 2,
       output: expect.stringMatching(/^not checked: /),
     });
-    expect(await audit(small.path, 200, {}, '--required')).toMatchObject({
+    expect(await audit(smallProject.path, 200, {}, '--required')).toMatchObject({
       code: 0,
       output: expect.stringMatching(/^clean: /),
     });

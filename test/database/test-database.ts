@@ -40,15 +40,9 @@ export async function createTestDatabase(content: 'empty' | 'migrated' = 'empty'
   };
 }
 
-/** Its idle connections do not keep a process running. */
-function openPool(url: string): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: 4,
-    connectionTimeoutMillis: 5_000,
-    idleTimeoutMillis: 2_000,
-    allowExitOnIdle: true,
-  });
+/** Its idle connections do not keep a process running. No timeout: it would include the wait for a connection of the pool. */
+function openPool(connectionString: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString, max: 4, idleTimeoutMillis: 2_000, allowExitOnIdle: true });
   pool.on('error', () => undefined);
   return pool;
 }

@@ -15,7 +15,8 @@ const SETTINGS = [
   'full_page_writes=off',
   'shared_buffers=32MB',
   'max_connections=200',
-  // Of the password that is set below: the 4,096 of each connection take milliseconds of the client.
+  // The default of 4,096 takes milliseconds of the client for each connection. It applies to passwords that are set from now on, so
+  // `copyAndStart` sets the password again.
   'scram_iterations=1',
 ];
 

@@ -41,7 +41,7 @@ const optional = (packages: Set<string>): string[] =>
   [...packages].filter((name) => /nats|opentelemetry\/(?!api$)/.test(name)).sort();
 
 describe('a service', () => {
-  it('loads neither a broker client nor the tracing SDK when they are not configured, also with messages over TCP', async () => {
+  it('loads neither a broker client nor the tracing SDK for messages over TCP without traces', async () => {
     const packages = await loadedPackages({ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0' });
     expect(packages).toContain('@nestjs/core');
     expect(optional(packages)).toEqual([]);

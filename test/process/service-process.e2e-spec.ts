@@ -37,8 +37,8 @@ function run(variables: Record<string, string>): Program {
   return program;
 }
 
-async function newKey(monthlyLimit: number | null = null): Promise<{ id: string; key: string }> {
-  const { id } = await database.organizations.create({ name: 'Process', plan: 'pro', monthlyLimit });
+async function newKey(): Promise<{ id: string; key: string }> {
+  const { id } = await database.organizations.create({ name: 'Process', plan: 'pro', monthlyLimit: null });
   const { key } = await database.keys.issue({ organizationId: id });
   return { id, key };
 }

@@ -72,14 +72,22 @@ const readiness = (url: string): Promise<number | 'refused'> =>
   );
 
 describe('a service that receives SIGTERM or SIGINT', () => {
-  it('skips the shutdown delay after a second signal', async () => {
+  it('skips the shutdown delay after a second SIGINT, and completes and charges its running call', async () => {
     const url = await start(DELAY_SECONDS_LONG);
+    const { id, key } = await newKey();
+    const hold = fakeYoutube.hold({ kind: 'timedtext' });
+    const responding = call(`${url}/channels/@bench-3x59/transcripts`, key, false);
+    await hold.arrived;
     service.child.kill('SIGINT');
     const reportedAtMs = performance.now();
     await until(async () => (await readiness(url)) === 503);
     service.child.kill('SIGINT');
+    await until(async () => (await readiness(url)) === 'refused');
+    hold.release();
+    expect(await responding).toMatchObject({ status: 200, body: { summary: { fetched: 3 } } });
     expect(await service.exited).toEqual({ code: 0, signal: null });
     expect(performance.now() - reportedAtMs).toBeLessThan(DELAY_SECONDS_LONG * 1_000);
+    expect(await database.quota.usage(id)).toMatchObject({ used: 3, reserved: 0 });
   });
 
   it('reports not ready before it refuses connections, and drops no response under load behind a load balancer', async () => {

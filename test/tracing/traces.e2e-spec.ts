@@ -188,6 +188,7 @@ describe('traces', () => {
     const { traceId, spanId } = parent();
     const headers = { traceparent: `00-${traceId}-${spanId}-01` };
     await fetch(`${url}/health/ready`, { headers });
+    // Without a sampled parent: the sampler drops it.
     await fetch(`${url}/docs`);
     await fetch(`${url}/docs-json`, { headers });
     await service.stop();

@@ -69,7 +69,7 @@ async function render() {
   const text = `# Performance
 
 Written by \`npm run bench\` (\`test/bench/\`), which compares the service with the alternatives that a user could write. Figures are
-medians; each part names its number of runs. Ratios are computed within one run.
+medians of at most 5 runs, of fewer where a run is long. Ratios are computed within one run.
 
 ${await environment(reports)}
 
