@@ -41,7 +41,7 @@ export class FailedAuthentications {
   private readonly counts: RateCounter;
   /** When the throttling of a scope ends, by `performance.now()`. Until then failures are refused without counting them in Redis. */
   private readonly throttledUntilMs = new LRUCache<string, number>({
-    // `max` would allocate all entries at the start.
+    // Each entry counts 1. With `max`, lru-cache would allocate arrays of that length at the start.
     maxSize: THROTTLED_SCOPES_MAX,
     sizeCalculation: () => 1,
   });

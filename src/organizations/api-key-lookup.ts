@@ -21,7 +21,7 @@ export type FindByHashes<Found> = (hashes: readonly Buffer[]) => Promise<Readonl
 export class ApiKeyLookup<Found> {
   /** Hashes that were valid at their last lookup. An entry selects the query; it does not authenticate. */
   private readonly recent = new LRUCache<string, true>({
-    // `max` would allocate all entries at the start.
+    // Each entry counts 1. With `max`, lru-cache would allocate arrays of that length at the start.
     maxSize: RECENT_MAX,
     sizeCalculation: () => 1,
     ttl: RECENT_MS,

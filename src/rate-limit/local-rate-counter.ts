@@ -22,7 +22,7 @@ export interface CountedCall {
 /** Calls of this process in a sliding window. */
 export class LocalRateCounter {
   private readonly calls = new LRUCache<string, CountedCall[]>({
-    // `max` would allocate all entries at the start.
+    // Each entry counts 1. With `max`, lru-cache would allocate arrays of that length at the start.
     maxSize: KEYS_MAX,
     sizeCalculation: () => 1,
   });
