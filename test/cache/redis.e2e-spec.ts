@@ -178,7 +178,11 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       before = (await other.get(path, key)).body;
     });
 
-    const texts = async (): Promise<string[]> => (await keysOf(redis)).filter((name) => name.endsWith(':json'));
+    /** Of this channel only: a service can store a text of the test before after its response. */
+    const texts = async (): Promise<string[]> => {
+      const ids: string[] = before.results.map(({ videoId }: { videoId: string }) => videoId);
+      return (await keysOf(redis)).filter((name) => name.endsWith(':json') && ids.some((id) => name.includes(id)));
+    };
 
     /** A damaged text is there for the look-up and missing when it is read, like one that is evicted in between. */
     const damage = (name: string): Promise<unknown> => redis.command('SETRANGE', name, '5', 'x');
