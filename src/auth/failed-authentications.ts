@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { SharedCounts } from '../cache/shared-counts.js';
+import { entryLimit } from '../domain/entry-limit.js';
 import { TooManyFailedAuthenticationsError } from '../domain/errors.js';
 import { networkOf } from '../http/client-address.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
@@ -40,11 +41,7 @@ export class FailedAuthentications {
   /** Not the counter of the API keys, whose counts failing addresses could otherwise evict. */
   private readonly counts: RateCounter;
   /** When the throttling of a scope ends, by `performance.now()`. Until then failures are refused without counting them in Redis. */
-  private readonly throttledUntilMs = new LRUCache<string, number>({
-    // Each entry counts 1. With `max`, lru-cache would allocate arrays of that length at the start.
-    maxSize: THROTTLED_SCOPES_MAX,
-    sizeCalculation: () => 1,
-  });
+  private readonly throttledUntilMs = new LRUCache<string, number>(entryLimit(THROTTLED_SCOPES_MAX));
 
   constructor(
     shared: SharedCounts,

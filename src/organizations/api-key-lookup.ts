@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { SharedReads } from '../database/shared-reads.js';
+import { entryLimit } from '../domain/entry-limit.js';
 
 const RECENT_MAX = 10_000;
 const RECENT_MS = 10 * 60_000;
@@ -20,12 +21,7 @@ export type FindByHashes<Found> = (hashes: readonly Buffer[]) => Promise<Readonl
  */
 export class ApiKeyLookup<Found> {
   /** Hashes that were valid at their last lookup. An entry selects the query; it does not authenticate. */
-  private readonly recent = new LRUCache<string, true>({
-    // Each entry counts 1. With `max`, lru-cache would allocate arrays of that length at the start.
-    maxSize: RECENT_MAX,
-    sizeCalculation: () => 1,
-    ttl: RECENT_MS,
-  });
+  private readonly recent = new LRUCache<string, true>({ ...entryLimit(RECENT_MAX), ttl: RECENT_MS });
   private readonly proven: SharedReads<Found>;
   private readonly unproven: BatchedLookups<Found>;
   private readonly suspect: BatchedLookups<Found>;

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { entryLimit } from '../domain/entry-limit.js';
 
 /** Bounds the memory; the least recently used key is evicted. */
 const KEYS_MAX = 20_000;
@@ -21,11 +22,7 @@ export interface CountedCall {
 
 /** Calls of this process in a sliding window. */
 export class LocalRateCounter {
-  private readonly calls = new LRUCache<string, CountedCall[]>({
-    // Each entry counts 1. With `max`, lru-cache would allocate arrays of that length at the start.
-    maxSize: KEYS_MAX,
-    sizeCalculation: () => 1,
-  });
+  private readonly calls = new LRUCache<string, CountedCall[]>(entryLimit(KEYS_MAX));
   private lastId = 0;
 
   /** Counts a call unless there are already `limit` calls within `ttlMs`. */
