@@ -65,9 +65,11 @@ export class TranscriptTextStore {
 
   /** Adds the stored forms that are intact to a text. */
   found(transcript: TranscriptText, json: unknown, deflated: unknown): TranscriptText {
-    const jsonText = this.intactText(transcript, 'json', json);
-    const deflatedText = this.intactText(transcript, 'deflated', deflated);
-    return { ...transcript, ...(jsonText && { json: jsonText }), ...(deflatedText && { deflated: deflatedText }) };
+    return {
+      ...transcript,
+      json: this.intactText(transcript, 'json', json),
+      deflated: this.intactText(transcript, 'deflated', deflated),
+    };
   }
 
   /** Whether each text is available in a form, without reading those in a shared cache. */

@@ -10,8 +10,8 @@ export interface TranscriptText {
   readonly jsonBytes: number;
   /** Checksum of the JSON, for both forms. */
   readonly crc32: number;
-  readonly json?: Buffer;
-  readonly deflated?: Buffer;
+  readonly json?: Buffer | undefined;
+  readonly deflated?: Buffer | undefined;
 }
 
 /** A text in the form in which it is sent. */

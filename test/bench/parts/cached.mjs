@@ -29,23 +29,34 @@ export async function cached(bench) {
 /** The service with a channel in its cache, and a bare server with the same bytes in its memory. */
 export async function startBoth(bench, fakeYoutube, size, environment = {}) {
   const service = await startFilled(bench, fakeYoutube, size, environment);
-  const bodyFile = join(bench.folder, 'body.json');
-  await writeFile(bodyFile, service.body);
-  const bare = await startService(
-    bench.folder,
-    { BODY_FILE: bodyFile },
-    { name: 'bare-server', main: 'test/bench/programs/bare-server.mjs' },
-  );
+  await writeBody(bench, service.body);
+  const bare = await startWithBody(bench, 'bare-server', {});
   return { service, bare };
 }
 
-/** A bare server that does the guards' work before each response, with the bytes that `startBoth` has written. */
+/** A bare server that does the guards' work before each response, with the bytes of `writeBody`. */
 export function startGuarded(bench) {
-  return startService(
-    bench.folder,
-    { BODY_FILE: join(bench.folder, 'body.json'), DATABASE_URL: bench.databaseUrl },
-    { name: 'guarded-server', main: 'test/bench/programs/guarded-server.mjs' },
-  );
+  return startWithBody(bench, 'guarded-server', { DATABASE_URL: bench.databaseUrl });
+}
+
+/** The service with routes whose controller returns the bytes of `writeBody`. */
+export function startConstant(bench, fakeYoutube) {
+  const environment = { DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url };
+  return startWithBody(bench, 'constant-controller', environment);
+}
+
+/** Writes the response that the servers beside the service return. */
+export function writeBody(bench, body) {
+  return writeFile(bodyFile(bench), body);
+}
+
+function bodyFile({ folder }) {
+  return join(folder, 'body.json');
+}
+
+function startWithBody(bench, name, environment) {
+  const main = `test/bench/programs/${name}.mjs`;
+  return startService(bench.folder, { BODY_FILE: bodyFile(bench), ...environment }, { name, main });
 }
 
 /** A service that has served a call once; `body` is its cached response. */
@@ -63,11 +74,13 @@ export async function startFilled(bench, fakeYoutube, size, environment = {}) {
 async function measureSpeed(bench, fakeYoutube, size, seconds) {
   const { service, bare } = await startBoth(bench, fakeYoutube, size);
   const guarded = await startGuarded(bench);
+  const constant = { ...(await startConstant(bench, fakeYoutube)), path: '/constant/buffer' };
+  const servers = { service, constant, guarded, bare };
   try {
     const runs = [];
     for (let run = 0; run <= bench.runs; run += 1) {
       if (run > 0) bench.say(`cached: run ${run}`);
-      const figures = await bothWays(bench, { service, guarded, bare }, size, run === 0 ? seconds / 3 : seconds);
+      const figures = await bothWays(bench, servers, size, run === 0 ? seconds / 3 : seconds);
       // The first one warms up.
       if (run > 0) runs.push(figures);
     }
@@ -77,14 +90,12 @@ async function measureSpeed(bench, fakeYoutube, size, seconds) {
     );
     return { runs, bodyBytes: service.body.length, profile };
   } finally {
-    await service.stop();
-    await guarded.stop();
-    await bare.stop();
+    for (const server of Object.values(servers)) await server.stop();
   }
 }
 
-function ways(bench, { port }, size) {
-  const asked = { port, path: pathOf(size), connections: CONNECTIONS };
+function ways(bench, { port, path }, size) {
+  const asked = { port, path: path ?? pathOf(size), connections: CONNECTIONS };
   const Authorization = `Bearer ${bench.key}`;
   return {
     plain: { ...asked, headers: { Authorization } },
@@ -137,8 +148,8 @@ async function readSlowly(bench, port, size) {
 
 function report(size, { runs, bodyBytes, profile }, memory) {
   const of = (name, figure) => median(runs.map((run) => run[name][figure]));
-  const ratio = (encoding, server = 'guarded', figure = 'perSecond') =>
-    median(runs.map((run) => run[`service.${encoding}`][figure] / run[`${server}.${encoding}`][figure]));
+  const ratio = (encoding, server = 'guarded', figure = 'perSecond', ours = 'service') =>
+    median(runs.map((run) => run[`${ours}.${encoding}`][figure] / run[`${server}.${encoding}`][figure]));
   const megabytes = bodyBytes / 1e6;
   const row = (label, name) => [
     label,
@@ -150,15 +161,17 @@ function report(size, { runs, bodyBytes, profile }, memory) {
   const overIdleMb = median(memory.map((run) => run.overIdleMb));
   const rows = [
     row('the service', 'service.plain'),
+    row('a constant in the service', 'constant.plain'),
     row('bare node:http with the guards', 'guarded.plain'),
     row('bare node:http', 'bare.plain'),
     row('the service, gzip', 'service.gzip'),
+    row('a constant in the service, gzip', 'constant.gzip'),
     row('bare node:http with the guards, gzip', 'guarded.gzip'),
     row('bare node:http, gzip', 'bare.gzip'),
   ];
   return {
     title: 'Cached: the same videos again',
-    text: `${size.videos} videos of ${size.cues} cues, ${megabytes.toFixed(1)} MB of JSON per response, over ${CONNECTIONS} connections. The bare servers write the same bytes from memory, compressed in advance for gzip. One of them does the guards' work before each response: the same queries for the key and the quota, and the rate limit; the service shares the queries of concurrent calls. Compressed sizes differ, so the ratios compare the JSON that is received.`,
+    text: `${size.videos} videos of ${size.cues} cues, ${megabytes.toFixed(1)} MB of JSON per response, over ${CONNECTIONS} connections. The bare servers write the same bytes from memory, compressed in advance for gzip. One of them does the guards' work before each response: the same queries for the key and the quota, and the rate limit; the service shares the queries of concurrent calls. The constant is returned by a Nest controller in the service itself, behind the same guards and middleware, without a query for the quota and without looking up any video: it is the most that a call can reach. Compressed sizes differ, so the ratios compare the JSON that is received.`,
     tables: [{ title: 'Speed', columns: ['', 'answers/s', 'MB of JSON/s', 'MB sent', 'CPU ms an answer'], rows }],
     goals: [
       goal("responses a second against a bare server with the guards' work", ratio('plain'), { atLeast: 0.9 }),
@@ -167,6 +180,7 @@ function report(size, { runs, bodyBytes, profile }, memory) {
     ],
     notes: [
       `By CPU a response costs ${ratio('plain', 'guarded', 'cpuMs').toFixed(2)} times that of the bare server with the guards' work, and ${ratio('gzip', 'guarded', 'cpuMs').toFixed(2)} times with gzip. Against the bare server without guards: ${ratio('plain', 'bare').toFixed(2)} of its responses a second, and ${ratio('gzip', 'bare').toFixed(2)} with gzip.`,
+      `The constant reaches ${ratio('plain', 'guarded', 'perSecond', 'constant').toFixed(2)} of the responses a second of the bare server with the guards' work, and ${ratio('gzip', 'guarded', 'perSecond', 'constant').toFixed(2)} with gzip; the service ${ratio('plain', 'constant').toFixed(2)} of those of the constant, and ${ratio('gzip', 'constant').toFixed(2)} with gzip.`,
       `Idle, with the cache filled: ${median(memory.map((run) => run.idleMb)).toFixed(0)} MB.`,
     ],
     profile,

@@ -1,8 +1,6 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { goal, median, sharesOf } from '../figures.mjs';
-import { startService, startFakeYoutube } from '../environment.mjs';
-import { startFilled, startGuarded } from './cached.mjs';
+import { startFakeYoutube } from '../environment.mjs';
+import { startConstant, startFilled, startGuarded, writeBody } from './cached.mjs';
 import { pathOf, SMALL_CONNECTIONS, smallLoad } from './call.mjs';
 
 export async function small(bench) {
@@ -11,8 +9,8 @@ export async function small(bench) {
   const fakeYoutube = await startFakeYoutube();
   try {
     const service = await startFilled(bench, fakeYoutube, size);
-    const constant = await startConstant(bench, fakeYoutube, service.body);
-    await writeFile(join(bench.folder, 'body.json'), service.body);
+    await writeBody(bench, service.body);
+    const constant = await startConstant(bench, fakeYoutube);
     const guarded = await startGuarded(bench);
     const { videoId } = JSON.parse(service.body).results[0];
     const paths = {
@@ -39,14 +37,6 @@ export async function small(bench) {
   } finally {
     await fakeYoutube.stop();
   }
-}
-
-/** The service with a route whose controller returns a constant, as long as `body`. */
-async function startConstant(bench, fakeYoutube, body) {
-  const bodyFile = join(bench.folder, 'small.json');
-  await writeFile(bodyFile, body);
-  const env = { DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url, BODY_FILE: bodyFile };
-  return startService(bench.folder, env, { name: 'constant', main: 'test/bench/programs/constant-controller.mjs' });
 }
 
 function report(bodyBytes, runs, profile) {

@@ -1,16 +1,20 @@
 /*
- * The service itself with two more routes, whose controller returns a constant: behind the same guards, the same
- * validation and the same middleware, with nothing after them. `same-bytes` is as long as a real answer.
+ * The service itself with three more routes, whose controller returns a constant: behind the same guards, the same
+ * validation and the same middleware, with nothing after them. `same-bytes` is as long as a real answer, and `buffer` is the
+ * same from memory without Express' ETag, compressed in advance for callers that accept gzip.
  */
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
-import { Controller, Get, Header, Module, Query } from '@nestjs/common';
+import { gzipSync } from 'node:zlib';
+import { Controller, Get, Header, Module, Query, Req, Res } from '@nestjs/common';
 import { AuthModule } from '../../../dist/modules/auth/auth.module.js';
 import { RequiresFeature } from '../../../dist/modules/auth/guarded.decorator.js';
 import { AppModule } from '../../../dist/modules/app.module.js';
 import { TranscriptsQueryDto } from '../../../dist/modules/channels/dto/transcripts-query.dto.js';
 
-const body = readFileSync(process.env.BODY_FILE, 'utf8');
+const bytes = readFileSync(process.env.BODY_FILE);
+const body = bytes.toString('utf8');
+const compressed = gzipSync(bytes);
 
 class ConstantController {
   sameBytes() {
@@ -19,6 +23,14 @@ class ConstantController {
 
   short() {
     return { ok: true };
+  }
+
+  buffer(query, request, response) {
+    const gzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+    const sent = gzip ? compressed : bytes;
+    if (gzip) response.setHeader('Content-Encoding', 'gzip');
+    response.setHeader('Content-Length', sent.length);
+    response.end(sent);
   }
 }
 
@@ -33,6 +45,9 @@ function decorate(name, path) {
 
 decorate('sameBytes', 'same-bytes');
 decorate('short', 'short');
+decorate('buffer', 'buffer');
+Req()(ConstantController.prototype, 'buffer', 1);
+Res()(ConstantController.prototype, 'buffer', 2);
 RequiresFeature('channel_transcripts')(ConstantController);
 Controller('constant')(ConstantController);
 
