@@ -27,6 +27,7 @@ export class CacheModule {
     const bytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024;
     const shared = environment.REDIS_URL ? await openShared(environment.REDIS_URL, environment, bytesMax) : undefined;
     const store = shared?.store ?? new MemoryStore(bytesMax);
+    const memory = store instanceof MemoryStore ? store : null;
     return {
       module: CacheModule,
       imports: [MetricsRegistryModule, NestCacheModule.register({ isGlobal: true, stores: [keyvOf(store)] })],
@@ -40,15 +41,16 @@ export class CacheModule {
           useFactory: (registry: Registry) => {
             const writes = shared?.writes ?? new CacheWrites(undefined);
             registry.registerMetric(writes.failures);
-            if (store instanceof MemoryStore) store.registerMetrics(registry);
+            memory?.registerMetrics(registry);
             return writes;
           },
         },
+        { provide: MemoryStore, useValue: memory },
         // Provided so that Nest runs their lifecycle hooks.
         ...(shared ? [{ provide: RedisConnection, useValue: shared.connection }] : []),
         ...(shared && isSecretGuessable(environment) ? [GuessableSecretWarning] : []),
       ],
-      exports: [SharedCounts, SharedCache, SharedDocuments],
+      exports: [SharedCounts, SharedCache, SharedDocuments, MemoryStore],
     };
   }
 }

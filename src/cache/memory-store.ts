@@ -15,6 +15,8 @@ const OVERHEAD_BYTES = 450;
 export class MemoryStore implements KeyvStoreAdapter {
   opts = {};
   namespace?: string;
+  /** Called when an entry was stored, replaced, evicted or deleted; not when one expires. */
+  onChange: () => void = () => undefined;
   private readonly entries: LRUCache<string, Stored>;
 
   constructor(bytesMax: number) {
@@ -53,15 +55,19 @@ export class MemoryStore implements KeyvStoreAdapter {
   /** @param ttlMs time to live; an expired entry is removed when it is next read, or evicted as the least recently used */
   set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
     this.entries.set(key, { value: detached(value), expires }, ttlMs === undefined ? {} : { ttl: ttlMs });
+    this.onChange();
     return Promise.resolve(true);
   }
 
   delete(key: string): Promise<boolean> {
-    return Promise.resolve(this.entries.delete(key));
+    const deleted = this.entries.delete(key);
+    this.onChange();
+    return Promise.resolve(deleted);
   }
 
   clear(): Promise<void> {
     this.entries.clear();
+    this.onChange();
     return Promise.resolve();
   }
 

@@ -81,25 +81,33 @@ export class TranscriptPlanner {
     { uploads: listed }: VideoList,
     languages: readonly string[],
   ): Promise<Pick<CallPlan, 'videos' | 'order'>> {
-    const uploads = [...new Map(listed.map((upload) => [upload.videoId, upload])).values()];
-    const readable = uploads.filter((upload) => upload.failure === null);
+    const videos = new Map<string, PlannedVideo>();
+    const order = listed.map((upload) => {
+      const known = videos.get(upload.videoId);
+      if (known) return known;
+      const video: PlannedVideo = { upload, outcome: failedInList(upload) };
+      videos.set(upload.videoId, video);
+      return video;
+    });
+    const wanted = [...videos.values()].filter(({ outcome }) => !outcome);
     const outcomes = await this.cache.getMany(
-      readable.map((upload) => upload.videoId),
+      wanted.map(({ upload }) => upload.videoId),
       languages,
     );
-    const found = outcomes.filter((outcome) => outcome !== undefined).length;
+    let found = 0;
+    for (const [index, video] of wanted.entries()) {
+      video.outcome = outcomes[index];
+      if (video.outcome) found++;
+    }
     this.metrics.cache.transcript.count(true, found);
-    this.metrics.cache.transcript.count(false, outcomes.length - found);
-    const known = new Map(readable.map((upload, index) => [upload.videoId, outcomes[index]]));
-    const videos = uploads.map((upload) => ({
-      upload,
-      outcome: upload.failure
-        ? { ok: false as const, details: NO_DETAILS, failure: { code: upload.failure } }
-        : known.get(upload.videoId),
-    }));
-    const planned = new Map(videos.map((video) => [video.upload.videoId, video]));
-    return { videos, order: listed.flatMap(({ videoId }) => planned.get(videoId) ?? []) };
+    this.metrics.cache.transcript.count(false, wanted.length - found);
+    return { videos: [...videos.values()], order };
   }
+}
+
+/** The outcome of a video that the list already reports as failed; undefined for any other. */
+function failedInList({ failure }: Upload): CachedOutcome | undefined {
+  return failure ? { ok: false, details: NO_DETAILS, failure: { code: failure } } : undefined;
 }
 
 /** The number of videos that have to be fetched, each of which can cost one count. */

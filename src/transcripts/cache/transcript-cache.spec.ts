@@ -30,7 +30,13 @@ let transcripts: TranscriptCache;
 beforeAll(async () => {
   module = await Test.createTestingModule({ imports: [CacheModule.forRoot(environment)] }).compile();
   cache = module.get<Cache>(CACHE_MANAGER);
-  transcripts = new TranscriptCache(cache, environment, new TranscriptMetrics(new Registry()), module.get(SharedCache));
+  transcripts = new TranscriptCache(
+    cache,
+    environment,
+    new TranscriptMetrics(new Registry()),
+    module.get(SharedCache),
+    module.get(MemoryStore),
+  );
 });
 afterAll(() => module.close());
 beforeEach(() => cache.clear());
@@ -140,6 +146,33 @@ describe('a cached outcome', () => {
     } finally {
       many.mockRestore();
       single.mockRestore();
+    }
+  });
+
+  it('is looked up again at once when anything in the cache has changed, and not before', async () => {
+    const many = jest.spyOn(MemoryStore.prototype, 'getMany');
+    const both = async (): Promise<unknown[]> => {
+      many.mockClear();
+      return [...(await transcripts.getMany(['one', 'two'], LANGUAGES)), many.mock.calls.length];
+    };
+    try {
+      for (const video of ['one', 'two']) await transcripts.store(video, LANGUAGES, success);
+      expect(await both()).toEqual([success, success, 1]);
+      expect(await both()).toEqual([success, success, 0]);
+      await transcripts.store('one', LANGUAGES, failure);
+      expect(await both()).toEqual([failure, success, 1]);
+      await cache.del(`${transcripts.key('two', LANGUAGES)}:json`);
+      expect(await both()).toEqual([failure, undefined, 1]);
+      // A video that is missing may be stored by any call.
+      expect(await both()).toEqual([failure, undefined, 1]);
+      await transcripts.store('two', LANGUAGES, success);
+      expect(await both()).toEqual([failure, success, 1]);
+      expect(await transcripts.getMany(['two', 'one'], LANGUAGES)).toEqual([success, failure]);
+      expect(await transcripts.getMany(['one', 'two'], ['fr'])).toEqual([undefined, undefined]);
+      await cache.clear();
+      expect(await both()).toEqual([undefined, undefined, 1]);
+    } finally {
+      many.mockRestore();
     }
   });
 

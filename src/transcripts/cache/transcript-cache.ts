@@ -1,6 +1,7 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { LOCAL_ENTRIES_SHARE } from '../../cache/cache.module.js';
+import { MemoryStore } from '../../cache/memory-store.js';
 import { SharedCache } from '../../cache/shared-cache.js';
 import { Environment } from '../../config/environment.js';
 import {
@@ -12,6 +13,7 @@ import {
   type VideoFailure,
   type VideoOutcome,
 } from '../../domain/transcript.js';
+import { CompleteLookups } from './complete-lookups.js';
 import { TranscriptTextStore } from './transcript-text-store.js';
 import {
   CACHE_FORMAT,
@@ -80,6 +82,7 @@ const outcomeReader: Reader<CachedOutcome> = (value) => {
 export class TranscriptCache {
   private readonly logger = new Logger(TranscriptCache.name);
   private readonly outcomes = new KeyedCodec(outcomeReader);
+  private readonly lookups = new CompleteLookups<CachedOutcome>();
   private readonly textStore: TranscriptTextStore;
   private readonly textsAreLocal: boolean;
   private unreadableLoggedAtMs = Number.NEGATIVE_INFINITY;
@@ -89,8 +92,10 @@ export class TranscriptCache {
     private readonly environment: Environment,
     private readonly metrics: TranscriptMetrics,
     private readonly shared: SharedCache,
+    @Inject(MemoryStore) memory: MemoryStore | null,
   ) {
-    this.textsAreLocal = !shared.configured;
+    this.textsAreLocal = memory !== null;
+    if (memory) memory.onChange = () => this.lookups.forget();
     const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_EXTRA_SECONDS;
     const copiesBytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024 * (1 - LOCAL_ENTRIES_SHARE);
     const unreadable = (): void => this.reportUnreadable();
@@ -122,10 +127,23 @@ export class TranscriptCache {
   }
 
   /** Looks up the outcome of each video, in one round trip (two for a shared cache); undefined for a miss. */
-  async getMany(videoIds: readonly string[], languages: readonly string[]): Promise<(CachedOutcome | undefined)[]> {
+  async getMany(
+    videoIds: readonly string[],
+    languages: readonly string[],
+  ): Promise<readonly (CachedOutcome | undefined)[]> {
     if (videoIds.length === 0) return [];
+    if (this.textsAreLocal)
+      return this.lookups.find(`${languages.join(',')} ${videoIds.join(',')}`, () => this.lookUp(videoIds, languages));
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
-    if (!this.textsAreLocal) return this.withTexts(keys, await this.cache.mget<unknown>(keys));
+    return this.withTexts(keys, await this.cache.mget<unknown>(keys));
+  }
+
+  /** Looks up the outcomes in the memory of this process, with their texts. */
+  private async lookUp(
+    videoIds: readonly string[],
+    languages: readonly string[],
+  ): Promise<(CachedOutcome | undefined)[]> {
+    const keys = videoIds.map((videoId) => this.key(videoId, languages));
     const textKeys = keys.map((key) => this.textStore.keys(key));
     const values = await this.cache.mget<unknown>([
       ...keys,

@@ -13,7 +13,9 @@ const LIMITS = `
 - Cold calls are limited by the latency of YouTube: at 16 concurrent requests and two requests per video, 100 videos take at least 13
   round trips after they are listed. The rest is CPU time.
 - The body of a repeated cached call is written as it was assembled before ([decision](decisions/0027-assembled-bodies.md)). Beside
-  the guards' queries a call still looks up each of its videos, passes the framework's pipeline and is logged and counted.
+  the guards' queries a call still passes the framework's pipeline and is logged and counted, and looks up each of its videos
+  unless the same lookup found all of them within the last second and nothing was stored or evicted since
+  ([decision](decisions/0034-reused-lookups.md)); with Redis it always does.
 - Memory per video is derived from the process's peak, which grows in steps: at a few hundredths of a megabyte the ratio of two such
   figures is noise.
 - The best library at 16 concurrent requests reads no channel page, feed or list of Shorts, and stops at objects in memory.
