@@ -48,11 +48,15 @@ export async function write(measured, runs) {
   await render();
 }
 
-/** Writes the goals that were measured, and no others, as a column for this release line of Node.js beside the earlier figures. */
+/**
+ * Writes the goals that were measured as a column for this release line of Node.js beside the other figures. The parts that
+ * were not measured remain as the last column has them.
+ */
 export async function writeColumn(measured, runs) {
   const file = join(FOLDER, `node-${process.versions.node.split('.')[0]}.json`);
-  const reports = measured.map(({ title, goals }) => ({ title, goals }));
-  await writeFormatted(file, JSON.stringify({ measured: conditions(runs), reports }));
+  const now = conditions(runs);
+  const reports = measured.map(({ title, goals }) => ({ title, goals, measured: now }));
+  await writeFormatted(file, JSON.stringify(await withEarlier(reports, file)));
   await render();
 }
 
@@ -90,7 +94,7 @@ requests go to the fake YouTube on the same machine.
 
 ## Goals
 
-${columns.map((column) => `The column ${column.name} was ${measuredText(column)}\n\n`).join('')}${markdownTable(goalTable(goalsOf(reports), columns))}
+${columns.map((column) => `${columnText(column)}\n\n`).join('')}${markdownTable(goalTable(goalsOf(reports), columns))}
 
 ${sections.join('\n\n')}
 
@@ -114,8 +118,19 @@ function goalsOf(reports) {
 }
 
 async function readColumn(file) {
-  const { measured, reports } = JSON.parse(await readFile(file, 'utf8'));
-  return { name: `Node ${measured.node.split('.')[0]}`, measured, goals: goalsOf(reports) };
+  const reports = await readFigures(file);
+  return { name: `Node ${reports[0].measured.node.split('.')[0]}`, reports, goals: goalsOf(reports) };
+}
+
+/** When each part of a column was measured. */
+function columnText({ name, reports }) {
+  const titles = new Map();
+  for (const report of reports) {
+    const text = measuredText(report);
+    titles.set(text, [...(titles.get(text) ?? []), `"${report.title}"`]);
+  }
+  const parts = [...titles].map(([text, measured]) => `- ${measured.join(', ')}: ${text}`);
+  return `The column ${name}:\n\n${parts.join('\n')}`;
 }
 
 async function readFigures(file) {
