@@ -45,6 +45,7 @@ export class CacheModule {
             return writes;
           },
         },
+        // Null with REDIS_URL.
         { provide: MemoryStore, useValue: memory },
         // Provided so that Nest runs their lifecycle hooks.
         ...(shared ? [{ provide: RedisConnection, useValue: shared.connection }] : []),

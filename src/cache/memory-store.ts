@@ -15,15 +15,19 @@ const OVERHEAD_BYTES = 450;
 export class MemoryStore implements KeyvStoreAdapter {
   opts = {};
   namespace?: string;
-  /** Called when an entry was stored, replaced, evicted or deleted; not when one expires. */
-  onChange: () => void = () => undefined;
   private readonly entries: LRUCache<string, Stored>;
+  private readonly listeners: (() => void)[] = [];
 
   constructor(bytesMax: number) {
     this.entries = new LRUCache({
       maxSize: bytesMax,
       sizeCalculation: ({ value }, key) => value.byteLength + 2 * key.length + OVERHEAD_BYTES,
     });
+  }
+
+  /** Calls the listener after an entry was stored, replaced, evicted or deleted; not when one expires. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
   }
 
   /** Registers the gauges of its size; Redis exports its own. */
@@ -55,24 +59,28 @@ export class MemoryStore implements KeyvStoreAdapter {
   /** @param ttlMs time to live; an expired entry is removed when it is next read, or evicted as the least recently used */
   set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
     this.entries.set(key, { value: detached(value), expires }, ttlMs === undefined ? {} : { ttl: ttlMs });
-    this.onChange();
+    this.reportChange();
     return Promise.resolve(true);
   }
 
   delete(key: string): Promise<boolean> {
     const deleted = this.entries.delete(key);
-    this.onChange();
+    this.reportChange();
     return Promise.resolve(deleted);
   }
 
   clear(): Promise<void> {
     this.entries.clear();
-    this.onChange();
+    this.reportChange();
     return Promise.resolve();
   }
 
   on(): this {
     return this;
+  }
+
+  private reportChange(): void {
+    for (const listener of this.listeners) listener();
   }
 }
 

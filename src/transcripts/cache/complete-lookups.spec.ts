@@ -18,12 +18,12 @@ class Store {
 
   write(key: number): void {
     this.values[key] = ++this.written;
-    this.lookups.forget();
+    this.lookups.invalidate();
   }
 
   delete(key: number): void {
     this.values[key] = undefined;
-    this.lookups.forget();
+    this.lookups.invalidate();
   }
 
   find(keys: readonly number[]): Promise<readonly (number | undefined)[]> {
@@ -89,15 +89,26 @@ describe('CompleteLookups', () => {
     expect(store.looked).toBe(3);
   });
 
-  it('distinguishes lookups by name', async () => {
+  it('distinguishes lookups by key', async () => {
     const store = new Store();
     for (const keys of [[0], [1], [0, 1], [1, 0], [0]]) expect(await store.find(keys)).toEqual(store.read(keys));
     expect(store.looked).toBe(4);
   });
 
+  it('keeps the results of the last hundred lookups', async () => {
+    const lookups = new CompleteLookups<number>();
+    let looked = 0;
+    const find = (key: number): Promise<unknown> => lookups.find(`key ${key}`, () => Promise.resolve([++looked]));
+    for (let key = 0; key <= 100; key++) await find(key);
+    await find(1);
+    expect(looked).toBe(101);
+    await find(0);
+    expect(looked).toBe(102);
+  });
+
   it('does not keep a lookup that failed', async () => {
     const lookups = new CompleteLookups<number>();
-    await expect(lookups.find('name', () => Promise.reject(new Error('closed')))).rejects.toThrow('closed');
-    expect(await lookups.find('name', () => Promise.resolve([]))).toEqual([]);
+    await expect(lookups.find('key', () => Promise.reject(new Error('closed')))).rejects.toThrow('closed');
+    expect(await lookups.find('key', () => Promise.resolve([]))).toEqual([]);
   });
 });

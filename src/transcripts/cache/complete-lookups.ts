@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** How much longer than its time to live an entry can be found, and how long its use can go unnoticed by the eviction. */
+/** A result is reused for this long. That an entry has expired, or is used, is noticed at most this much later. */
 const REUSED_WITHIN_MS = 1_000;
 const RESULTS_MAX = 100;
 
@@ -12,27 +12,27 @@ export class CompleteLookups<Found> {
   private readonly results = new LRUCache<string, readonly Found[]>({ max: RESULTS_MAX, ttl: REUSED_WITHIN_MS });
   private changes = 0;
 
-  /** Must be called when the cache has changed. Nothing that was evicted is retained. */
-  forget(): void {
+  /** Must be called after each change of the cache. Also releases the texts of evicted entries. */
+  invalidate(): void {
     this.changes++;
     if (this.results.size > 0) this.results.clear();
   }
 
   /**
-   * Looks something up, or returns the result of the last lookup.
+   * Looks something up, or returns the result of the last complete lookup with this key, if it is still valid.
    *
-   * @param name identifies what is looked up
+   * @param key identifies what is looked up
    * @throws what `lookUp` throws
    */
   async find(
-    name: string,
+    key: string,
     lookUp: () => Promise<readonly (Found | undefined)[]>,
   ): Promise<readonly (Found | undefined)[]> {
-    const known = this.results.get(name);
+    const known = this.results.get(key);
     if (known) return known;
     const changes = this.changes;
     const result = await lookUp();
-    if (changes === this.changes && isComplete(result)) this.results.set(name, result);
+    if (changes === this.changes && isComplete(result)) this.results.set(key, result);
     return result;
   }
 }

@@ -159,6 +159,8 @@ describe('a cached outcome', () => {
       for (const video of ['one', 'two']) await transcripts.store(video, LANGUAGES, success);
       expect(await both()).toEqual([success, success, 1]);
       expect(await both()).toEqual([success, success, 0]);
+      await cache.set('other', Buffer.alloc(1));
+      expect(await both()).toEqual([success, success, 1]);
       await transcripts.store('one', LANGUAGES, failure);
       expect(await both()).toEqual([failure, success, 1]);
       await cache.del(`${transcripts.key('two', LANGUAGES)}:json`);

@@ -95,7 +95,7 @@ export class TranscriptCache {
     @Inject(MemoryStore) memory: MemoryStore | null,
   ) {
     this.textsAreLocal = memory !== null;
-    if (memory) memory.onChange = () => this.lookups.forget();
+    memory?.onChange(() => this.lookups.invalidate());
     const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_EXTRA_SECONDS;
     const copiesBytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024 * (1 - LOCAL_ENTRIES_SHARE);
     const unreadable = (): void => this.reportUnreadable();

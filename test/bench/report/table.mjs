@@ -25,7 +25,7 @@ export function goalTable(goals, others = []) {
   const valueOf = ({ value, unit }) => `${shown(value)}${unit}`;
   const valueIn = (column, { what }) => {
     const same = column.goals.find((goal) => goal.what === what);
-    return same ? valueOf(same) : '';
+    return same ? `${valueOf(same)}${same.met ? '' : ' (missed)'}` : '';
   };
   return {
     title: 'Goals',
