@@ -40,11 +40,6 @@ export class SharedCache {
 
   constructor(private readonly parts: SharedParts | undefined) {}
 
-  /** Whether the cache is shared with other processes. */
-  get configured(): boolean {
-    return this.parts !== undefined;
-  }
-
   /**
    * Writes, reads and deletes a key in a script, as the rate limits do.
    *

@@ -84,7 +84,6 @@ export class TranscriptCache {
   private readonly outcomes = new KeyedCodec(outcomeReader);
   private readonly lookups = new CompleteLookups<CachedOutcome>();
   private readonly textStore: TranscriptTextStore;
-  private readonly textsAreLocal: boolean;
   private unreadableLoggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -92,14 +91,13 @@ export class TranscriptCache {
     private readonly environment: Environment,
     private readonly metrics: TranscriptMetrics,
     private readonly shared: SharedCache,
-    @Inject(MemoryStore) memory: MemoryStore | null,
+    @Inject(MemoryStore) private readonly memory: MemoryStore | null,
   ) {
-    this.textsAreLocal = memory !== null;
     memory?.onChange(() => this.lookups.invalidate());
     const textTtlSeconds = environment.TRANSCRIPT_TTL_SECONDS + TEXT_EXTRA_SECONDS;
     const copiesBytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024 * (1 - LOCAL_ENTRIES_SHARE);
     const unreadable = (): void => this.reportUnreadable();
-    this.textStore = this.textsAreLocal
+    this.textStore = memory
       ? new TranscriptTextStore(
           {
             read: (keys) => cache.mget<unknown>(keys),
@@ -132,7 +130,7 @@ export class TranscriptCache {
     languages: readonly string[],
   ): Promise<readonly (CachedOutcome | undefined)[]> {
     if (videoIds.length === 0) return [];
-    if (this.textsAreLocal)
+    if (this.memory)
       return this.lookups.find(`${languages.join(',')} ${videoIds.join(',')}`, () => this.lookUp(videoIds, languages));
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
     return this.withTexts(keys, await this.cache.mget<unknown>(keys));
