@@ -37,7 +37,7 @@ import {
 } from './platform/youtube/channel/displayed-values.js';
 import { listItems, readPlaylistPage, readUploadsPage } from './platform/youtube/channel/uploads-page.js';
 import { attributeOf, nextTag } from './platform/youtube/captions/xml-tags.js';
-import { textOf as storedText } from './transcripts/cache/transcript-text.js';
+import { jsonOf } from './transcripts/cache/transcript-text.js';
 import { videoText } from './transcripts/formats/markdown.js';
 import { escapeMarkdown, linkDestination } from './transcripts/formats/markdown-text.js';
 import { srt, webVtt } from './transcripts/formats/subtitles.js';
@@ -165,7 +165,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
 };
 
 function spokenTwice(text: string): Buffer {
-  return storedText(
+  return jsonOf(
     new Map([
       [
         'en',
@@ -175,7 +175,7 @@ function spokenTwice(text: string): Buffer {
         ],
       ],
     ]),
-  ).json;
+  );
 }
 
 describe('the time of a parser of untrusted text is linear in the length of the text', () => {

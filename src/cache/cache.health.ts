@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { HealthIndicatorService, type HealthCheckAttempt } from '@nestjs/terminus';
-import { SharedCache } from './shared-cache.js';
+import { RedisConnection } from './redis-connection.js';
 
 /**
  * Whether Redis accepts writes; a cache in memory is always up. Not critical: without Redis requests are served from each
@@ -13,10 +13,10 @@ export class CacheHealth {
 
   constructor(
     private readonly indicators: HealthIndicatorService,
-    private readonly shared: SharedCache,
+    @Inject(RedisConnection) private readonly redis: RedisConnection | null,
   ) {}
 
   check(): HealthCheckAttempt {
-    return this.indicators.check(this.name).attempt(() => this.shared.checkWritable());
+    return this.indicators.check(this.name).attempt(async () => this.redis?.checkWritable());
   }
 }

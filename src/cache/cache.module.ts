@@ -1,68 +1,54 @@
 import { CacheModule as NestCacheModule } from '@nestjs/cache-manager';
-import { Global, Logger, Module, type DynamicModule, type OnApplicationBootstrap } from '@nestjs/common';
+import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
-import { cacheSecret, isSecretGuessable, ValueSigner } from './cache-signatures.js';
-import { CacheWrites } from './cache-writes.js';
+import { cacheSecret, ValueSigner } from './cache-signatures.js';
 import { MemoryStore } from './memory-store.js';
 import { RedisConnection } from './redis-connection.js';
-import { LocalEntries, RedisStore } from './redis-store.js';
-import { SharedCache, type SharedParts } from './shared-cache.js';
+import { countWriteFailures, RedisStore } from './redis-store.js';
 import { SharedCounts } from './shared-counts.js';
 import { SharedDocuments } from './shared-documents.js';
 
-/** The share of `CACHE_MAX_MEGABYTES` for local copies of small entries; copies of transcripts use the rest. */
-export const LOCAL_ENTRIES_SHARE = 1 / 8;
-
 /**
- * cache-manager with one store: Redis or Valkey when `REDIS_URL` is set, else memory bounded in bytes. The rate limits use
- * the same Redis connection.
+ * cache-manager with a store in memory, bounded in bytes, and behind it Redis or Valkey when `REDIS_URL` is set: what this
+ * process has used last is available while the server is not. The rate limits use the same connection.
  */
 @Global()
 @Module({})
 export class CacheModule {
   static async forRoot(environment: Environment): Promise<DynamicModule> {
-    const bytesMax = environment.CACHE_MAX_MEGABYTES * 1024 * 1024;
-    const shared = environment.REDIS_URL ? await openShared(environment.REDIS_URL, environment, bytesMax) : undefined;
-    const store = shared?.store ?? new MemoryStore(bytesMax);
-    const memory = store instanceof MemoryStore ? store : null;
+    const memory = new MemoryStore(environment.CACHE_MAX_MEGABYTES * 1024 * 1024);
+    const { REDIS_URL } = environment;
+    const connection = REDIS_URL === undefined ? null : await RedisConnection.open(REDIS_URL);
+    const writeFailures = countWriteFailures();
+    const redis = connection && new RedisStore(connection, memory, writeFailures);
+    const secret = connection ? await cacheSecret(environment) : undefined;
+    const documents = connection && secret && { connection, signer: new ValueSigner(secret) };
     return {
       module: CacheModule,
-      imports: [MetricsRegistryModule, NestCacheModule.register({ isGlobal: true, stores: [keyvOf(store)] })],
+      imports: [
+        MetricsRegistryModule,
+        NestCacheModule.register({ isGlobal: true, stores: [memory, ...(redis ? [redis] : [])].map(keyvOf) }),
+      ],
       providers: [
-        { provide: SharedCounts, useValue: new SharedCounts(shared?.connection) },
-        { provide: SharedCache, useValue: new SharedCache(shared) },
-        { provide: SharedDocuments, useValue: new SharedDocuments(shared, shared?.secret) },
+        { provide: SharedCounts, useValue: new SharedCounts(connection ?? undefined) },
+        { provide: SharedDocuments, useValue: new SharedDocuments(documents ?? undefined, secret) },
         {
-          provide: CacheWrites,
+          provide: MemoryStore,
           inject: [Registry],
           useFactory: (registry: Registry) => {
-            const writes = shared?.writes ?? new CacheWrites(undefined);
-            registry.registerMetric(writes.failures);
-            memory?.registerMetrics(registry);
-            return writes;
+            memory.registerMetrics(registry);
+            registry.registerMetric(writeFailures);
+            return memory;
           },
         },
-        // Null with REDIS_URL.
-        { provide: MemoryStore, useValue: memory },
-        // Provided so that Nest runs their lifecycle hooks.
-        ...(shared ? [{ provide: RedisConnection, useValue: shared.connection }] : []),
-        ...(shared && isSecretGuessable(environment) ? [GuessableSecretWarning] : []),
+        // Null without REDIS_URL.
+        { provide: RedisConnection, useValue: connection },
       ],
-      exports: [SharedCounts, SharedCache, SharedDocuments, MemoryStore],
+      exports: [SharedCounts, SharedDocuments, RedisConnection],
     };
-  }
-}
-
-class GuessableSecretWarning implements OnApplicationBootstrap {
-  onApplicationBootstrap(): void {
-    new Logger(CacheModule.name).warn({
-      event: 'cache_secret_guessable',
-      message:
-        'Cache entries are signed with a secret derived from DATABASE_URL, which has no password. Set CACHE_SECRET.',
-    });
   }
 }
 
@@ -75,17 +61,4 @@ function keyvOf(store: KeyvStoreAdapter): Keyv {
   // The store logs its own failures; an 'error' event without a listener would be thrown.
   keyv.on('error', () => undefined);
   return keyv;
-}
-
-async function openShared(
-  url: string,
-  environment: Environment,
-  bytesMax: number,
-): Promise<SharedParts & { secret: Buffer }> {
-  const connection = await RedisConnection.open(url);
-  const secret = await cacheSecret(environment);
-  const signer = new ValueSigner(secret);
-  const writes = new CacheWrites(connection);
-  const store = new RedisStore(connection, signer, writes, new LocalEntries(bytesMax * LOCAL_ENTRIES_SHARE));
-  return { connection, signer, writes, store, secret };
 }

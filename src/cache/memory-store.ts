@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Gauge, type Registry } from 'prom-client';
 
 /** The form in which Keyv passes a value to a store without a serializer; `expires` in milliseconds of the epoch. */
-interface Stored {
+export interface Stored {
   value: Buffer;
   expires?: number | undefined;
 }
@@ -16,7 +16,6 @@ export class MemoryStore implements KeyvStoreAdapter {
   opts = {};
   namespace?: string;
   private readonly entries: LRUCache<string, Stored>;
-  private readonly listeners: (() => void)[] = [];
 
   constructor(bytesMax: number) {
     this.entries = new LRUCache({
@@ -25,17 +24,12 @@ export class MemoryStore implements KeyvStoreAdapter {
     });
   }
 
-  /** Calls the listener after an entry was stored, replaced, evicted or deleted; not when one expires. */
-  onChange(listener: () => void): void {
-    this.listeners.push(listener);
-  }
-
-  /** Registers the gauges of its size; Redis exports its own. */
+  /** Registers the gauges of its size. */
   registerMetrics(registry: Registry): void {
     const { entries } = this;
     new Gauge({
       name: 'ct_cache_size_bytes',
-      help: 'Size of the cache in memory, keys and overhead included; absent with REDIS_URL.',
+      help: 'Size of the cache in memory, keys and overhead included.',
       registers: [registry],
       collect() {
         this.set(entries.calculatedSize);
@@ -43,7 +37,7 @@ export class MemoryStore implements KeyvStoreAdapter {
     });
     new Gauge({
       name: 'ct_cache_size_max_bytes',
-      help: 'Maximum size of the cache in memory (CACHE_MAX_MEGABYTES); absent with REDIS_URL.',
+      help: 'Maximum size of the cache in memory (CACHE_MAX_MEGABYTES).',
       registers: [registry],
     }).set(entries.maxSize);
   }
@@ -58,29 +52,21 @@ export class MemoryStore implements KeyvStoreAdapter {
 
   /** @param ttlMs time to live; an expired entry is removed when it is next read, or evicted as the least recently used */
   set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
-    this.entries.set(key, { value: detached(value), expires }, ttlMs === undefined ? {} : { ttl: ttlMs });
-    this.reportChange();
+    this.entries.set(key, { value: detached(value), expires }, ttlMs === undefined ? {} : { ttl: Math.ceil(ttlMs) });
     return Promise.resolve(true);
   }
 
   delete(key: string): Promise<boolean> {
-    const deleted = this.entries.delete(key);
-    this.reportChange();
-    return Promise.resolve(deleted);
+    return Promise.resolve(this.entries.delete(key));
   }
 
   clear(): Promise<void> {
     this.entries.clear();
-    this.reportChange();
     return Promise.resolve();
   }
 
   on(): this {
     return this;
-  }
-
-  private reportChange(): void {
-    for (const listener of this.listeners) listener();
   }
 }
 

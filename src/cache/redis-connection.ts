@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type * as Redis from '@redis/client';
 import { sharedLookup } from './shared-lookup.js';
@@ -10,6 +11,13 @@ const PING_INTERVAL_MS = 1_000;
 /** A connection without traffic for this long is reopened. */
 const IDLE_SOCKET_MAX_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 2_000;
+
+/** The key expires in case the server stops before DEL. */
+const WRITE_AND_READ = `
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', 10000)
+  local found = redis.call('GET', KEYS[1])
+  redis.call('DEL', KEYS[1])
+  return found`;
 
 function connect(redis: typeof Redis, url: string) {
   return redis.createClient({
@@ -91,6 +99,18 @@ export class RedisConnection implements OnApplicationBootstrap, OnApplicationShu
       }, timeoutMs);
     });
     return Promise.race([command(this.client, this.bytes), late]).finally(() => clearTimeout(timer));
+  }
+
+  /**
+   * Writes, reads and deletes a key in a script, as the rate limits do.
+   *
+   * @throws when the server cannot be reached, or refuses because it is read-only, full or permits too little
+   */
+  async checkWritable(): Promise<void> {
+    const value = randomUUID();
+    const options = { keys: [`ct:health:${value}`], arguments: [value] };
+    const found = await this.run((client) => client.eval(WRITE_AND_READ, options));
+    if (found !== value) throw new Error('Redis did not return the written value.');
   }
 
   onApplicationShutdown(): void {

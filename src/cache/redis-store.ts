@@ -1,64 +1,70 @@
+import { Logger } from '@nestjs/common';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
-import { LRUCache } from 'lru-cache';
-import type { CacheWrites } from './cache-writes.js';
-import { detached } from './memory-store.js';
+import { Counter } from 'prom-client';
+import { detached, type MemoryStore, type Stored } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { ValueSigner } from './cache-signatures.js';
 
-/** Returned for an entry whose signature does not verify, so that readers count it as unreadable. */
-export const UNREADABLE = Symbol('unreadable');
-
-type Found = Buffer | typeof UNREADABLE | undefined;
-
-/** Precedes the value and is signed with it: the expiry in milliseconds of the epoch. */
+/** Precedes a value: the time of its expiry, in milliseconds of the epoch. */
 const EXPIRY_BYTES = 8;
+/** Minimum interval between logged refusals, for a server that accepts some writes and refuses others. */
+const LOG_INTERVAL_MS = 60_000;
+
+/** `refused`: the server is read-only, full or permits too little. `unavailable`: it cannot be reached. */
+export function countWriteFailures(): Counter<'reason'> {
+  const failures = new Counter({
+    name: 'ct_cache_write_failures_total',
+    help: 'Entries that the shared cache did not store: it refused them, or was unavailable.',
+    labelNames: ['reason'] as const,
+    registers: [],
+  });
+  // A series that starts with its first increment hides that increment from rate().
+  for (const reason of ['refused', 'unavailable']) failures.inc({ reason }, 0);
+  return failures;
+}
 
 /**
- * A Keyv store for small entries in Redis or Valkey. Values are stored as signed bytes, without Keyv's envelope, which
- * would wrap and escape them. Redis expires them. A process serves its local copies of entries that Redis refused, and of
- * all entries while Redis is unavailable, so that it does not fetch and charge them again.
+ * A Keyv store in Redis or Valkey, behind a store in memory that it fills with what it reads. Values are stored as bytes,
+ * without Keyv's envelope, which would wrap and escape them. Nothing rejects: an unavailable server has no entries, and what
+ * it refuses to store stays in memory only.
  */
 export class RedisStore implements KeyvStoreAdapter {
   opts = {};
   namespace?: string;
+  private readonly logger = new Logger(RedisStore.name);
+  private refused = false;
+  private loggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly connection: RedisConnection,
-    private readonly signer: ValueSigner,
-    private readonly writes: CacheWrites,
-    private readonly local: LocalEntries,
+    private readonly memory: MemoryStore,
+    private readonly writeFailures: Counter<'reason'>,
   ) {}
 
   async get<Value>(key: string): Promise<StoredData<Value> | undefined> {
-    const [found] = await this.find([key]);
-    return asStored<Value>(found);
+    const [found] = await this.getMany<Value>([key]);
+    return found as StoredData<Value> | undefined;
   }
 
+  /** Also for one key: for a key of another type MGET returns null, where GET fails. */
   async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
     if (keys.length === 0) return [];
-    const found = await this.find(keys);
-    return found.map((value) => asStored<Value>(value));
+    const values = await this.connection.run((_client, bytes) => bytes.mGet(keys)).catch(() => []);
+    return keys.map((key, index) => {
+      const stored = values[index];
+      return (stored ? this.read(key, stored) : undefined) as StoredData<Value | undefined>;
+    });
   }
 
-  async set(key: string, { value }: { value: Buffer }, ttlMs?: number): Promise<boolean> {
-    const expiresAtMs = Date.now() + (ttlMs ?? Number.POSITIVE_INFINITY);
-    const stored = this.signed(key, value, expiresAtMs);
+  async set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
+    const head = Buffer.alloc(EXPIRY_BYTES);
+    head.writeDoubleBE(expires ?? Infinity);
+    const stored = Buffer.concat([head, value]);
     const options = ttlMs === undefined ? {} : { expiration: { type: 'PX', value: Math.ceil(ttlMs) } as const };
-    const accepted = await this.writes.attempt(() => this.connection.run((client) => client.set(key, stored, options)));
-    this.local.set(key, stored, stored.length - value.length, expiresAtMs, !accepted);
-    return accepted;
+    return this.write(() => this.connection.run((client) => client.set(key, stored, options)));
   }
 
-  /** Stores an entry for this process only, as if Redis had refused it. */
-  setLocally(key: string, value: Buffer, ttlMs: number): void {
-    const expiresAtMs = Date.now() + ttlMs;
-    const stored = this.signed(key, value, expiresAtMs);
-    this.local.set(key, stored, stored.length - value.length, expiresAtMs, true);
-  }
-
-  async delete(key: string): Promise<boolean> {
-    this.local.delete(key);
-    return this.writes.attempt(() => this.connection.run((client) => client.unlink(key)));
+  delete(key: string): Promise<boolean> {
+    return this.write(() => this.connection.run((client) => client.unlink(key)));
   }
 
   /** Does nothing: the server may be shared with others. */
@@ -75,97 +81,45 @@ export class RedisStore implements KeyvStoreAdapter {
     return Promise.resolve();
   }
 
-  private async find(keys: string[]): Promise<Found[]> {
+  private read(key: string, stored: Buffer): Stored | undefined {
+    // Its own allocation: a slice would keep the network chunk alive that it arrived in.
+    const value = detached(stored.subarray(EXPIRY_BYTES));
+    const expires = stored.length < EXPIRY_BYTES ? NaN : stored.readDoubleBE(0);
+    const ttlMs = expires - Date.now();
+    // What others wrote is passed on as well, so that its reader counts it as unreadable.
+    if (!(ttlMs > 0)) return { value };
+    void this.memory.set(key, { value, expires }, ttlMs);
+    return { value, expires };
+  }
+
+  private async write(write: () => Promise<unknown>): Promise<boolean> {
     try {
-      // Also for one key: for a key of another type MGET returns null, where GET fails.
-      const values = await this.connection.run((_client, bytes) => bytes.mGet(keys));
-      return keys.map((key, index) => this.read(key, values[index]));
-    } catch {
-      return keys.map((key) => this.local.last(key));
+      await write();
+      this.reportAccepted();
+      return true;
+    } catch (error) {
+      const refused = this.connection.isRefusal(error);
+      this.writeFailures.inc({ reason: refused ? 'refused' : 'unavailable' });
+      // The connection itself logs that the server is unavailable.
+      if (refused) this.reportRefused(error);
+      return false;
     }
   }
 
-  private read(key: string, stored: Buffer | null | undefined): Found {
-    // Newer than the entry in Redis, which refused to be replaced.
-    const own = this.local.localOnly(key);
-    if (own) return own;
-    if (!stored) {
-      this.local.delete(key);
-      return undefined;
-    }
-    const known = this.local.verified(key, stored);
-    if (known) return known;
-    const signed = this.signer.verify(key, stored);
-    if (!signed || signed.length < EXPIRY_BYTES) return UNREADABLE;
-    const headBytes = stored.length - signed.length + EXPIRY_BYTES;
-    return this.local.set(key, stored, headBytes, signed.readDoubleBE(0), false);
-  }
-
-  private signed(key: string, value: Buffer, expiresAtMs: number): Buffer {
-    const bytes = Buffer.alloc(EXPIRY_BYTES + value.length);
-    bytes.writeDoubleBE(expiresAtMs, 0);
-    value.copy(bytes, EXPIRY_BYTES);
-    return this.signer.sign(key, bytes);
-  }
-}
-
-function asStored<Value>(value: Found): StoredData<Value> | undefined {
-  return value === undefined ? undefined : ({ value } as StoredData<Value>);
-}
-
-/** Approximate overhead of an entry beside its bytes: the list nodes, the map slot, the Buffer objects, the record. */
-const OVERHEAD_BYTES = 700;
-/** Values that readers derive from an entry, such as parsed JSON, live as long as the entry and are larger. */
-const DERIVED_FACTOR = 4;
-
-interface LocalEntry {
-  /** As stored in Redis, with the signature. */
-  readonly stored: Buffer;
-  /** The value within `stored`: the same Buffer as long as the stored bytes do not change, as readers memoize by it. */
-  readonly value: Buffer;
-  readonly expiresAtMs: number;
-  /** True when Redis did not store it. */
-  readonly localOnly: boolean;
-}
-
-/** Local copies of the small entries that this process last read from Redis or wrote, bounded in bytes. */
-export class LocalEntries {
-  private readonly entries: LRUCache<string, LocalEntry>;
-
-  constructor(bytesMax: number) {
-    this.entries = new LRUCache({
-      maxSize: bytesMax,
-      sizeCalculation: ({ stored }, key) => DERIVED_FACTOR * stored.byteLength + 2 * key.length + OVERHEAD_BYTES,
+  private reportRefused(error: Error): void {
+    if (this.refused || performance.now() - this.loggedAtMs < LOG_INTERVAL_MS) return;
+    this.refused = true;
+    this.loggedAtMs = performance.now();
+    this.logger.warn({
+      event: 'cache_writes_refused',
+      message: 'Redis refuses writes: each process caches only in its own memory.',
+      cause: error.message,
     });
   }
 
-  /** An unexpired entry that Redis did not store. */
-  localOnly(key: string): Buffer | undefined {
-    const entry = this.entries.get(key);
-    return entry?.localOnly && entry.expiresAtMs > Date.now() ? entry.value : undefined;
-  }
-
-  /** The value of these bytes when they were already verified. */
-  verified(key: string, stored: Buffer): Buffer | undefined {
-    const entry = this.entries.get(key);
-    return entry?.stored.equals(stored) ? entry.value : undefined;
-  }
-
-  /** The unexpired entry that was last read or written, for when Redis is unavailable. */
-  last(key: string): Buffer | undefined {
-    const entry = this.entries.get(key);
-    return entry && entry.expiresAtMs > Date.now() ? entry.value : undefined;
-  }
-
-  /** @param headBytes length of `stored` before the value */
-  set(key: string, stored: Buffer, headBytes: number, expiresAtMs: number, localOnly: boolean): Buffer {
-    const own = detached(stored);
-    const value = own.subarray(headBytes);
-    this.entries.set(key, { stored: own, value, expiresAtMs, localOnly });
-    return value;
-  }
-
-  delete(key: string): void {
-    this.entries.delete(key);
+  private reportAccepted(): void {
+    if (!this.refused) return;
+    this.refused = false;
+    this.logger.log({ event: 'cache_writes_accepted', message: 'Redis accepts writes again.' });
   }
 }

@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { SharedParts } from './shared-cache.js';
+import type { ValueSigner } from './cache-signatures.js';
+import type { RedisConnection } from './redis-connection.js';
 
 /** Updates run in the background, so a slow server delays nothing; one that is too slow counts as unavailable. */
 const TIMEOUT_MS = 500;
@@ -28,7 +29,7 @@ export type ReleaseClaim = () => Promise<void>;
 export class SharedDocuments {
   /** @param secret shared by all replicas; it hides what the keys name */
   constructor(
-    private readonly parts: Pick<SharedParts, 'connection' | 'signer'> | undefined,
+    private readonly parts: { connection: RedisConnection; signer: ValueSigner } | undefined,
     private readonly secret: Buffer = Buffer.alloc(0),
   ) {}
 

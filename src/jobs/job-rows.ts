@@ -1,6 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
-import { channelReader } from '../transcripts/sources/channel-uploads.js';
+import { channelSchema } from '../transcripts/sources/channel-uploads.js';
 import { checkAgainSeconds, type Job, type JobState } from './job.js';
 import type { ChangedRow, JobRow } from './job-queries.js';
 
@@ -31,7 +31,7 @@ export function toJob(row: JobRow): Job {
     id: row.id,
     state: row.state,
     reason: row.reason,
-    channel: (row.channel !== null && fromJson(Buffer.from(row.channel), channelReader)) || null,
+    channel: (row.channel !== null && fromJson(Buffer.from(row.channel), channelSchema)) || null,
     request: {
       channel: row.reference,
       languages: row.languages,

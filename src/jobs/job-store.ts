@@ -134,8 +134,8 @@ export class JobStore {
     if (!first) return undefined;
     const entries = rows.flatMap((row) => {
       if (row.position === null) return [];
-      const { position, entry: bytes, entry_bytes: jsonBytes, entry_crc } = row;
-      return [{ position, text: { bytes, jsonBytes, crc32: Number(entry_crc) } }];
+      const { position, entry: deflated, entry_bytes: jsonBytes, entry_crc } = row;
+      return [{ position, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
     });
     return { entries, more: (first.available ?? 0) > entries.length };
   }

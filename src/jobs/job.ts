@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/transcript.js';
-import type { SentText } from '../transcripts/cache/transcript-text.js';
+import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 
 /** The form of the ID of a job. */
 export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
@@ -73,7 +73,7 @@ export interface JobsPage {
 export interface StoredEntry {
   /** The place of the video in the list of the channel, from 1. */
   position: number;
-  text: SentText;
+  text: TranscriptText;
 }
 
 /** A part of the results, in the channel's order. */

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { inflate, type SentText } from '../transcripts/cache/transcript-text.js';
-import { BufferedTexts, ResponseMemory } from '../transcripts/response/response-memory.js';
+import { HeldTexts, ResponseMemory } from '../transcripts/response/response-memory.js';
 import { writeResponse, type Chunk } from '../transcripts/response/response-writer.js';
 import { encodingFor, NDJSON } from '../transcripts/response/transcripts-response.js';
 import { pageSize } from './dto/jobs-request.dto.js';
@@ -69,10 +68,10 @@ export class ResultsResponse {
     response.vary('Accept-Encoding');
     response.vary('Accept');
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    const texts = new BufferedTexts(this.memory);
+    const texts = new HeldTexts(this.memory);
     try {
       const parts = this.parts(wanted, range, first, texts);
-      await writeResponse(response, serialize(FORMATS[type], parts, range, encoding), encoding);
+      await writeResponse(response, serialize(FORMATS[type], parts, range), encoding);
     } finally {
       texts.close();
     }
@@ -83,13 +82,13 @@ export class ResultsResponse {
     job: WantedResults,
     range: Range,
     first: JobResultsPage,
-    texts: BufferedTexts,
+    texts: HeldTexts,
   ): AsyncGenerator<JobResultsPage> {
     let part = first;
     for (let missing = range.limit; ;) {
-      for (const { text } of part.entries) texts.add(text.bytes, 'passing');
+      for (const { text } of part.entries) texts.addFetched(text.deflated);
       yield part;
-      for (const { text } of part.entries) texts.release(text.bytes);
+      for (const { text } of part.entries) texts.releaseFetched(text.deflated);
       missing -= part.entries.length;
       // A part without entries ends at the end of the job, or before a video that is not decided.
       if (missing === 0 || part.next === null || part.entries.length === 0) return;
@@ -119,12 +118,7 @@ function rangeOf(type: keyof typeof FORMATS, { limit, after = 0 }: WantedResults
   return { limit: limit ?? Infinity, after, pastPending: limit === undefined };
 }
 
-async function* serialize(
-  format: Format,
-  parts: AsyncIterable<JobResultsPage>,
-  range: Range,
-  encoding: 'gzip' | 'identity',
-): AsyncGenerator<Chunk> {
+async function* serialize(format: Format, parts: AsyncIterable<JobResultsPage>, range: Range): AsyncGenerator<Chunk> {
   yield [format.head];
   let separator = '';
   /** The position up to which every entry was sent. */
@@ -135,7 +129,7 @@ async function* serialize(
   for await (const part of parts) {
     last = part;
     for (const { position, text } of part.entries) {
-      yield [separator + format.before(position), encoding === 'gzip' ? text : await inflated(text), format.after];
+      yield [separator + format.before(position), text, format.after];
       separator = format.separator;
       if (position === complete + 1) complete = position;
       else hasPassedPending ||= !part.isFinal;
@@ -145,8 +139,4 @@ async function* serialize(
   const { job, next } = last;
   const isComplete = next === null && !hasPassedPending;
   yield [format.tail({ job, next: range.pastPending && !isComplete ? complete : next })];
-}
-
-async function inflated({ bytes, jsonBytes, crc32 }: SentText): Promise<SentText> {
-  return { bytes: await inflate(bytes, jsonBytes), jsonBytes, crc32 };
 }

@@ -19,7 +19,7 @@ import {
 const NOW = new Date('2026-11-01T12:00:00Z');
 const SERVED = { now: NOW, allRefused: false, stopped: false };
 const REFUSED = { ...SERVED, allRefused: true };
-const TEXT = { bytes: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
+const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
 function failed(code: VideoFailureCode, publishedAt: string | null = null, retryAfterSeconds?: number): Entry {
   const upload = { ...unlistedVideo('abcdefghijk'), publishedAt };

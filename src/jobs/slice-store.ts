@@ -7,7 +7,7 @@ import { retryConflicts } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes } from '../domain/plan.js';
 import { unlistedVideo, type Channel, type Upload } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
-import { uploadReader } from '../transcripts/sources/channel-uploads.js';
+import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
 import type { JobReason } from './job.js';
 import {
   CLAIM,
@@ -199,5 +199,5 @@ export class SliceStore {
 
 function toPendingVideo({ position, video_id, upload, retries }: PendingVideoRow): PendingVideo {
   // A list of another version that cannot be read costs the metadata that only the list has.
-  return { position, retries, upload: fromJson(Buffer.from(upload), uploadReader) ?? unlistedVideo(video_id) };
+  return { position, retries, upload: fromJson(Buffer.from(upload), uploadSchema) ?? unlistedVideo(video_id) };
 }

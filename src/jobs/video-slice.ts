@@ -4,12 +4,12 @@ import { DomainError, PlanLimitExceededError } from '../domain/errors.js';
 import { NO_DETAILS, VIDEO_FAILURES, type Upload, type VideoFailureCode } from '../domain/transcript.js';
 import { QuotaService } from '../quota/quota.service.js';
 import type { OpenReservation, Settle } from '../transcripts/quota-reservations.js';
-import type { SentText } from '../transcripts/cache/transcript-text.js';
+import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { GzipMember } from '../transcripts/response/gzip-member.js';
 import { entryJson } from '../transcripts/response/response-writer.js';
 import { emptySummary, failedEntry, type Entry, type Summary } from '../transcripts/transcript-events.js';
 import type { CallPlan } from '../transcripts/transcript-planner.js';
-import { READING_FAILED, jobVideoFailedLine } from '../transcripts/fetching.js';
+import { READING_FAILED, jobVideoFailedLine } from '../transcripts/transcript-delivery.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import {
   dispositionOf,
@@ -86,15 +86,13 @@ export class VideoSlice {
       const { entries, summary, givenUp } = await this.read(plan, reservations);
       if (reservations.fetched !== summary.fetched) throw new Error('The settlement does not agree with the entries.');
       const known = new Set(plan.videos.flatMap(({ upload, outcome }) => (outcome ? [upload.videoId] : [])));
-      const sourceOf = (videoId: string, { entry }: ReadEntry): SliceVideo['source'] => {
-        // A text that is evicted when its video is read alone is evicted each time: this counts as a try.
-        const evicted = videos.length === 1 && !entry.ok && entry.error.code === 'upstream_failure';
-        if (givenUp.has(videoId)) return evicted ? 'platform' : 'none';
+      const sourceOf = (videoId: string): SliceVideo['source'] => {
+        if (givenUp.has(videoId)) return 'none';
         return known.has(videoId) ? 'known' : 'platform';
       };
       const read = videos.flatMap(({ position, retries, upload: { videoId } }) => {
         const found = entries.get(videoId);
-        return found ? [{ position, retries, source: sourceOf(videoId, found), ...found }] : [];
+        return found ? [{ position, retries, source: sourceOf(videoId), ...found }] : [];
       });
       const stopped = stop.aborted;
       const conditions = { now, allRefused: refusesAll(read), stopped };
@@ -147,7 +145,7 @@ export class VideoSlice {
     reservations: SliceReservations,
   ): Promise<{ entries: Map<string, ReadEntry>; summary: Summary; givenUp: ReadonlySet<string> }> {
     const entries = new Map<string, ReadEntry>();
-    const delivery = this.transcripts.deliver(plan, 'deflated', reservations.settle);
+    const delivery = this.transcripts.deliver(plan, reservations.settle);
     for await (const event of delivery.events('as-finished')) {
       if (event.type !== 'result') continue;
       // Joined at once: the text belongs to the delivery, which releases it with the next event.
@@ -160,7 +158,7 @@ export class VideoSlice {
 
 interface ReadEntry {
   entry: Entry;
-  serialized: SentText;
+  serialized: TranscriptText;
 }
 
 interface Decision extends ReadEntry, SliceVideo {
@@ -205,8 +203,8 @@ function resultsOf(decisions: readonly Decision[]): Omit<SliceResults, 'settleme
     if (disposition.kind === 'retry')
       return [{ position, state: 'pending', retryAfterSeconds: disposition.afterSeconds }];
     if (disposition.kind !== 'decided') return [];
-    stored.push(text.bytes);
-    const form = { length: text.bytes.length, bytes: text.jsonBytes, crc: text.crc32 };
+    stored.push(text.deflated);
+    const form = { length: text.deflated.length, bytes: text.jsonBytes, crc: text.crc32 };
     return [
       entry.ok
         ? { position, state: 'succeeded', cached: entry.cached, ...form }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { textOf } from '../transcripts/cache/transcript-text.js';
+import { storedText } from '../../test/stored-text.js';
 import type { Entry } from '../transcripts/transcript-events.js';
 import { cutBefore, TextPage, type PageForm } from './text-page.js';
 
@@ -22,8 +22,7 @@ function entry(videoId: string, lines: readonly string[] | undefined): Entry {
     return { videoId, ok: false, metadata, error };
   }
   const segments = lines.map((text, index) => ({ text, start: index * 7, duration: 7 }));
-  const { json, jsonBytes, crc32 } = textOf(new Map([['en', segments]]));
-  return { videoId, ok: true, metadata, transcript: { bytes: json, jsonBytes, crc32 }, cached: true };
+  return { videoId, ok: true, metadata, transcript: storedText(JSON.stringify({ en: segments })), cached: true };
 }
 
 const FORM: PageForm = { maxChars: 2_000, headingLevel: 2, languages: [], range: [0, null] };

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { textOf } from '../transcripts/cache/transcript-text.js';
+import { jsonOf } from '../transcripts/cache/transcript-text.js';
 import { normalized, searchTranscript, type Match } from './transcript-search.js';
 
 async function search(languages: Record<string, string[]>, phrase: string): Promise<Match[]> {
   const transcript = Object.entries(languages).map(
     ([code, texts]) => [code, texts.map((text, start) => ({ text, start, duration: 1 }))] as const,
   );
-  const { matches, total } = await searchTranscript(textOf(new Map(transcript)).json, normalized(phrase));
+  const { matches, total } = await searchTranscript(jsonOf(new Map(transcript)), normalized(phrase));
   expect(total).toBe(matches.length);
   return matches;
 }
@@ -42,7 +42,7 @@ describe('a search in a transcript', () => {
 
   it('finds what is divided between two parts of a long text, and counts what it does not return', async () => {
     const texts = Array.from({ length: 12_000 }, (_, index) => `line ${index}`);
-    const transcript = textOf(new Map([['en', texts.map((text, start) => ({ text, start, duration: 1 }))]])).json;
+    const transcript = jsonOf(new Map([['en', texts.map((text, start) => ({ text, start, duration: 1 }))]]));
     const all = await searchTranscript(transcript, 'line');
     expect(all.total).toBe(6_000);
     expect(all.matches.map(({ start }) => start)).toEqual(Array.from({ length: 6_000 }, (_, index) => 2 * index));

@@ -8,6 +8,7 @@ import { parseVideoReference } from '../domain/video-reference.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { payerOf } from '../transcripts/quota-reservations.js';
 import { serializeEntry, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
+import { inflate } from '../transcripts/cache/transcript-text.js';
 import { logPlan, onlyEntry } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { givenVideos } from '../transcripts/sources/given-videos.js';
@@ -91,7 +92,7 @@ export class MessagesController {
   private async deliver(call: MessageCall, request: TranscriptsRequest): Promise<Delivery> {
     const plan = await this.transcripts.prepare(request, payerOf(call), call);
     logPlan(call.log, plan);
-    const delivery = this.transcripts.deliver(plan, 'json');
+    const delivery = this.transcripts.deliver(plan);
     call.log['counts'] = delivery.summary;
     return delivery;
   }
@@ -117,7 +118,8 @@ export class EventTooLargeError extends DomainError {
 async function* eventsFor(call: MessageCall, lines: AsyncIterable<Chunk> | Iterable<Chunk>): AsyncGenerator<unknown> {
   const { replyChannel } = call;
   for await (const line of lines) {
-    const text = line.map((part) => (typeof part === 'string' ? part : part.bytes.toString())).join('');
+    let text = '';
+    for (const part of line) text += typeof part === 'string' ? part : (await inflate(part)).toString();
     if (text === '') continue;
     const { eventBytesMax } = replyChannel;
     const bytes = Buffer.byteLength(text);

@@ -42,34 +42,7 @@ async function reservationsOf(quota: FakeQuota): Promise<QuotaReservations> {
   return module.get(QuotaReservations);
 }
 
-async function withCall<T>(run: (call: Call) => Promise<T>): Promise<T> {
-  const call = new Call(60);
-  try {
-    return await run(call);
-  } finally {
-    call.finish();
-  }
-}
-
 describe('QuotaReservations', () => {
-  it('reserves as many transcripts as remain when all of them are too many', async () => {
-    const quota = new FakeQuota(3);
-    const reservations = await reservationsOf(quota);
-    const result = await withCall((call) => reservations.reserveUpTo(10, PAYER, 'UC', call));
-    expect(result).toMatchObject({ reservation: { id: 'reservation' }, granted: 3 });
-    expect(quota.required).toEqual([10, 3]);
-  });
-
-  it('reserves none when none remain or the database fails', async () => {
-    const empty = await reservationsOf(new FakeQuota(0));
-    const none = { reservation: undefined, granted: 0 };
-    expect(await withCall((call) => empty.reserveUpTo(2, PAYER, 'UC', call))).toEqual(none);
-    const failing = new FakeQuota(5);
-    failing.ready = Promise.reject(new Error('The database is unavailable.'));
-    const reservations = await reservationsOf(failing);
-    expect(await withCall((call) => reservations.reserveUpTo(2, PAYER, 'UC', call))).toEqual(none);
-  });
-
   it('releases a reservation that is granted after the call has ended, before it is idle', async () => {
     const quota = new FakeQuota(5);
     let grant = (): void => undefined;

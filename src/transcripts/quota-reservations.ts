@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import { remainingQuota, type QuotaState } from '../domain/errors.js';
+import type { QuotaState } from '../domain/errors.js';
 import type { RequestContext } from '../http/request-context.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { CallEnded, type Call } from './call.js';
@@ -59,7 +59,6 @@ const LEASE_MARGIN_SECONDS = 15;
 /** Reserves quota for calls and settles it. Tracks the work that ends with a settlement, for the shutdown. */
 @Injectable()
 export class QuotaReservations {
-  private readonly logger = new Logger(QuotaReservations.name);
   private readonly running = new Set<Promise<unknown>>();
 
   constructor(
@@ -91,30 +90,6 @@ export class QuotaReservations {
       if (error instanceof CallEnded) void this.track(this.release(reserving));
       throw error;
     }
-  }
-
-  /**
-   * Reserves as many of `wanted` transcripts as the quota allows; none when the database is unavailable.
-   *
-   * @throws CallEnded when the call ends first
-   */
-  async reserveUpTo(
-    wanted: number,
-    payer: Payer,
-    resource: string,
-    call: Call,
-  ): Promise<{ reservation: OpenReservation | undefined; granted: number }> {
-    try {
-      for (let required = wanted; required > 0;) {
-        const { reservation, quota } = await this.reserve(payer, resource, required, call);
-        if (reservation) return { reservation, granted: required };
-        required = Math.min(required - 1, remainingQuota(quota));
-      }
-    } catch (error) {
-      if (error instanceof CallEnded) throw error;
-      this.logger.warn({ event: 'evicted_texts_not_fetched', videos: wanted, cause: String(error) });
-    }
-    return { reservation: undefined, granted: 0 };
   }
 
   /** Settles by itself, with retries while the lease lives. */

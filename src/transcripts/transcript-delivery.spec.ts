@@ -1,9 +1,101 @@
 import { describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
-import { CompletionOrder } from './transcript-delivery.js';
+import { Environment } from '../config/environment.js';
+import { NO_DETAILS, unlistedVideo } from '../domain/transcript.js';
+import { Call } from './call.js';
+import type { VideoFetcher } from './fetching.js';
+import { HeldTexts, ResponseMemory } from './response/response-memory.js';
+import { Delivery, inOrderOfCompletion } from './transcript-delivery.js';
+import type { CallPlan } from './transcript-planner.js';
 
-describe('CompletionOrder', () => {
-  it('yields each promise once, in the order in which they settle, awaited or not', async () => {
+Logger.overrideLogger(false);
+
+const TEXT = { deflated: Buffer.alloc(1_000), jsonBytes: 1, crc32: 1 };
+
+const fetcher: ConstructorParameters<typeof Delivery>[1] = {
+  concurrencyPerCall: 4,
+  fetch({ videoId }, _languages, { signal, onRequest }): ReturnType<VideoFetcher['fetch']> {
+    if (videoId === 'faulty') return Promise.reject(new TypeError('a bug'));
+    if (videoId.startsWith('fetched'))
+      return Promise.resolve({ outcome: { ok: true, details: NO_DETAILS, transcript: TEXT }, own: true });
+    if (videoId === 'sent') onRequest?.();
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+  },
+};
+
+const memory = new ResponseMemory(new Environment());
+
+function deliver(videoIds: readonly string[], background = false): { delivery: Delivery; call: Call } {
+  const call = new Call(60, { background });
+  const known = new Map(videoIds.map((id) => [id, { upload: unlistedVideo(id), outcome: undefined }]));
+  const order = videoIds.flatMap((id) => known.get(id) ?? []);
+  const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [] };
+  const metrics = { entry: () => undefined };
+  return { delivery: new Delivery(plan as unknown as CallPlan, fetcher, new HeldTexts(memory), metrics), call };
+}
+
+async function codesOf({ delivery }: { delivery: Delivery }): Promise<unknown[]> {
+  const codes: unknown[] = [];
+  for await (const event of delivery.events('listed'))
+    if (event.type === 'result') codes.push(event.entry.ok || [event.entry.videoId, event.entry.error.code]);
+  return codes;
+}
+
+describe('the delivery of a job', () => {
+  it('separates the videos that were not requested from those for which a request was sent', async () => {
+    const started = deliver(['queued', 'sent'], true);
+    await Promise.resolve();
+    started.call.disconnect();
+    expect(await codesOf(started)).toEqual([
+      ['queued', 'upstream_timeout'],
+      ['sent', 'upstream_timeout'],
+    ]);
+    expect([...started.delivery.givenUp]).toEqual(['queued']);
+  });
+
+  it('fails only the video with which the service has a fault', async () => {
+    const started = deliver(['faulty', 'fetched'], true);
+    expect(await codesOf(started)).toEqual([['faulty', 'upstream_failure'], true]);
+    expect(await started.delivery.fetched).toBe(1);
+  });
+});
+
+describe('the delivery of a call', () => {
+  it('throws a fault in the service to the reader', async () => {
+    await expect(codesOf(deliver(['fetched', 'faulty']))).rejects.toThrow('a bug');
+  });
+
+  it.each(['listed', 'as-finished'] as const)(
+    'charges a video that is listed several times once, and its further entries are cached (%s)',
+    async (order) => {
+      const { delivery } = deliver(['fetched-1', 'fetched-2', 'fetched-1', 'fetched-1']);
+      const cached: [string, boolean][] = [];
+      for await (const event of delivery.events(order))
+        if (event.type === 'result' && event.entry.ok) cached.push([event.entry.videoId, event.entry.cached]);
+      expect(cached.filter(([, isCached]) => !isCached).sort()).toEqual([
+        ['fetched-1', false],
+        ['fetched-2', false],
+      ]);
+      expect(cached.length).toBe(4);
+      expect(await delivery.fetched).toBe(2);
+      expect(delivery.summary).toEqual({ total: 4, succeeded: 4, failed: 0, cached: 2, fetched: 2 });
+    },
+  );
+
+  it('is charged and holds nothing when its reader leaves before the first event', async () => {
+    const { delivery, call } = deliver(['fetched-1', 'queued']);
+    await Promise.resolve();
+    call.disconnect();
+    expect(await delivery.fetched).toBe(1);
+    expect(memory.heldBytes).toBe(0);
+  });
+});
+
+describe('inOrderOfCompletion', () => {
+  it('yields each item once, in the order in which their work ends, awaited or not', async () => {
     const plan = fc
       .integer({ min: 0, max: 12 })
       .chain((count) =>
@@ -11,26 +103,25 @@ describe('CompletionOrder', () => {
       );
     await fc.assert(
       fc.asyncProperty(plan, async ({ order, early }) => {
-        const resolvers: ((value: number) => void)[] = [];
-        const finishing = new CompletionOrder<number>();
-        order.forEach(() => finishing.add(new Promise<number>((resolve) => resolvers.push(resolve))));
-        for (const index of order.slice(0, early)) resolvers[index]?.(index);
-        await Promise.resolve();
+        const ends = new Map<number, () => void>();
+        const work = new Map(order.map((item) => [item, new Promise<void>((resolve) => ends.set(item, resolve))]));
         const given: number[] = [];
         const reading = (async () => {
-          for (const next of finishing) given.push(await next);
+          for await (const item of inOrderOfCompletion([...order].sort(), (one) => work.get(one) ?? Promise.resolve()))
+            given.push(item);
         })();
-        for (const index of order.slice(early)) resolvers[index]?.(index);
+        for (const [index, item] of order.entries()) {
+          ends.get(item)?.();
+          if (index >= early) await work.get(item);
+        }
         await reading;
-        expect(given).toEqual(order);
+        expect([...given].sort()).toEqual([...order].sort());
       }),
     );
   });
 
-  it('yields rejected promises', async () => {
-    const finishing = new CompletionOrder<number>();
-    finishing.add(Promise.reject(new Error('no')));
-    const [first] = finishing;
-    await expect(first).rejects.toThrow('no');
+  it('throws what the work throws', async () => {
+    const failing = inOrderOfCompletion([1], () => Promise.reject(new Error('no')));
+    await expect(failing.next()).rejects.toThrow('no');
   });
 });

@@ -1,14 +1,19 @@
-import { Injectable } from '@nestjs/common';
-import type { Upload } from '../domain/transcript.js';
+import { Injectable, Logger } from '@nestjs/common';
+import pLimit from 'p-limit';
+import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import { CachedEntries } from './cached-entries.js';
-import { TranscriptCache } from './cache/transcript-cache.js';
-import type { TextForm } from './cache/transcript-text.js';
 import { CallEnded } from './call.js';
-import { Fetching, Slot, TEXT_EVICTED, VideoFetcher, type WaitingEntry } from './fetching.js';
+import { VideoFetcher } from './fetching.js';
 import { QuotaReservations, type Settle } from './quota-reservations.js';
-import { BufferedTexts, ResponseMemory } from './response/response-memory.js';
-import { count, emptySummary, withoutText, type Entry, type TranscriptsEvent } from './transcript-events.js';
+import { HeldTexts, ResponseMemory } from './response/response-memory.js';
+import {
+  count,
+  emptySummary,
+  failedEntry,
+  succeededEntry,
+  type Entry,
+  type TranscriptsEvent,
+} from './transcript-events.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 import type { CallPlan, PlannedVideo } from './transcript-planner.js';
 
@@ -17,6 +22,17 @@ const SETTLEMENT_WAIT_MS = 2_000;
 /** No response outlasts its deadline by more than a second: this, and the time to write the summary. */
 const AFTER_DEADLINE_MAX_MS = 800;
 
+/** An unexpected error while a job reads a video. */
+export const READING_FAILED: VideoFailure = {
+  code: 'upstream_failure',
+  message: 'The service failed to read this video. Retry later.',
+};
+
+const BUFFER_FULL: VideoFailure = {
+  code: 'upstream_failure',
+  message: 'The response buffer of this call is full. Read the response faster or request fewer videos, then retry.',
+};
+
 /** `listed` sends entries in the order of the list; `as-finished` sends each as soon as it is available. */
 export type EntryOrder = 'listed' | 'as-finished';
 
@@ -24,7 +40,6 @@ export type EntryOrder = 'listed' | 'as-finished';
 @Injectable()
 export class TranscriptDelivery {
   constructor(
-    private readonly cache: TranscriptCache,
     private readonly fetcher: VideoFetcher,
     private readonly reservations: QuotaReservations,
     private readonly memory: ResponseMemory,
@@ -32,226 +47,198 @@ export class TranscriptDelivery {
   ) {}
 
   /**
-   * Starts to fetch what the plan lacks. The fetching never waits for the reader, and the reservation is settled when it
-   * ends, whether or not the events are read.
+   * Starts to fetch what the plan lacks.
    *
-   * @param form the form in which the texts are sent
-   * @param settle called for each reservation of the call when its fetching has ended
+   * @param settle called when the fetching has ended, with the number of transcripts that the call pays for
    */
-  start(plan: CallPlan, form: TextForm, settle: Settle = this.reservations.settle): Delivery {
-    const buffered = new BufferedTexts(this.memory);
-    const cached = new CachedEntries(plan, form, buffered, this.cache);
-    const fetching = new Fetching(plan, form, buffered, this.fetcher);
-    return new Delivery(plan, buffered, cached, fetching, this.reservations, settle, this.metrics);
+  start(plan: CallPlan, settle: Settle = this.reservations.settle): Delivery {
+    const delivery = new Delivery(plan, this.fetcher, new HeldTexts(this.memory), this.metrics);
+    delivery.settled = this.reservations.track(delivery.fetched.then((charged) => settle(plan.reservation, charged)));
+    return delivery;
   }
 }
 
-/** The second half of a call, which cannot fail as a whole: a failure is an entry. */
+/**
+ * The second half of a call, which cannot fail as a whole: a failure is an entry. All missing videos are fetched from the
+ * start, with bounded concurrency; the fetching never waits for the reader, so that the settlement does not either. A text
+ * that was fetched is charged and held until it is sent, so that no charged transcript is missing in the response.
+ */
 export class Delivery {
   /** Counts of the entries that were yielded so far. */
   readonly summary = emptySummary();
-  /** The slots of the videos that the plan lacks, until they are sent. */
-  private readonly slots: Map<PlannedVideo, Slot>;
-  /** How often each video occurs in the response, for those that occur more than once. */
-  private readonly repeated: ReadonlyMap<string, number>;
-  /** Slots of planned videos whose texts were evicted, by video. */
-  private readonly evicted = new Map<string, Slot>();
-  private readonly settlements: Promise<void>[] = [];
+  /** Videos that failed within the service: not requested before the deadline, or the response buffer was full. */
+  readonly givenUp = new Set<string>();
+  /** Resolves to the number of transcripts that the call pays for, when its fetching has ended. */
+  readonly fetched: Promise<number>;
+  /** Resolves when the reservation is settled. */
+  settled: Promise<void> = Promise.resolve();
+  /** The entries of the videos that the plan lacks, until they are sent. */
+  private readonly fetching: Map<PlannedVideo, Promise<Entry>>;
   private reading = false;
-  /** The text that was yielded last, which may not be written yet when the next one is requested. */
-  private lastYielded: Buffer | undefined;
 
   constructor(
     private readonly plan: CallPlan,
-    private readonly buffered: BufferedTexts,
-    private readonly cached: CachedEntries,
-    private readonly fetching: Fetching,
-    private readonly reservations: QuotaReservations,
-    private readonly settle: Settle,
-    private readonly metrics: TranscriptMetrics,
+    private readonly fetcher: Pick<VideoFetcher, 'concurrencyPerCall' | 'fetch'>,
+    private readonly held: HeldTexts,
+    private readonly metrics: Pick<TranscriptMetrics, 'entry'>,
   ) {
+    for (const { outcome } of plan.videos) if (outcome?.ok) held.add(outcome.transcript.deflated);
+    const inTurn = pLimit(fetcher.concurrencyPerCall);
+    let charged = 0;
+    const pay = (): void => void charged++;
     const missing = plan.videos.filter(({ outcome }) => !outcome);
-    this.slots = new Map(missing.map((video) => [video, new Slot(video.upload)]));
-    this.repeated = repeatedVideos(plan);
+    this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload, pay))]));
+    // A bug is thrown to the reader when it reaches its entry. Nothing here keeps the entries.
+    const ended = [...this.fetching.values()].map((entry) => entry.then(ignore, ignore));
+    this.fetched = Promise.all(ended).then(() => charged);
     plan.call.signal.addEventListener('abort', () => {
-      // The caller disconnected before the first event was read, so that `events` never closes.
-      if (!this.reading) this.close();
+      // The caller disconnected before the first event was read, so that the end of `events` is never reached.
+      if (!this.reading) held.close();
     });
-    this.track(this.fetchMissing([...this.slots.values()]));
-  }
-
-  /** Videos that failed within the service: not requested before the deadline, text evicted, or response buffer full. */
-  get givenUp(): ReadonlySet<string> {
-    return this.fetching.givenUp;
   }
 
   /** The header of the list, the entries in the given order, and the summary. Throws only for a bug. */
   async *events(order: EntryOrder): AsyncGenerator<TranscriptsEvent, void, undefined> {
     this.reading = true;
+    const { header, call } = this.plan;
     try {
-      yield this.plan.header;
+      yield header;
       for await (const entry of order === 'listed' ? this.listed() : this.asFinished()) {
         count(this.summary, entry);
         // A job counts the entries that it stores.
-        if (!this.plan.call.background) this.metrics.entry(entry);
+        if (!call.background) this.metrics.entry(entry);
         yield { type: 'result', entry };
-        this.releaseAfter(entry);
       }
-      await this.settledOrLate();
-      this.plan.call.finish();
+      const untilDeadlineMs = call.deadlineAtMs + AFTER_DEADLINE_MAX_MS - performance.now();
+      await withTimeout(this.settled, Math.min(SETTLEMENT_WAIT_MS, untilDeadlineMs));
+      call.finish();
       yield { type: 'summary', summary: this.summary };
     } finally {
-      this.close();
+      // Nothing reads the texts any more; the fetching and the settlement may still be running.
+      this.held.close();
+      this.fetching.clear();
     }
   }
 
   private async *listed(): AsyncGenerator<Entry> {
-    const sent = new Map<string, Entry>();
-    for (const video of this.plan.order) {
-      const { videoId } = video.upload;
-      const first = sent.get(videoId);
-      const entry = first ? await this.fetching.repeat(first) : await this.entry(video);
-      if (!first && this.repeated.has(videoId)) sent.set(videoId, withoutText(entry));
+    const { videos, order } = this.plan;
+    const sent = new Map<PlannedVideo, Entry>();
+    for (const video of order) {
+      const known = sent.get(video);
+      if (known) {
+        yield repeated(known);
+        continue;
+      }
+      const entry = await this.entry(video);
+      if (order.length > videos.length) sent.set(video, entry);
       yield entry;
+      // A video that is listed twice is held until the end.
+      if (order.length === videos.length) this.release(video, entry);
     }
-  }
-
-  private async entry(video: PlannedVideo): Promise<Entry> {
-    const slot = this.takeSlot(video);
-    const entry = slot ? undefined : await this.cached.entry(video);
-    if (entry) return entry;
-    const awaited = slot ?? (await this.slotOfEvicted(video.upload));
-    return this.fetched(awaited, awaited.entry);
   }
 
   /** First the cached entries, then each fetched one as it finishes; the further entries of a video follow the first. */
   private async *asFinished(): AsyncGenerator<Entry> {
-    for await (const entry of this.eachAsFinished()) {
+    const { videos, order } = this.plan;
+    const cached = videos.filter(({ outcome }) => outcome);
+    const finishing = videos.filter(({ outcome }) => !outcome);
+    for await (const video of concat(
+      cached,
+      inOrderOfCompletion(finishing, (video) => this.entry(video)),
+    )) {
+      const entry = await this.entry(video);
       yield entry;
-      const occurrences = this.repeated.get(entry.videoId) ?? 1;
-      for (let repetition = 1; repetition < occurrences; repetition++)
-        yield entry.ok ? { ...entry, cached: true } : entry;
+      if (order.length > videos.length) {
+        const occurrences = order.filter((one) => one === video).length;
+        for (let repetition = 1; repetition < occurrences; repetition++) yield repeated(entry);
+      }
+      this.release(video, entry);
     }
   }
 
-  private async *eachAsFinished(): AsyncGenerator<Entry> {
-    const finishing = new CompletionOrder<WaitingEntry>();
-    const cached = this.plan.videos.filter((video) => {
-      const slot = this.takeSlot(video);
-      if (slot) finishing.add(slot.entry);
-      return !slot;
-    });
-    for (const video of cached) {
-      const entry = await this.cached.entry(video);
-      if (entry) yield entry;
-      else finishing.add((await this.slotOfEvicted(video.upload)).entry);
-    }
-    for (const next of finishing) yield await this.fetched('any', next);
+  private entry(video: PlannedVideo): Promise<Entry> {
+    const { upload, outcome } = video;
+    if (!outcome) return this.fetching.get(video) ?? Promise.reject(new Error('The entry was sent already.'));
+    const { details } = outcome;
+    return Promise.resolve(
+      outcome.ok
+        ? succeededEntry(upload, details, outcome.transcript, true)
+        : failedEntry(upload, details, outcome.failure),
+    );
   }
 
-  /** Removes the slot from the delivery, so that a text that was sent is not retained until the end of the call. */
-  private takeSlot(video: PlannedVideo): Slot | undefined {
-    const slot = this.slots.get(video);
-    this.slots.delete(video);
-    return slot;
-  }
-
-  private async fetched(awaited: Slot | 'any', waiting: Promise<WaitingEntry>): Promise<Entry> {
-    this.fetching.awaited = awaited;
-    const entry = await waiting;
-    this.fetching.awaited = undefined;
-    return this.fetching.open(entry);
-  }
-
-  /** An eviction seldom affects one text only: the first starts the fetching of all texts that are missing by then. */
-  private async slotOfEvicted(upload: Upload): Promise<Slot> {
-    if (!this.evicted.has(upload.videoId)) {
-      const videoIds = await this.cached.evicted();
-      videoIds.add(upload.videoId);
-      const uploads = this.plan.videos.map((video) => video.upload);
-      const slots = uploads
-        .filter(({ videoId }) => videoIds.has(videoId) && !this.evicted.has(videoId))
-        .map((one) => new Slot(one));
-      for (const slot of slots) this.evicted.set(slot.upload.videoId, slot);
-      this.track(this.fetchEvicted(slots));
-    }
-    const slot = this.evicted.get(upload.videoId);
-    if (!slot) throw new Error('An evicted text has no place in the response.');
-    this.evicted.delete(upload.videoId);
-    return slot;
-  }
-
-  private async fetchMissing(slots: readonly Slot[]): Promise<void> {
-    const fetched = await this.fetching.fill(slots);
-    await this.settle(this.plan.reservation, fetched);
-  }
-
-  /** The plan's reservation does not cover these videos, and none is fetched for free: they get a reservation of their own. */
-  private async fetchEvicted(slots: readonly Slot[]): Promise<void> {
-    const { call, payer, resource } = this.plan;
-    try {
-      await call.within(this.cached.delete(slots.map(({ upload }) => upload.videoId)));
-      const { reservation, granted } = await this.reservations.reserveUpTo(slots.length, payer, resource, call);
-      for (const slot of slots.slice(granted)) this.fetching.giveUp(slot, TEXT_EVICTED);
-      const fetched = await this.fetching.fill(slots.slice(0, granted));
-      await this.settle(reservation, fetched);
-    } catch (error) {
-      for (const slot of slots)
-        if (error instanceof CallEnded) this.fetching.giveUp(slot, { code: 'upstream_timeout' });
-        else slot.reject(error);
-    }
-  }
-
-  private track(settlement: Promise<void>): void {
-    this.settlements.push(this.reservations.track(settlement));
-  }
-
-  private async settledOrLate(): Promise<void> {
-    const untilDeadlineMs = this.plan.call.deadlineAtMs + AFTER_DEADLINE_MAX_MS - performance.now();
-    await withTimeout(Promise.all(this.settlements), Math.min(SETTLEMENT_WAIT_MS, untilDeadlineMs));
-  }
-
-  private releaseAfter(entry: Entry): void {
-    if (this.lastYielded) this.buffered.release(this.lastYielded);
-    this.lastYielded = entry.ok ? entry.transcript.bytes : undefined;
-  }
-
-  /** Releases the buffered texts once nothing reads them any more; the settlement may still be running. */
-  private close(): void {
-    this.buffered.close();
-    this.slots.clear();
-    this.evicted.clear();
-    this.cached.close();
-  }
-}
-
-function repeatedVideos({ videos, order }: CallPlan): Map<string, number> {
-  const occurrences = new Map<string, number>();
-  if (order.length === videos.length) return occurrences;
-  for (const { upload } of order) occurrences.set(upload.videoId, (occurrences.get(upload.videoId) ?? 0) + 1);
-  for (const [videoId, count] of occurrences) if (count === 1) occurrences.delete(videoId);
-  return occurrences;
-}
-
-/** Iterates over promises in the order in which they settle. */
-export class CompletionOrder<T> {
-  private readonly settled: Promise<T>[] = [];
-  private readonly awaited: ((value: Promise<T>) => void)[] = [];
-  private added = 0;
-
-  add(promise: Promise<T>): void {
-    this.added++;
-    const finish = (): void => {
-      const next = this.awaited.shift();
-      if (next) next(promise);
-      else this.settled.push(promise);
+  /** @param pay called when the call pays for the transcript. Rejects only for a bug. */
+  private async fetch(upload: Upload, pay: () => void): Promise<Entry> {
+    const { call, languages } = this.plan;
+    const { signal, deadlineAtMs, fairnessKey, background } = call;
+    let requested = false;
+    const onRequest = (): void => {
+      requested = true;
     };
-    promise.then(finish, finish);
-  }
-
-  *[Symbol.iterator](): Generator<Promise<T>> {
-    for (let yielded = 0; yielded < this.added; yielded++) {
-      yield this.settled.shift() ?? new Promise<T>((resolve) => this.awaited.push(resolve));
+    if (!this.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
+    try {
+      const context = { signal, deadlineAtMs, fairnessKey, background, onRequest };
+      const { outcome, own } = await this.fetcher.fetch(upload, languages, context);
+      const { details } = outcome;
+      if (!outcome.ok) return failedEntry(upload, details, outcome.failure);
+      if (own) pay();
+      this.held.addFetched(outcome.transcript.deflated);
+      return succeededEntry(upload, details, outcome.transcript, !own);
+    } catch (error) {
+      if (error instanceof CallEnded)
+        return requested
+          ? failedEntry(upload, NO_DETAILS, { code: 'upstream_timeout' })
+          : this.giveUp(upload, { code: 'upstream_timeout' });
+      if (!background) throw error;
+      // A job tries the video again, because one bug must not hold up its other videos.
+      logger.error(jobVideoFailedLine(upload.videoId, error));
+      return failedEntry(upload, NO_DETAILS, READING_FAILED);
     }
   }
+
+  /** The entry of a video that failed for a cause within the service. */
+  private giveUp(upload: Upload, failure: VideoFailure): Entry {
+    this.givenUp.add(upload.videoId);
+    return failedEntry(upload, NO_DETAILS, failure);
+  }
+
+  /** Releases a text that was sent: it is not retained until the end of the call. */
+  private release(video: PlannedVideo, entry: Entry): void {
+    if (this.fetching.delete(video) && entry.ok) this.held.releaseFetched(entry.transcript.deflated);
+  }
+}
+
+const logger = new Logger('TranscriptDelivery');
+
+function ignore(): void {
+  // Nothing is left to do.
+}
+
+/** A further entry of a video: it costs nothing. */
+function repeated(entry: Entry): Entry {
+  return entry.ok ? { ...entry, cached: true } : entry;
+}
+
+async function* concat<T>(first: Iterable<T>, second: AsyncIterable<T>): AsyncGenerator<T> {
+  yield* first;
+  yield* second;
+}
+
+/** The items in the order in which their work ends. */
+export async function* inOrderOfCompletion<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<unknown>,
+): AsyncGenerator<T> {
+  const open = new Map(items.map((item) => [item, work(item).then(() => item)]));
+  while (open.size > 0) {
+    const item = await Promise.race(open.values());
+    open.delete(item);
+    yield item;
+  }
+}
+
+/** The log line of a fault in the service that concerns one video of a job. */
+export function jobVideoFailedLine(videoId: string, error: unknown): Readonly<Record<string, unknown>> {
+  const stack = error instanceof Error ? error.stack : undefined;
+  return { event: 'job_video_failed', videoId, cause: String(error), stack };
 }

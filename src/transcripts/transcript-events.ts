@@ -6,7 +6,7 @@ import {
   type VideoFailure,
   type VideoFailureCode,
 } from '../domain/transcript.js';
-import type { SentText } from './cache/transcript-text.js';
+import type { TranscriptText } from './cache/transcript-text.js';
 import type { ListHeader } from './sources/video-list.js';
 
 /** The metadata of a video in a response; null where the platform gave no value. */
@@ -29,11 +29,11 @@ export interface SucceededEntry {
   videoId: string;
   ok: true;
   metadata: VideoMetadata;
-  transcript: SentText;
+  transcript: TranscriptText;
   cached: boolean;
 }
 
-/** One video of a response. Its transcript is already serialized. */
+/** One video of a response. Its transcript is already serialized and deflated. */
 export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
 
 /** `total = succeeded + failed`, `succeeded = cached + fetched`, and the call is charged `fetched`. */
@@ -48,19 +48,17 @@ export interface Summary {
 /** The events of a response, in this order: the header of the list, a result for each video, the summary. */
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
 
-export function succeededEntry(upload: Upload, details: VideoDetails, transcript: SentText, cached: boolean): Entry {
+export function succeededEntry(
+  upload: Upload,
+  details: VideoDetails,
+  transcript: TranscriptText,
+  cached: boolean,
+): Entry {
   return { videoId: upload.videoId, ok: true, metadata: metadataOf(upload, details), transcript, cached };
 }
 
 export function failedEntry(upload: Upload, details: VideoDetails, failure: VideoFailure): Entry {
   return { videoId: upload.videoId, ok: false, metadata: metadataOf(upload, details), error: entryError(failure) };
-}
-
-const NO_BYTES = Buffer.alloc(0);
-
-/** An entry without its text, so that the texts of a call are not held together. */
-export function withoutText(entry: Entry): Entry {
-  return entry.ok ? { ...entry, transcript: { ...entry.transcript, bytes: NO_BYTES } } : entry;
 }
 
 export function entryError(failure: VideoFailure): EntryError {
@@ -74,22 +72,11 @@ export function entryError(failure: VideoFailure): EntryError {
 
 /** The metadata of a video that was listed and not read. */
 export function listedMetadata(upload: Upload): VideoMetadata {
-  return compose(upload, NO_DETAILS);
-}
-
-/** The metadata of an upload with these details: while both are cached, calls share one object, and so its JSON. */
-const composed = new WeakMap<Upload, WeakMap<VideoDetails, VideoMetadata>>();
-
-export function metadataOf(upload: Upload, details: VideoDetails): VideoMetadata {
-  let ofUpload = composed.get(upload);
-  if (!ofUpload) composed.set(upload, (ofUpload = new WeakMap()));
-  let metadata = ofUpload.get(details);
-  if (!metadata) ofUpload.set(details, (metadata = compose(upload, details)));
-  return metadata;
+  return metadataOf(upload, NO_DETAILS);
 }
 
 /** The video's own page is exact where the list rounds, so it takes precedence. The list's title and thumbnail stay. */
-function compose(upload: Upload, details: VideoDetails): VideoMetadata {
+function metadataOf(upload: Upload, details: VideoDetails): VideoMetadata {
   return {
     title: upload.title ?? details.title,
     url: upload.url,
@@ -116,13 +103,9 @@ export function outcomeOf(entry: Entry): EntryOutcome {
 }
 
 export function count(summary: Summary, entry: Entry): void {
-  countOutcome(summary, outcomeOf(entry), 1);
-}
-
-export function countOutcome(summary: Summary, outcome: EntryOutcome, entries: number): void {
-  summary.total += entries;
-  if (outcome === 'cached' || outcome === 'fetched') {
-    summary.succeeded += entries;
-    summary[outcome] += entries;
-  } else summary.failed += entries;
+  summary.total++;
+  if (entry.ok) {
+    summary.succeeded++;
+    summary[entry.cached ? 'cached' : 'fetched']++;
+  } else summary.failed++;
 }

@@ -70,7 +70,7 @@ export class TranscriptMetrics {
     this.countEntries(outcomeOf(entry), 1);
   }
 
-  /** Counts entries of one outcome that are about to be written. */
+  /** Counts entries of one outcome. */
   countEntries(outcome: EntryOutcome, entries: number): void {
     this.entries.inc({ outcome }, entries);
   }

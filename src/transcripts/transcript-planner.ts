@@ -10,6 +10,7 @@ import { NO_DETAILS, type Upload } from '../domain/transcript.js';
 import { TranscriptCache, type CachedOutcome } from './cache/transcript-cache.js';
 import { CallEnded, type Call } from './call.js';
 import { QuotaReservations, type Payer, type ReservationResult } from './quota-reservations.js';
+import { RepeatedBodies, type RepeatedBody } from './response/repeated-bodies.js';
 import { ResponseMemory } from './response/response-memory.js';
 import type { ListHeader, VideoList, VideoSource } from './sources/video-list.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
@@ -19,6 +20,8 @@ export interface TranscriptsRequest {
   source: VideoSource;
   /** Languages in order of preference; the video's original language when there are none. */
   languages?: readonly string[] | undefined;
+  /** The form of the response, when a body of that form may be repeated. */
+  form?: string | undefined;
 }
 
 /** One video and its state in the cache when the call was planned. */
@@ -39,6 +42,9 @@ export interface CallPlan extends ReservationResult {
   /** The order of the entries, in which a video can occur more than once. */
   order: PlannedVideo[];
   languages: readonly string[];
+  list: VideoList;
+  /** The whole body, of a call that is repeated; there are then no videos to deliver. */
+  body: RepeatedBody | undefined;
 }
 
 /** Decides whether a call is granted: lists its videos, looks them up in the cache, and reserves quota for the rest. */
@@ -48,6 +54,7 @@ export class TranscriptPlanner {
     private readonly cache: TranscriptCache,
     private readonly reservations: QuotaReservations,
     private readonly memory: ResponseMemory,
+    private readonly bodies: RepeatedBodies,
     private readonly metrics: TranscriptMetrics,
   ) {}
 
@@ -55,19 +62,21 @@ export class TranscriptPlanner {
    * @throws PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError, and what the source
    * throws
    */
-  async plan({ source, languages = [] }: TranscriptsRequest, payer: Payer, call: Call): Promise<CallPlan> {
+  async plan({ source, languages = [], form }: TranscriptsRequest, payer: Payer, call: Call): Promise<CallPlan> {
     this.memory.refuseWhenFull();
     try {
       const list = await source(call);
       const { header, resource } = list;
-      const { videos, order } = await this.lookUp(list, languages);
+      const body = form === undefined ? undefined : this.bodies.find(list, form);
+      if (body) this.metrics.cache.transcript.count(true, body.outcomes.length);
+      const { videos, order } = body ? { videos: [], order: [] } : await this.lookUp(list, languages);
       const required = requiredCount(videos);
       const { reservation, quota } = await this.reservations.reserve(payer, resource, required, call);
       if (required > 0 && !reservation) {
         const fitting = limitThatFits(order, remainingQuota(quota));
         throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
       }
-      return { call, payer, header, resource, videos, order, languages, reservation, quota };
+      return { call, payer, header, resource, videos, order, languages, list, body, reservation, quota };
     } catch (error) {
       if (error instanceof CallEnded) throw new UpstreamError('upstream_timeout', error);
       // The organization was deleted after its key was checked.

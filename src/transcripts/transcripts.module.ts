@@ -5,8 +5,7 @@ import { QuotaService } from '../quota/quota.service.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { VideoFetcher } from './fetching.js';
 import { QuotaReservations, UNLIMITED_QUOTA } from './quota-reservations.js';
-import { AssembledBodies } from './response/assembled-bodies.js';
-import { ResponseBodies } from './response/response-bodies.js';
+import { RepeatedBodies } from './response/repeated-bodies.js';
 import { ResponseMemory } from './response/response-memory.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
@@ -17,10 +16,9 @@ import { TranscriptPlanner } from './transcript-planner.js';
 import { TranscriptsService } from './transcripts.service.js';
 
 const PROVIDERS = [
-  AssembledBodies,
   ChannelUploads,
   PlaylistSource,
-  ResponseBodies,
+  RepeatedBodies,
   ResponseMemory,
   TranscriptCache,
   TranscriptDelivery,

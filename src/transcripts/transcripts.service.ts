@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { inSpan } from '../observability/tracing/tracer.js';
-import type { TextForm } from './cache/transcript-text.js';
 import { Call, type CallOptions } from './call.js';
 import { QuotaReservations, type Payer, type Settle } from './quota-reservations.js';
 import { TranscriptDelivery, type Delivery } from './transcript-delivery.js';
@@ -40,11 +39,10 @@ export class TranscriptsService {
    * Starts to fetch what the plan lacks and returns the events of the response; a failure is an entry. The reservation is
    * settled whether or not the events are read.
    *
-   * @param form the form in which the texts are sent
    * @param settle replaces the settlement, for a caller that settles together with changes of its own
    */
-  deliver(plan: CallPlan, form: TextForm, settle?: Settle): Delivery {
-    return this.delivery.start(plan, form, settle);
+  deliver(plan: CallPlan, settle?: Settle): Delivery {
+    return this.delivery.start(plan, settle);
   }
 
   /** Resolves when all fetches have ended and all reservations are settled. */

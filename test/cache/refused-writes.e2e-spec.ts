@@ -3,7 +3,6 @@ import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
-import { CACHE_SECRET } from './signed-entries.js';
 
 const VIDEOS = 3;
 const PATH = `/channels/@bench-${VIDEOS}x60/transcripts`;
@@ -54,7 +53,7 @@ describeWithRedis(`a Redis that responds but refuses writes${suffix}`, () => {
 
   beforeEach(async () => {
     redis = await RedisServer.start();
-    service = await startService({ environment: { REDIS_URL: redis.url, CACHE_SECRET } });
+    service = await startService({ environment: { REDIS_URL: redis.url } });
     await untilCacheIs(service, 'up');
   });
   afterEach(async () => {
@@ -88,23 +87,4 @@ describeWithRedis(`a Redis that responds but refuses writes${suffix}`, () => {
       expect(events()).toEqual(['cache_writes_refused', 'cache_writes_accepted']);
     },
   );
-
-  it('stores no transcript entry whose text it refused', async () => {
-    const { key } = await service.organization();
-    // Texts are refused from here on, and small entries are not.
-    const text = Buffer.alloc(3_000_000);
-    await redis.command('SET', 'filling', text);
-    const info = String(await redis.command('INFO', 'memory'));
-    const usedBytes = Number(/^used_memory:(\d+)/m.exec(info)?.[1]);
-    await redis.command('CONFIG', 'SET', 'maxmemory', String(usedBytes + 250_000));
-    const path = '/channels/@bench-12x2000/transcripts';
-    expect((await service.get(path, key)).body.summary).toMatchObject({ fetched: 12 });
-    await redis.command('CONFIG', 'SET', 'maxmemory', '0');
-    const names = (await redis.command('KEYS', 'ct*:transcript:*')) as string[];
-    const texts = new Set(names.filter((name) => name.endsWith(':json')));
-    const entries = names.filter((name) => !/:(?:json|deflated)$/.test(name));
-    expect(texts.size).toBeLessThan(12);
-    expect(entries.filter((name) => !texts.has(`${name}:json`))).toEqual([]);
-    expect((await service.get(path, key)).body.summary).toMatchObject({ cached: 12, fetched: 0 });
-  });
 });

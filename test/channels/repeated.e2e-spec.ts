@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { CACHE_FORMAT } from '../../src/transcripts/cache/keyed-codec.js';
-import { AssembledBodies } from '../../src/transcripts/response/assembled-bodies.js';
+import { RepeatedBodies } from '../../src/transcripts/response/repeated-bodies.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type TestService } from '../service.js';
@@ -27,8 +27,8 @@ afterEach(async () => {
 interface Received {
   headers: Record<string, unknown>;
   bytes: Buffer;
-  /** Whether the body was an assembled one. */
-  assembled: boolean;
+  /** Whether the body was a stored one. */
+  repeated: boolean;
 }
 
 /** Sends a request; `leaveAfterBytes` disconnects after as many bytes. */
@@ -38,7 +38,7 @@ async function call(
   headers: Record<string, string> = {},
   leaveAfterBytes = Infinity,
 ): Promise<Received> {
-  const find = jest.spyOn(AssembledBodies.prototype, 'find');
+  const find = jest.spyOn(RepeatedBodies.prototype, 'find');
   const [response, bytes] = await new Promise<[Received['headers'], Buffer]>((resolve, reject) => {
     const request = httpRequest(
       service.url + path,
@@ -58,9 +58,9 @@ async function call(
     request.on('error', reject);
     request.end();
   });
-  const assembled = find.mock.results.at(-1)?.value !== undefined;
+  const repeated = find.mock.results.at(-1)?.value !== undefined;
   find.mockRestore();
-  return { headers: response, bytes, assembled };
+  return { headers: response, bytes, repeated };
 }
 
 const entries = async (outcome: string): Promise<number> =>
@@ -77,89 +77,88 @@ describe('the response of a repeated call whose videos are all cached', () => {
     ['JSON with gzip', { 'Accept-Encoding': 'gzip' }],
     ['NDJSON', { Accept: 'application/x-ndjson' }],
     ['NDJSON with gzip', { Accept: 'application/x-ndjson', 'Accept-Encoding': 'gzip' }],
-  ])('is assembled once, with the same bytes, headers, counts and charge (%s)', async (_name, headers) => {
+  ])('is stored once, with the same bytes, headers, counts and charge (%s)', async (_name, headers) => {
     const { key } = await service.organization();
     // Has transcripts, and failures that are listed or cached.
     const path = '/channels/@harbourlight/transcripts?limit=16';
     const { summary } = (await service.get(path, key)).body;
     const used = (await service.get('/usage', key)).body.used as number;
     const before = await entries('cached');
-    const calls = [];
-    for (let index = 0; index < 4; index++) calls.push(await call(path, key, headers));
-    expect(calls.map(({ assembled }) => assembled)).toEqual([false, false, true, true]);
-    const [first, recorded, ...others] = calls;
-    const textOf = (received: Received | undefined): string | undefined =>
-      (received?.headers['content-encoding'] === 'gzip' ? gunzipSync(received.bytes) : received?.bytes)?.toString();
-    // Where the blocks of a streamed gzip body begin depends on when its texts were ready.
-    expect(textOf(recorded) === textOf(first)).toBe(true);
+    const calls: Received[] = [];
+    for (let index = 0; index < 3; index++) calls.push(await call(path, key, headers));
+    expect(calls.map(({ repeated }) => repeated)).toEqual([false, true, true]);
+    const [recorded, ...others] = calls;
     const fixed = (received: Received | undefined): unknown => ({
       ...received?.headers,
       ...{ date: '', 'x-request-id': '', 'x-quota-reset': '' },
     });
     for (const other of others) {
       expect(recorded && other.bytes.equals(recorded.bytes)).toBe(true);
-      expect(fixed(other)).toEqual(fixed(first));
+      expect(fixed(other)).toEqual(fixed(recorded));
     }
+    const isGzip = recorded?.headers['content-encoding'] === 'gzip';
+    const text = (isGzip ? gunzipSync(recorded.bytes) : (recorded?.bytes ?? '')).toString();
     const counts = { ...summary, cached: summary.succeeded, fetched: 0 };
-    expect(textOf(first)?.includes(`"summary":${JSON.stringify(counts)}`)).toBe(true);
-    expect(logged().slice(-4)).toMatchObject(calls.map(() => ({ counts })));
-    expect((await entries('cached')) - before).toBe(4 * summary.succeeded);
+    expect(text.includes(`"summary":${JSON.stringify(counts)}`)).toBe(true);
+    expect(logged().slice(-3)).toMatchObject(calls.map(() => ({ counts })));
+    expect((await entries('cached')) - before).toBe(3 * summary.succeeded);
     expect((await service.get('/usage', key)).body).toMatchObject({ used, reserved: 0 });
-    expect(sumOf(await scrape(service), 'ct_assembled_bodies_bytes')).toBeGreaterThan(0);
   });
 
-  it('is not assembled when an outcome or a text is missing: the video is fetched again and charged', async () => {
+  it('is not repeated in other languages, of another length, or after the list was read again', async () => {
+    const { key } = await service.organization();
+    const path = '/channels/@tidewater/transcripts?limit=3';
+    for (let calls = 0; calls < 2; calls++) await call(path, key);
+    expect((await call(path, key)).repeated).toBe(true);
+    expect((await call(`${path}&languages=en,de`, key)).repeated).toBe(false);
+    expect((await call('/channels/@tidewater/transcripts?limit=2', key)).repeated).toBe(false);
+    const { channel } = (await service.get(path, key)).body as { channel: { id: string } };
+    await cache.del(`${CACHE_FORMAT}:uploads:${channel.id}`);
+    expect((await call(path, key)).repeated).toBe(false);
+  });
+
+  it('is charged nothing for a transcript that has expired meanwhile, and everything once the list was read again', async () => {
     const { key } = await service.organization();
     const path = '/channels/@bench-3x30/transcripts';
-    const { results } = (await service.get(path, key)).body as { results: { videoId: string }[] };
-    const [{ videoId } = { videoId: '' }] = results;
-    for (const suffix of ['', ':json']) {
-      for (let calls = 0; calls < 2; calls++) await call(path, key);
-      const known = await call(path, key);
-      expect(known.assembled).toBe(true);
-      await cache.del(`${CACHE_FORMAT}:transcript:${videoId}:${suffix}`);
-      const used = (await service.get('/usage', key)).body.used as number;
-      const { bytes, assembled } = await call(path, key);
-      expect(assembled).toBe(false);
-      expect(JSON.parse(bytes.toString())).toMatchObject({ summary: { cached: 2, fetched: 1 } });
-      expect((await service.get('/usage', key)).body).toMatchObject({ used: used + 1, reserved: 0 });
-      // The entry is another one, although its content is the same.
-      const after = await call(path, key);
-      expect([after.assembled, after.bytes.equals(known.bytes)]).toEqual([false, true]);
-    }
+    const { results, channel } = (await service.get(path, key)).body as {
+      results: { videoId: string }[];
+      channel: { id: string };
+    };
+    for (let calls = 0; calls < 2; calls++) await call(path, key);
+    for (const { videoId } of results) await cache.del(`${CACHE_FORMAT}:transcript:${videoId}:`);
+    expect((await call(path, key)).repeated).toBe(true);
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 3, reserved: 0 });
+    await cache.del(`${CACHE_FORMAT}:uploads:${channel.id}`);
+    expect((await service.get(path, key)).body.summary).toMatchObject({ cached: 0, fetched: 3 });
+    expect((await service.get('/usage', key)).body).toMatchObject({ used: 6, reserved: 0 });
   });
 
-  it('counts the entries that were sent when the client disconnects, and holds no memory afterwards', async () => {
+  it('is not stored when its reader leaves, and holds no memory afterwards', async () => {
     const { key } = await service.organization();
     const path = '/channels/@bench-100x1500/transcripts?limit=100';
     await service.get(path, key);
-    for (let calls = 0; calls < 2; calls++) await call(path, key);
-    const { bytes } = await call(path, key);
-    const before = { cached: await entries('cached'), lines: logged().length };
+    const lines = logged().length;
     const left = await call(path, key, {}, 200_000);
-    expect([left.assembled, left.bytes.length < bytes.length / 2]).toEqual([true, true]);
-    await until(() => logged().length > before.lines);
-    const line = logged().at(-1) as { left: boolean; counts: { total: number; cached: number } };
-    expect(line).toMatchObject({ left: true, counts: { failed: 0, fetched: 0 } });
-    expect(line.counts.total).toBeLessThan(100);
-    expect(line.counts.total).toBeGreaterThan(0);
-    expect((await entries('cached')) - before.cached).toBe(line.counts.total);
+    await until(() => logged().length > lines);
+    expect(logged().at(-1)).toMatchObject({ left: true, counts: { failed: 0, fetched: 0 } });
+    await until(() => memory.heldBytes === 0);
+    const whole = await call(path, key);
+    expect([left.repeated, whole.repeated, (await call(path, key)).repeated]).toEqual([false, false, true]);
+    await call(path, key, {}, 200_000);
     await until(() => memory.heldBytes === 0);
   });
 
-  it('is streamed as before while the response memory is in use', async () => {
+  it('is streamed while the response memory is in use', async () => {
     const { key } = await service.organization();
     const path = '/channels/@bench-4x40/transcripts';
     await service.get(path, key);
-    for (let calls = 0; calls < 2; calls++) await call(path, key);
+    await call(path, key);
     const known = await call(path, key);
-    expect(known.assembled).toBe(true);
+    expect(known.repeated).toBe(true);
     const others = Buffer.alloc(memory.bytesMax / 2);
     memory.add(others);
-    const busy = [await call(path, key), await call(path, key), await call(path, key)];
+    const busy = await call(path, key);
     memory.release(others);
-    expect(busy.map(({ assembled, bytes }) => [assembled, bytes.equals(known.bytes)])).toEqual(
-      busy.map(() => [false, true]),
-    );
+    expect([busy.repeated, busy.bytes.equals(known.bytes)]).toEqual([false, true]);
   });
 });

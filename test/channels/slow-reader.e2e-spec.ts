@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { constants, crc32, deflateRawSync, gunzipSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 import { writeResponse, type Chunk } from '../../src/transcripts/response/response-writer.js';
 import { Connections } from '../../src/http/connections/connections.js';
 import { startService, type TestService } from '../service.js';
+import { storedText } from '../stored-text.js';
 import { until } from '../until.js';
 
 /** A client on a raw connection that reads only on demand. */
@@ -163,7 +164,7 @@ describe('writing a response body', () => {
   const STALLED_READER_MS = 500;
   // Random hexadecimal digits, which compress to about half.
   const PIECE = Buffer.from(randomBytes(50_000).toString('hex'));
-  const DEFLATED = deflateRawSync(PIECE, { finishFlush: constants.Z_FULL_FLUSH });
+  const TEXT = storedText(PIECE);
   const PIECES = 150;
 
   interface Writing {
@@ -181,12 +182,11 @@ describe('writing a response body', () => {
   /** Writes to a reader who does not read yet. */
   async function write(encoding: 'identity' | 'gzip', failAfter = Infinity): Promise<Writing> {
     let pulled = 0;
-    const text = { bytes: encoding === 'gzip' ? DEFLATED : PIECE, jsonBytes: PIECE.length, crc32: crc32(PIECE) };
     async function* pieces(): AsyncGenerator<Chunk> {
       while (pulled < PIECES) {
         if (pulled === failAfter) throw new Error('A bug.');
         pulled++;
-        yield await Promise.resolve(['"', text, '",']);
+        yield await Promise.resolve(['"', TEXT, '",']);
       }
     }
     let server: Server | undefined;

@@ -3,7 +3,6 @@ import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cache } from './parts/cache.js';
 import { connections } from './parts/connections.js';
 import { database } from './parts/database.js';
 import { failover } from './parts/failover.js';
@@ -31,7 +30,6 @@ const PARTS: Readonly<Record<string, readonly [title: string, part: Part]>> = {
   connections: ['Connections', connections],
   jobs: ['Archive jobs', jobs],
   soak: ['All loads and faults together', soak],
-  cache: ['Corrupt cache entries', cache],
   monitoring: ['Alerts and dashboard in a real Prometheus', monitoring],
 };
 

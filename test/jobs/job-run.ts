@@ -71,7 +71,7 @@ export class JobRun {
     for (let after: number | undefined; ;) {
       const page = await this.jobs.results(this.organization.id, this.id, { limit, after });
       for (const { position, text } of page.entries) {
-        const json = inflateRawSync(text.bytes, { finishFlush: constants.Z_SYNC_FLUSH });
+        const json = inflateRawSync(text.deflated, { finishFlush: constants.Z_SYNC_FLUSH });
         equal(json.length, text.jsonBytes);
         entries.push({ position, entry: JSON.parse(json.toString('utf8')) as EntryJson });
       }

@@ -7,6 +7,7 @@ import type { VideoPlatform } from '../../platform/video-platform.js';
 import { markdownDocument } from '../../transcripts/formats/markdown-document.js';
 import { formatTranscript, type TranscriptFormat } from '../../transcripts/formats/transcript-formats.js';
 import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
+import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../../transcripts/sources/given-videos.js';
 import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
@@ -55,7 +56,7 @@ export async function printTranscripts(
   try {
     const times = { startedAtMs: performance.now(), responseEnd: end.signal };
     const plan = await transcripts.prepare({ source, languages }, PAYER, times);
-    const events = withProgress(transcripts.deliver(plan, 'json').events('listed'), plan.order.length);
+    const events = withProgress(transcripts.deliver(plan).events('listed'), plan.order.length);
     await writeOut((videoId === undefined ? listPieces : entryPieces)(format, events, languages));
   } finally {
     // The fetching does not wait for the reader: when the reader stops early, nothing else would end it.
@@ -115,7 +116,7 @@ async function* entryPieces(
     if (format === 'json') yield* bytesOf(serializeEntry(entry, events));
     else {
       const { videoId, metadata, transcript } = entry;
-      yield* formatTranscript(format, { videoId, metadata, transcript: transcript.bytes }, languages);
+      yield* formatTranscript(format, { videoId, metadata, transcript: await inflate(transcript) }, languages);
       for await (const event of events) if (event.type === 'summary') return;
     }
   } finally {
@@ -144,14 +145,17 @@ async function* textPieces(
     const { entry } = event;
     const { videoId, metadata } = entry;
     yield `${metadata.title ?? videoId}\n${metadata.url}\n\n`;
-    if (entry.ok) yield* formatTranscript(format, { videoId, metadata, transcript: entry.transcript.bytes }, languages);
-    else yield `(${entry.error.message})\n`;
+    if (entry.ok) {
+      const transcript = await inflate(entry.transcript);
+      yield* formatTranscript(format, { videoId, metadata, transcript }, languages);
+    } else yield `(${entry.error.message})\n`;
     yield '\n';
   }
 }
 
 async function* bytesOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<string | Buffer> {
-  for await (const chunk of chunks) for (const part of chunk) yield typeof part === 'string' ? part : part.bytes;
+  for await (const chunk of chunks)
+    for (const part of chunk) yield typeof part === 'string' ? part : await inflate(part);
   yield '\n';
 }
 

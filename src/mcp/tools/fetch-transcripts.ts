@@ -31,7 +31,7 @@ export async function fetchTranscripts(
   const { context, times } = call;
   const plan = await transcripts.prepare(request, payerOf(context), times);
   logPlan(context.log, plan);
-  const delivery = transcripts.deliver(plan, 'json');
+  const delivery = transcripts.deliver(plan);
   context.log['counts'] = delivery.summary;
   return { plan, summary: delivery.summary, events: eventsOf(plan, delivery, call) };
 }

@@ -2,7 +2,7 @@ import { PlanLimitExceededError, VideoFailedError } from '../../domain/errors.js
 import type { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
 import { listHead } from '../../transcripts/formats/markdown.js';
 import type { VideoSource } from '../../transcripts/sources/video-list.js';
-import { entryError, withoutText, type Entry, type Summary } from '../../transcripts/transcript-events.js';
+import { entryError, type Entry, type Summary } from '../../transcripts/transcript-events.js';
 import { staleCursor, type Position } from '../cursor.js';
 import { TextPage } from '../text-page.js';
 import { fetchTranscripts } from './fetch-transcripts.js';
@@ -72,7 +72,7 @@ export async function readPage(
     if (event.type === 'channel') page.head(listHead(event));
     if (event.type !== 'result') continue;
     await page.add(event.entry);
-    entries.push(withoutText(event.entry));
+    entries.push(event.entry);
   }
   const { next } = page;
   const videoIds = entries.map(({ videoId }) => videoId);

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { textOf } from '../../transcripts/cache/transcript-text.js';
+import { storedText } from '../../../test/stored-text.js';
 import { NO_DETAILS, unlistedVideo } from '../../domain/transcript.js';
 import { emptySummary, succeededEntry, type TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import { searchChannelTranscripts } from './search-tool.js';
@@ -13,8 +13,12 @@ describe('a search of cached videos', () => {
     async function* events(): AsyncGenerator<TranscriptsEvent> {
       for (const videoId of ['hl-dinghy__', 'hl-walk____', 'hl-island__', 'hl-stream__']) {
         await Promise.resolve();
-        const { json: bytes, jsonBytes, crc32 } = textOf(new Map([['en', [{ text: 'tide', start: 0, duration: 1 }]]]));
-        const entry = succeededEntry(unlistedVideo(videoId), NO_DETAILS, { bytes, jsonBytes, crc32 }, true);
+        const entry = succeededEntry(
+          unlistedVideo(videoId),
+          NO_DETAILS,
+          storedText('{"en":[{"text":"tide","start":0,"duration":1}]}'),
+          true,
+        );
         yielded++;
         yield { type: 'result', entry };
       }

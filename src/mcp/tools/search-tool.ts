@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { escapeMarkdown } from '../../transcripts/formats/markdown-text.js';
+import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { InvalidRequestError } from '../../domain/errors.js';
@@ -98,7 +99,7 @@ export const searchChannelTranscripts = defineTool({
         continue;
       }
       const { videoId } = entry;
-      const found = await searchTranscript(entry.transcript.bytes, phrase, maxMatches - matches.length);
+      const found = await searchTranscript(await inflate(entry.transcript), phrase, maxMatches - matches.length);
       matchesTotal += found.total;
       for (const [index, match] of found.matches.entries()) {
         const head = index === 0 ? [videoHead(entry, 2)] : [];

@@ -3,15 +3,16 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
+import { z } from 'zod';
 import { CacheModule } from '../../cache/cache.module.js';
 import { MemoryStore } from '../../cache/memory-store.js';
 import { Environment } from '../../config/environment.js';
 import { Call } from '../call.js';
 import { ReadThroughCache } from './read-through-cache.js';
-import { finite, listOf, record, text } from './keyed-codec.js';
+import { KeyedCodec } from './keyed-codec.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 
-const reader = record<{ name: string; sizes: number[] }>({ name: text, sizes: listOf(finite) });
+const schema = z.object({ name: z.string(), sizes: z.array(z.number()) });
 const harbour = { name: 'Harbour', sizes: [1, 2] };
 
 let module: TestingModule;
@@ -38,7 +39,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await cache.clear();
-  entries = new ReadThroughCache(cache, 120, reader, new TranscriptMetrics(new Registry()).cache.uploads);
+  entries = new ReadThroughCache(cache, 120, schema, new TranscriptMetrics(new Registry()).cache.uploads);
   loads = 0;
 });
 
@@ -76,7 +77,7 @@ describe('ReadThroughCache', () => {
   });
 
   it('loads the value when the stored one is unreadable, for any stored value', async () => {
-    const stored = Buffer.from(JSON.stringify({ key: 'key', value: harbour }));
+    const stored = new KeyedCodec(schema).write('key', harbour);
     const others = fc.oneof(
       fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
       fc.json({ maxDepth: 2 }).map((json) => Buffer.from(json)),

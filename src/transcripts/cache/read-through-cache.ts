@@ -1,8 +1,9 @@
 import type { Cache } from '@nestjs/cache-manager';
+import type { z } from 'zod';
 import type { ReadingContext } from '../../platform/video-platform.js';
 import { SingleFlight } from '../single-flight.js';
-import { KeyedCodec, type Reader } from './keyed-codec.js';
 import type { CacheLookups } from '../transcript-metrics.js';
+import { KeyedCodec } from './keyed-codec.js';
 
 /** A cache of one kind of entry, stored as JSON. A miss loads the entry, once for concurrent calls. */
 export class ReadThroughCache<T> {
@@ -12,10 +13,10 @@ export class ReadThroughCache<T> {
   constructor(
     private readonly cache: Cache,
     private readonly ttlSeconds: number,
-    reader: Reader<T>,
+    schema: z.ZodType<T>,
     private readonly lookups: CacheLookups,
   ) {
-    this.codec = new KeyedCodec(reader);
+    this.codec = new KeyedCodec(schema);
   }
 
   /**
@@ -33,7 +34,7 @@ export class ReadThroughCache<T> {
     purpose = '',
   ): Promise<T> {
     const stored = await this.cache.get<unknown>(key);
-    const known = Buffer.isBuffer(stored) ? this.codec.read(key, stored) : undefined;
+    const known = this.codec.read(key, stored)?.value;
     if (known === undefined && stored !== undefined && stored !== null) this.lookups.unreadable();
     const found = known !== undefined && serves(known);
     this.lookups.count(found);

@@ -1,5 +1,4 @@
-import { crc32 } from 'node:zlib';
-import { deflate } from '../cache/transcript-text.js';
+import { deflate, inflate } from '../cache/transcript-text.js';
 import type { Chunk } from '../response/response-writer.js';
 import type { TranscriptsEvent } from '../transcript-events.js';
 import { failureLine, listHead, summaryLine, videoHead, videoText } from './markdown.js';
@@ -39,7 +38,7 @@ export async function* markdownDocument(
         const { videoId, metadata, transcript } = entry;
         yield videoHead({ videoId, metadata }, 2);
         const level = languages.length > 1 ? LANGUAGE_LEVEL : undefined;
-        yield* inTurns(videoText({ videoId, transcript: transcript.bytes }, level));
+        yield* inTurns(videoText({ videoId, transcript: await inflate(transcript) }, level));
         break;
       }
       case 'summary':
@@ -52,11 +51,7 @@ export async function* markdownDocument(
 /** The pieces of a text as they are written. Short ones are not compressed. */
 export async function* textChunks(pieces: AsyncIterable<string>, encoding: 'gzip' | 'identity'): AsyncGenerator<Chunk> {
   for await (const piece of pieces) {
-    if (encoding === 'identity' || piece.length < COMPRESSED_CHARACTERS_MIN) {
-      yield [piece];
-      continue;
-    }
-    const text = Buffer.from(piece);
-    yield [{ bytes: await deflate(text), jsonBytes: text.length, crc32: crc32(text) }];
+    if (encoding === 'identity' || piece.length < COMPRESSED_CHARACTERS_MIN) yield [piece];
+    else yield [await deflate(Buffer.from(piece))];
   }
 }

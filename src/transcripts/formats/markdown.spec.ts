@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import MarkdownIt, { type Token } from 'markdown-it';
 import { anyText } from '../../../test/any-text.js';
 import type { Segment } from '../../domain/transcript.js';
-import { textOf } from '../cache/transcript-text.js';
+import { jsonOf } from '../cache/transcript-text.js';
 import type { VideoMetadata } from '../transcript-events.js';
 import { lineText } from './line-text.js';
 import { failureLine, listHead, summaryLine, videoHead, videoText } from './markdown.js';
@@ -99,7 +99,7 @@ function metadata(title: string | null, fields: Partial<VideoMetadata> = {}): Vi
   };
 }
 
-const storedAs = (languages: Record<string, Segment[]>): Buffer => textOf(new Map(Object.entries(languages))).json;
+const storedAs = (languages: Record<string, Segment[]>): Buffer => jsonOf(new Map(Object.entries(languages)));
 
 function markdown(list: Segment[], languageLevel?: 2 | 3): string {
   const video = { videoId: 'hl-dinghy__', transcript: storedAs({ en: list }) };

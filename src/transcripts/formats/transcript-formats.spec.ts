@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { textOf } from '../cache/transcript-text.js';
+import { jsonOf } from '../cache/transcript-text.js';
 import { formatTranscript, inTurns, type TranscriptFormat } from './transcript-formats.js';
 
 const metadata = {
@@ -15,12 +15,12 @@ const metadata = {
   captionTracks: null,
 };
 
-const transcript = textOf(
+const transcript = jsonOf(
   new Map([
     ['de', [{ text: 'Guten\r\nTag', start: 0, duration: 1 }]],
     ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
   ]),
-).json;
+);
 
 async function written(format: TranscriptFormat, languages?: string[]): Promise<string> {
   let text = '';

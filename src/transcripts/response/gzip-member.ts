@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { SentText } from '../cache/transcript-text.js';
+import type { TranscriptText } from '../cache/transcript-text.js';
 
 const HEADER = Buffer.from([0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0xff]);
 /** An empty block that is marked as the last. */
@@ -19,12 +19,12 @@ export class GzipMember {
   private textBytes = 0;
 
   /** Joins literals and deflated texts to one deflated text. */
-  static join(parts: readonly (string | SentText)[]): SentText {
+  static join(parts: readonly (string | TranscriptText)[]): TranscriptText {
     const member = new GzipMember();
-    const bytes = Buffer.concat(
+    const deflated = Buffer.concat(
       parts.map((part) => (typeof part === 'string' ? member.literal(part) : member.text(part))),
     );
-    return { bytes, jsonBytes: member.textBytes, crc32: member.crc };
+    return { deflated, jsonBytes: member.textBytes, crc32: member.crc };
   }
 
   begin(): Buffer {
@@ -49,12 +49,12 @@ export class GzipMember {
   }
 
   /** Adds a text that is already deflated. */
-  text({ bytes, jsonBytes, crc32: crc }: SentText): Buffer {
-    let shift = shifts.get(bytes);
-    if (shift === undefined) shifts.set(bytes, (shift = shiftBy(jsonBytes)));
+  text({ deflated, jsonBytes, crc32: crc }: TranscriptText): Buffer {
+    let shift = shifts.get(deflated);
+    if (shift === undefined) shifts.set(deflated, (shift = shiftBy(jsonBytes)));
     this.crc = joinedCrc32(this.crc, crc, shift);
     this.textBytes += jsonBytes;
-    return bytes;
+    return deflated;
   }
 
   end(): Buffer {

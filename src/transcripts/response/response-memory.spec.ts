@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Environment } from '../../config/environment.js';
 import { ServiceUnavailableError } from '../../domain/errors.js';
-import { BufferedTexts, ResponseMemory } from './response-memory.js';
+import { HeldTexts, ResponseMemory } from './response-memory.js';
 
 const MEGABYTE = 1024 * 1024;
 const memoryOf = (megabytes: number): ResponseMemory =>
@@ -10,14 +10,14 @@ const memoryOf = (megabytes: number): ResponseMemory =>
 describe('the response memory', () => {
   it('counts a text once for all calls that share it, until the last of them releases it', () => {
     const memory = memoryOf(1);
-    const [one, other] = [new BufferedTexts(memory), new BufferedTexts(memory)];
+    const [one, other] = [new HeldTexts(memory), new HeldTexts(memory)];
     const text = Buffer.alloc(1_000);
-    one.add(text, 'waiting');
-    one.add(text, 'waiting');
-    other.add(text, 'waiting');
+    one.addFetched(text);
+    one.addFetched(text);
+    other.add(text);
     expect(memory.heldBytes).toBe(1_000);
-    one.release(text);
-    one.release(text);
+    one.releaseFetched(text);
+    one.releaseFetched(text);
     expect(memory.heldBytes).toBe(1_000);
     other.close();
     expect(memory.heldBytes).toBe(0);
@@ -25,35 +25,37 @@ describe('the response memory', () => {
 
   it('does not count texts that arrive for a closed call', () => {
     const memory = memoryOf(1);
-    const buffered = new BufferedTexts(memory);
-    buffered.add(Buffer.alloc(5), 'waiting');
-    buffered.add(Buffer.alloc(6), 'waiting');
-    buffered.close();
-    buffered.add(Buffer.alloc(7), 'waiting');
+    const held = new HeldTexts(memory);
+    held.addFetched(Buffer.alloc(5));
+    held.add(Buffer.alloc(6));
+    held.close();
+    held.addFetched(Buffer.alloc(7));
     expect(memory.heldBytes).toBe(0);
   });
 
-  it('limits one call to a sixteenth for waiting texts, whatever is being sent', () => {
-    const buffered = new BufferedTexts(memoryOf(32));
-    buffered.add(Buffer.alloc(3 * MEGABYTE), 'passing');
-    buffered.add(Buffer.alloc(2 * MEGABYTE - 1), 'waiting');
-    expect(buffered.mayFetch).toBe(true);
-    buffered.add(Buffer.alloc(1), 'waiting');
-    expect(buffered.mayFetch).toBe(false);
+  it('limits one call to a sixteenth for fetched texts, whatever it found in the cache', () => {
+    const held = new HeldTexts(memoryOf(32));
+    held.add(Buffer.alloc(3 * MEGABYTE));
+    const text = Buffer.alloc(2 * MEGABYTE - 1);
+    held.addFetched(text);
+    expect(held.mayFetch).toBe(true);
+    held.addFetched(Buffer.alloc(1));
+    expect(held.mayFetch).toBe(false);
+    held.releaseFetched(text);
+    expect(held.mayFetch).toBe(true);
   });
 
-  it('refuses new calls and large texts when it is full, and lets calls with small buffers continue', () => {
+  it('refuses new calls when it is full, and lets running calls that hold little continue', () => {
     const memory = memoryOf(32);
-    const [small, large] = [new BufferedTexts(memory), new BufferedTexts(memory)];
+    const [small, large] = [new HeldTexts(memory), new HeldTexts(memory)];
     const others = Buffer.alloc(32 * MEGABYTE);
-    large.add(Buffer.alloc(MEGABYTE), 'waiting');
+    large.addFetched(Buffer.alloc(MEGABYTE));
     expect(() => memory.refuseWhenFull()).not.toThrow();
     memory.add(others);
     expect(() => memory.refuseWhenFull()).toThrow(ServiceUnavailableError);
     expect([small.mayFetch, large.mayFetch]).toEqual([true, false]);
-    expect([small.mayRead(1_000), small.mayRead(MEGABYTE)]).toEqual([true, false]);
     memory.release(others);
-    expect([large.mayFetch, small.mayRead(MEGABYTE)]).toEqual([true, true]);
+    expect(large.mayFetch).toBe(true);
     expect(() => memory.refuseWhenFull()).not.toThrow();
   });
 });

@@ -2,18 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import { ServiceUnavailableError } from '../../domain/errors.js';
 
-/** One call may buffer this share of the memory, so that the calls of one key (10 by default) cannot use all of it. */
+/** The fetched texts of one call may use this share of the memory, so that the calls of one key cannot use all of it. */
 const CALLS_SHARE = 16;
-/** A call that buffers less than this continues when the memory is full: ordinary texts still reach prompt readers. */
+/** A call that holds less than this continues when the memory is full: ordinary texts still reach prompt readers. */
 const SMALL_BYTES = 512 * 1024;
 const RETRY_AFTER_SECONDS = 5;
 
-/** Counts the texts that this process buffers for its readers. A Buffer that several calls share counts once. */
+/** Counts the texts that the calls of this process hold for their readers. A Buffer that several calls share counts once. */
 @Injectable()
 export class ResponseMemory {
   readonly bytesMax: number;
-  /** Called when the memory is no longer half empty. What is held for speed alone is released then. */
-  onHalfFull: () => void = () => undefined;
   private readonly references = new Map<Buffer, number>();
   private bytes = 0;
 
@@ -25,17 +23,12 @@ export class ResponseMemory {
     return this.bytes;
   }
 
-  get callBytesMax(): number {
-    return this.bytesMax / CALLS_SHARE;
-  }
-
   get isFull(): boolean {
     return this.bytes >= this.bytesMax;
   }
 
-  /** True while memory may be traded for speed. */
-  get isHalfEmpty(): boolean {
-    return this.bytes < this.bytesMax / 2;
+  get isHalfFull(): boolean {
+    return this.bytes >= this.bytesMax / 2;
   }
 
   /** @throws ServiceUnavailableError when the memory is full */
@@ -50,72 +43,55 @@ export class ResponseMemory {
   add(text: Buffer): void {
     const references = this.references.get(text) ?? 0;
     this.references.set(text, references + 1);
-    if (references > 0) return;
-    const wasHalfEmpty = this.isHalfEmpty;
-    this.bytes += text.length;
-    if (wasHalfEmpty && !this.isHalfEmpty) this.onHalfFull();
+    if (references === 0) this.bytes += text.length;
   }
 
   release(text: Buffer): void {
     const references = this.references.get(text) ?? 0;
-    if (references > 1) {
-      this.references.set(text, references - 1);
-      return;
-    }
-    if (this.references.delete(text)) this.bytes -= text.length;
+    if (references > 1) this.references.set(text, references - 1);
+    else if (this.references.delete(text)) this.bytes -= text.length;
   }
 }
 
-/** `waiting` texts were fetched and are not yet due; `passing` ones are being sent, or can be read again from the cache. */
-type TextState = 'waiting' | 'passing';
-
-/** The texts that one call buffers for its reader. Only waiting ones limit what the call may fetch. */
-export class BufferedTexts {
-  private readonly texts = new Map<Buffer, TextState>();
-  private readonly bytes = { waiting: 0, passing: 0 };
+/** The texts that one call holds until they are sent. */
+export class HeldTexts {
+  private readonly texts = new Set<Buffer>();
+  private fetchedBytes = 0;
   private closed = false;
 
   constructor(private readonly memory: ResponseMemory) {}
 
-  add(text: Buffer, state: TextState): void {
+  /** Holds a text that was in the cache when the call was planned. */
+  add(text: Buffer): void {
     if (this.closed || this.texts.has(text)) return;
-    this.texts.set(text, state);
-    this.bytes[state] += text.length;
+    this.texts.add(text);
     this.memory.add(text);
   }
 
-  release(text: Buffer): void {
-    const state = this.texts.get(text);
-    if (!state) return;
-    this.texts.delete(text);
-    this.bytes[state] -= text.length;
+  /** Holds a text that was fetched for the call; only these limit what the call may fetch. */
+  addFetched(text: Buffer): void {
+    this.add(text);
+    this.fetchedBytes += text.length;
+  }
+
+  /** Releases a fetched text that was sent. */
+  releaseFetched(text: Buffer): void {
+    if (!this.texts.delete(text)) return;
     this.memory.release(text);
+    this.fetchedBytes -= text.length;
   }
 
   /** Releases all texts; those added afterwards do not count, because the response has no reader. */
   close(): void {
     this.closed = true;
-    for (const text of this.texts.keys()) this.release(text);
+    for (const text of this.texts) this.memory.release(text);
+    this.texts.clear();
+    this.fetchedBytes = 0;
   }
 
   /** Whether another fetch may start. */
   get mayFetch(): boolean {
-    if (this.bytes.waiting >= this.memory.callBytesMax) return false;
-    return !this.memory.isFull || this.bytes.waiting < SMALL_BYTES;
-  }
-
-  /** Whether a text that can be read again from the cache may be buffered from the start of the call. */
-  mayPin(text: Buffer): boolean {
-    return this.memory.isHalfEmpty && this.bytes.passing + text.length <= this.memory.callBytesMax;
-  }
-
-  /** Whether a waiting text may stay uncompressed. */
-  mayStayUncompressed(text: Buffer): boolean {
-    return this.memory.isHalfEmpty && this.bytes.waiting + text.length <= this.memory.callBytesMax / 4;
-  }
-
-  /** Whether a text of this size may be read from the cache to be sent. */
-  mayRead(textBytes: number): boolean {
-    return textBytes <= SMALL_BYTES || !this.memory.isFull;
+    if (this.fetchedBytes >= this.memory.bytesMax / CALLS_SHARE) return false;
+    return !this.memory.isFull || this.fetchedBytes < SMALL_BYTES;
   }
 }

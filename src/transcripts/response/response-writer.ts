@@ -1,68 +1,60 @@
 import type { Response } from 'express';
 import { onResponseEnd, responseEnd } from '../../http/response-end.js';
-import type { SentText } from '../cache/transcript-text.js';
+import { inflate, type TranscriptText } from '../cache/transcript-text.js';
 import { GzipMember } from './gzip-member.js';
-import type { Entry, TranscriptsEvent, VideoMetadata } from '../transcript-events.js';
+import type { BodyRecording } from './repeated-bodies.js';
+import type { Entry, TranscriptsEvent } from '../transcript-events.js';
 
-/** Approximate size of one write: chunks that are available together are joined up to it. */
+/** Approximate size of one write, and of what is written before the reader has taken it. */
 const WRITE_BYTES = 512 * 1024;
-
-/** Receives a copy of the body as it is written. */
-export interface BodyCopy {
-  add(bytes: Buffer): void;
-  /** Called after the last byte. */
-  complete(): void;
-}
 
 /**
  * Writes chunks as they are produced, no faster than the reader takes them. Resolves when everything is written or the
  * reader has disconnected. An error of the producer destroys the connection, so that a truncated body never looks
  * complete.
- *
- * @param encoding `gzip` when the texts of the chunks are deflated
+ * Each text is inflated on its turn, or copied into a gzip body.
  */
 export async function writeResponse(
   response: Response,
   chunks: AsyncIterable<Chunk>,
   encoding: 'gzip' | 'identity',
-  copy?: BodyCopy,
+  recording?: BodyRecording,
 ): Promise<void> {
   if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
-  const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined, copy);
+  const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined, recording);
+  let isComplete = false;
   try {
     for await (const chunk of chunks) {
       if (writer.isFull) await writer.room();
       if (responseEnd(response).aborted) return;
-      for (const part of chunk) writer.write(part);
+      for (const part of chunk) await writer.write(part);
     }
     writer.end();
-    copy?.complete();
+    isComplete = true;
   } catch (error) {
     response.destroy();
     throw error;
+  } finally {
+    recording?.end(isComplete);
   }
 }
 
 /**
  * Writes a body that is complete in memory, no faster than the reader takes it.
  *
- * @param slices emptied on the way, so that a slice that was sent is not retained
  * @param encoding the encoding of the slices
- * @param beforeSlice called with each slice before it is sent
  */
-export async function writeAssembled<Slice extends { readonly bytes: Buffer }>(
+export async function writeBody(
   response: Response,
-  slices: Slice[],
+  slices: Iterable<Buffer>,
   encoding: 'gzip' | 'identity',
-  beforeSlice: (slice: Slice) => void = () => undefined,
 ): Promise<void> {
   if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
   const writer = new PacedWriter(response);
-  for (let slice = slices.shift(); slice; slice = slices.shift()) {
+  for (const slice of slices) {
     if (writer.isFull) await writer.room();
     if (responseEnd(response).aborted) return;
-    beforeSlice(slice);
-    writer.send(slice.bytes);
+    writer.send(slice);
   }
   writer.end();
 }
@@ -71,7 +63,6 @@ export async function writeAssembled<Slice extends { readonly bytes: Buffer }>(
 class PacedWriter {
   /** JSON that follows the bytes already sent; consecutive parts are joined. */
   private json = '';
-  private joinedBytes = 0;
   /** Written to the response and not yet taken by the connection. */
   private waitingBytes = 0;
   private scheduled: NodeJS.Immediate | undefined;
@@ -80,25 +71,30 @@ class PacedWriter {
   constructor(
     private readonly response: Response,
     private readonly gzip?: GzipMember,
-    private readonly copy?: BodyCopy,
+    private readonly recording?: BodyRecording,
   ) {
     onResponseEnd(response, () => this.resume?.());
     if (gzip) this.send(gzip.begin());
   }
 
   get isFull(): boolean {
-    const joined = this.joinedBytes + this.json.length;
-    return joined >= WRITE_BYTES || (this.scheduled === undefined && this.isBehind);
+    return this.waitingBytes + this.json.length >= WRITE_BYTES;
   }
 
-  write(part: string | SentText): void {
+  async write(part: string | TranscriptText): Promise<void> {
     if (typeof part === 'string') {
       this.json += part;
       this.schedule();
       return;
     }
+    if (!this.gzip) {
+      const text = await inflate(part);
+      this.sendJson();
+      this.send(text);
+      return;
+    }
     this.sendJson();
-    this.send(this.gzip ? this.gzip.text(part) : part.bytes);
+    this.send(this.gzip.text(part));
   }
 
   /** Waits until the reader has taken what was written, or the response has ended. */
@@ -136,8 +132,7 @@ class PacedWriter {
    */
   send(bytes: Buffer): void {
     this.schedule();
-    this.copy?.add(bytes);
-    this.joinedBytes += bytes.length;
+    this.recording?.add(bytes);
     this.waitingBytes += bytes.length;
     this.response.write(bytes, (error) => {
       // The connection is closed: the end of the response follows and wakes the writer.
@@ -162,7 +157,6 @@ class PacedWriter {
     this.sendJson();
     clearImmediate(this.scheduled);
     this.scheduled = undefined;
-    this.joinedBytes = 0;
     const { socket } = this.response;
     socket?.cork();
     this.response.uncork();
@@ -170,8 +164,8 @@ class PacedWriter {
   }
 }
 
-/** One step of a response: JSON and the serialized texts within it. */
-export type Chunk = readonly (string | SentText)[];
+/** One step of a response: JSON and the texts within it. */
+export type Chunk = readonly (string | TranscriptText)[];
 
 /** The response as one JSON document, in chunks; the texts of transcripts pass through unchanged. */
 export async function* serializeJson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
@@ -241,17 +235,8 @@ export async function* serializeEntry(
 
 /** The JSON of one entry, between two texts. */
 export function entryJson(before: string, entry: Entry, after: string): Chunk {
-  const head = `${before}{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${metadataJson(entry.metadata)},"transcript":`;
+  const head = `${before}{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${JSON.stringify(entry.metadata)},"transcript":`;
   return entry.ok
     ? [head, entry.transcript, `,"cached":${entry.cached}}${after}`]
     : [`${head}{},"cached":false,"error":${JSON.stringify(entry.error)}}${after}`];
-}
-
-/** Cached, because cached transcripts are sent with the same metadata again. */
-const serialized = new WeakMap<VideoMetadata, string>();
-
-function metadataJson(metadata: VideoMetadata): string {
-  let json = serialized.get(metadata);
-  if (json === undefined) serialized.set(metadata, (json = JSON.stringify(metadata)));
-  return json;
 }

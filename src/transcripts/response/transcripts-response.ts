@@ -4,16 +4,18 @@ import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext, type RequestContext } from '../../http/request-context.js';
 import { responseEnd } from '../../http/response-end.js';
-import type { TextForm } from '../cache/transcript-text.js';
+import { inflate } from '../cache/transcript-text.js';
 import { markdownDocument, textChunks } from '../formats/markdown-document.js';
 import { FORMAT_MEDIA_TYPES, formatTranscript, type TranscriptFormat } from '../formats/transcript-formats.js';
 import { payerOf } from '../quota-reservations.js';
 import type { Delivery } from '../transcript-delivery.js';
 import type { EntryError, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
 import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { ResponseBodies } from './response-bodies.js';
-import { serializeEntry, writeResponse } from './response-writer.js';
+import { RepeatedBodies, type RepeatedBody } from './repeated-bodies.js';
+import { HeldTexts, ResponseMemory } from './response-memory.js';
+import { serializeEntry, serializeJson, serializeNdjson, writeBody, writeResponse } from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
 export const MARKDOWN = 'text/markdown';
@@ -32,7 +34,9 @@ export const ENTRY_FORMATS = Object.keys(ENTRY_MEDIA_TYPES) as EntryFormat[];
 export class TranscriptsResponse {
   constructor(
     private readonly transcripts: TranscriptsService,
-    private readonly bodies: ResponseBodies,
+    private readonly bodies: RepeatedBodies,
+    private readonly memory: ResponseMemory,
+    private readonly metrics: TranscriptMetrics,
   ) {}
 
   /**
@@ -42,19 +46,48 @@ export class TranscriptsResponse {
    * @throws the errors that refuse the call, before anything is written
    */
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
-    const plan = await this.prepare(wanted, request, response);
     const encoding = encodingFor(request);
     const type = listType(request);
+    const form = type === MARKDOWN ? undefined : `${type} ${encoding} ${wanted.languages?.join() ?? ''}`;
+    const plan = await this.prepare({ ...wanted, form }, request, response);
     setEntryHeaders(response, plan);
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    if (type === MARKDOWN) {
-      // Markdown is written from the JSON and compressed afterwards.
-      const document = markdownDocument(this.deliver(plan, 'json', request).events('listed'), plan.languages);
-      return writeResponse(response, textChunks(document, encoding), encoding);
+    if (plan.body) return this.repeat(plan.body, plan, request, response);
+    const recording = form === undefined ? undefined : this.bodies.record(plan.list, form, plan.order);
+    const events = this.deliver(plan, request).events(type === NDJSON ? 'as-finished' : 'listed');
+    const chunks = {
+      'application/json': () => serializeJson(events),
+      [NDJSON]: () => serializeNdjson(events),
+      [MARKDOWN]: () => textChunks(markdownDocument(events, plan.languages), encoding),
+    };
+    await writeResponse(response, chunks[type](), encoding, recording);
+  }
+
+  /** Sends a body again, and counts its entries. */
+  private async repeat(
+    { slices, outcomes }: RepeatedBody,
+    { call }: CallPlan,
+    request: Request,
+    response: Response,
+  ): Promise<void> {
+    call.finish();
+    const succeeded = outcomes.filter((outcome) => outcome === 'cached').length;
+    const failed = outcomes.length - succeeded;
+    requestContext(request).log['counts'] = {
+      total: outcomes.length,
+      succeeded,
+      failed,
+      cached: succeeded,
+      fetched: 0,
+    };
+    for (const outcome of outcomes) this.metrics.countEntries(outcome, 1);
+    const held = new HeldTexts(this.memory);
+    for (const slice of slices) held.add(slice);
+    try {
+      await writeBody(response, slices, encodingFor(request));
+    } finally {
+      held.close();
     }
-    const body = this.bodies.open(plan, type === NDJSON ? 'ndjson' : 'json', encoding);
-    requestContext(request).log['counts'] = body.summary;
-    await body.write(response);
   }
 
   /**
@@ -71,9 +104,7 @@ export class TranscriptsResponse {
   ): Promise<void> {
     const plan = await this.prepare(wanted, request, response);
     const encoding = encodingFor(request);
-    // The other formats are written from the JSON and compressed afterwards.
-    const form = encoding === 'gzip' && format === 'json' ? 'deflated' : 'json';
-    const events = this.deliver(plan, form, request).events('listed');
+    const events = this.deliver(plan, request).events('listed');
     const entry = await onlyEntry(events);
     try {
       setEntryHeaders(response, plan);
@@ -99,8 +130,8 @@ export class TranscriptsResponse {
   }
 
   /** Starts the delivery of a plan and adds its counts to the log line of the request. */
-  deliver(plan: CallPlan, form: TextForm, request: Request): Delivery {
-    const delivery = this.transcripts.deliver(plan, form);
+  deliver(plan: CallPlan, request: Request): Delivery {
+    const delivery = this.transcripts.deliver(plan);
     requestContext(request).log['counts'] = delivery.summary;
     return delivery;
   }
@@ -125,7 +156,7 @@ async function* formatEntry(
   languages: readonly string[],
 ): AsyncGenerator<string> {
   const { videoId, metadata, transcript } = entry;
-  yield* formatTranscript(format, { videoId, metadata, transcript: transcript.bytes }, languages);
+  yield* formatTranscript(format, { videoId, metadata, transcript: await inflate(transcript) }, languages);
   for await (const event of rest) if (event.type === 'summary') yield '';
 }
 

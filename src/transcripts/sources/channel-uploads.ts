@@ -1,44 +1,41 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { parseChannelReference, type ChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type ReadingContext, type UploadsList } from '../../platform/video-platform.js';
+import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
-import {
-  CACHE_FORMAT,
-  finite,
-  flag,
-  listOf,
-  nullable,
-  oneOf,
-  record,
-  text,
-  type Reader,
-} from '../cache/keyed-codec.js';
 import { Call, CallEnded, type CallTimes } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import type { VideoSource } from './video-list.js';
 
-export const channelReader: Reader<Channel> = record<Channel>({ id: text, name: text, handle: nullable(text) });
-export const uploadReader: Reader<Upload> = record<Upload>({
-  videoId: text,
-  title: nullable(text),
-  url: text,
-  publishedAt: nullable(text),
-  publishedText: nullable(text),
-  durationSeconds: nullable(finite),
-  viewCount: nullable(finite),
-  thumbnailUrl: nullable(text),
-  kind: nullable(oneOf(VIDEO_KINDS)),
-  failure: nullable(oneOf(VIDEO_FAILURE_CODES)),
+export const channelSchema: z.ZodType<Channel> = z.object({
+  id: z.string(),
+  name: z.string(),
+  handle: z.string().nullable(),
 });
-const uploadsReader: Reader<UploadsList> = record<UploadsList>({ uploads: listOf(uploadReader), complete: flag });
+export const uploadSchema: z.ZodType<Upload> = z.object({
+  videoId: z.string(),
+  title: z.string().nullable(),
+  url: z.string(),
+  publishedAt: z.string().nullable(),
+  publishedText: z.string().nullable(),
+  durationSeconds: z.number().nullable(),
+  viewCount: z.number().nullable(),
+  thumbnailUrl: z.string().nullable(),
+  kind: z.enum(VIDEO_KINDS).nullable(),
+  failure: z.enum(VIDEO_FAILURE_CODES).nullable(),
+});
+const uploadsSchema: z.ZodType<UploadsList> = z.object({ uploads: z.array(uploadSchema), complete: z.boolean() });
 
 export interface ChannelWithUploads {
   channel: Channel;
   uploads: Upload[];
+  /** As in `VideoList`. */
+  cachedAs: object;
 }
 
 /** Which of a channel's uploads a call is about. */
@@ -62,16 +59,16 @@ export class ChannelUploads {
     private readonly environment: Environment,
     { cache: lookups }: TranscriptMetrics,
   ) {
-    this.ids = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, text, lookups.channel_id);
-    this.channels = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, channelReader, lookups.channel);
-    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, uploadsReader, lookups.uploads);
+    this.ids = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, z.string(), lookups.channel_id);
+    this.channels = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, channelSchema, lookups.channel);
+    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, uploadsSchema, lookups.uploads);
   }
 
   /** The newest uploads of a channel as the source of a call; the parameters are those of `list`. */
   source(text: string, selection: UploadsSelection): VideoSource {
     return async (context) => {
-      const { channel, uploads } = await this.list(text, selection, context);
-      return { header: { type: 'channel', channel }, resource: channel.id, uploads };
+      const { channel, ...list } = await this.list(text, selection, context);
+      return { header: { type: 'channel', channel }, resource: channel.id, ...list };
     };
   }
 
@@ -106,7 +103,11 @@ export class ChannelUploads {
       this.uploads(channelId, limit, context),
     ]);
     if (channel.status === 'fulfilled' && uploads.status === 'fulfilled')
-      return { channel: channel.value, uploads: newerThan(since, uploads.value) };
+      return {
+        channel: channel.value,
+        uploads: newerThan(since, uploads.value.uploads.slice(0, limit)),
+        cachedAs: uploads.value,
+      };
     const reasons = [channel, uploads].flatMap((result) =>
       result.status === 'rejected' ? [result.reason as unknown] : [],
     );
@@ -141,15 +142,14 @@ export class ChannelUploads {
     );
   }
 
-  private async uploads(channelId: string, limit: number, context: ReadingContext): Promise<Upload[]> {
-    const list = await this.lists.get(
+  private uploads(channelId: string, limit: number, context: ReadingContext): Promise<UploadsList> {
+    return this.lists.get(
       `${CACHE_FORMAT}:uploads:${channelId}`,
       context,
       (shared) => this.platform.listUploads(channelId, limit, shared),
       ({ uploads, complete }) => complete || uploads.length >= limit,
       String(limit),
     );
-    return list.uploads.slice(0, limit);
   }
 }
 

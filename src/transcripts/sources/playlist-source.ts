@@ -1,20 +1,20 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { InvalidRequestError, PlaylistNotFoundError } from '../../domain/errors.js';
 import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/playlist-reference.js';
-import type { Playlist } from '../../domain/transcript.js';
 import { VideoPlatform, type PlaylistVideos } from '../../platform/video-platform.js';
-import { CACHE_FORMAT, flag, listOf, nullable, record, text, type Reader } from '../cache/keyed-codec.js';
+import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
-import { uploadReader } from './channel-uploads.js';
+import { uploadSchema } from './channel-uploads.js';
 import type { VideoSource } from './video-list.js';
 
-const playlistReader: Reader<PlaylistVideos> = record<PlaylistVideos>({
-  playlist: record<Playlist>({ id: text, title: nullable(text) }),
-  uploads: listOf(uploadReader),
-  complete: flag,
+const playlistSchema: z.ZodType<PlaylistVideos> = z.object({
+  playlist: z.object({ id: z.string(), title: z.string().nullable() }),
+  uploads: z.array(uploadSchema),
+  complete: z.boolean(),
 });
 
 /** The source of a playlist's videos. Reads from the platform are cached; concurrent calls share a request. */
@@ -28,7 +28,7 @@ export class PlaylistSource {
     environment: Environment,
     { cache: lookups }: TranscriptMetrics,
   ) {
-    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, playlistReader, lookups.playlist);
+    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, playlistSchema, lookups.playlist);
   }
 
   /**
@@ -40,14 +40,16 @@ export class PlaylistSource {
   source(reference: string, limit: number): VideoSource {
     const id = playlistId(reference);
     return async (context) => {
-      const { playlist, uploads } = await this.lists.get(
+      const list = await this.lists.get(
         `${CACHE_FORMAT}:playlist:${id}`,
         context,
         (shared) => this.platform.listPlaylist(id, limit, shared),
-        (list) => list.complete || list.uploads.length >= limit,
+        ({ uploads, complete }) => complete || uploads.length >= limit,
         String(limit),
       );
-      return { header: { type: 'playlist', playlist }, resource: playlist.id, uploads: uploads.slice(0, limit) };
+      const { playlist } = list;
+      const uploads = list.uploads.slice(0, limit);
+      return { header: { type: 'playlist', playlist }, resource: playlist.id, uploads, cachedAs: list };
     };
   }
 }

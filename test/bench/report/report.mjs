@@ -12,13 +12,8 @@ const LIMITS = `
   between them. Compare figures of one part only.
 - Cold calls are limited by the latency of YouTube: at 16 concurrent requests and two requests per video, 100 videos take at least 13
   round trips after they are listed. The rest is CPU time.
-- The body of a repeated cached call is written as it was assembled before ([decision](decisions/0027-assembled-bodies.md)). Beside
-  the guards' queries a call still passes the framework's pipeline and is logged and counted, and looks up each of its videos
-  unless the same lookup found all of them within the last second and nothing in the cache has changed since
-  ([decision](decisions/0034-reused-lookups.md)); with Redis it always does.
-- The parts with cached calls repeat one call and store nothing, so almost all of their lookups are reused. In a process that also
-  fetches transcripts, each call looks up its videos: for 100 videos about 1 ms of CPU more. With the reuse disabled, in turns with
-  the service as it is, the ratio to the bare server with the guards' work was 0.67 instead of 0.72, with gzip 0.49 instead of 0.59.
+- The body of a repeated cached call is stored and written again ([decision](decisions/0006-one-cache-entry.md)). The parts with cached
+  calls repeat one call, so that almost all of their bodies are stored ones.
 - Memory per video is derived from the process's peak, which grows in steps: at a few hundredths of a megabyte the ratio of two such
   figures is noise.
 - The best library at 16 concurrent requests reads no channel page, feed or list of Shorts, and stops at objects in memory.

@@ -155,7 +155,7 @@ class FaultKind {
     );
   }
 
-  /** A call that finds cached texts which it then cannot read. */
+  /** A call whose cached texts are lost after it found them. */
   private async loss(lose: (videoIds: readonly string[]) => Promise<void>): Promise<LossEnd> {
     this.channels += 1;
     this.calls += 2;
@@ -170,16 +170,13 @@ class FaultKind {
     for (let round = 1; round <= rounds; round += 1) {
       const end = await this.loss(async (videoIds) => {
         const count = await evict(this.redis, videoIds);
-        if (count < videoIds.length) wrong.push(`only ${count} texts were present to be removed`);
+        if (count < videoIds.length) wrong.push(`only ${count} entries were present to be removed`);
         evicted += count;
       });
       wrong.push(...end.wrong);
     }
     return [
-      nothing(
-        `${evicted} texts evicted between lookup and sending are fetched again and charged, and the response is complete`,
-        wrong,
-      ),
+      nothing(`${evicted} entries lost between lookup and sending are sent, free, and the response is complete`, wrong),
     ];
   }
 

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   mayGetCaptions,
   VIDEO_FAILURE_CODES,
@@ -5,16 +6,8 @@ import {
   type Upload,
   type VideoFailureCode,
 } from '../../../domain/transcript.js';
-import {
-  flag,
-  fromJson,
-  listOf,
-  nullable,
-  oneOf,
-  record,
-  text,
-  type Reader,
-} from '../../../transcripts/cache/keyed-codec.js';
+import { fromJson } from '../../../transcripts/cache/keyed-codec.js';
+import { channelSchema } from '../../../transcripts/sources/channel-uploads.js';
 import { ARCHIVE_FORMATS, type ArchiveFormat } from './file-name.js';
 
 /** One video of an archive: its file, or why it has none. Both are null until it is fetched. */
@@ -39,25 +32,25 @@ export interface ArchiveSummary {
   pending: number;
 }
 
-const indexReader: Reader<ArchiveIndex> = record<ArchiveIndex>({
-  channel: record<Channel>({ id: text, name: text, handle: nullable(text) }),
-  format: oneOf(ARCHIVE_FORMATS),
-  languages: listOf(text),
-  videos: listOf(
-    record<IndexedVideo>({
-      videoId: text,
-      title: nullable(text),
-      url: text,
-      publishedAt: nullable(text),
-      file: nullable(text),
-      error: nullable(record({ code: oneOf(VIDEO_FAILURE_CODES), message: text, retryable: flag })),
+const indexSchema: z.ZodType<ArchiveIndex> = z.object({
+  channel: channelSchema,
+  format: z.enum(ARCHIVE_FORMATS),
+  languages: z.array(z.string()),
+  videos: z.array(
+    z.object({
+      videoId: z.string(),
+      title: z.string().nullable(),
+      url: z.string(),
+      publishedAt: z.string().nullable(),
+      file: z.string().nullable(),
+      error: z.object({ code: z.enum(VIDEO_FAILURE_CODES), message: z.string(), retryable: z.boolean() }).nullable(),
     }),
   ),
 });
 
 /** The index in a file; undefined when the file is not an index. */
 export function readIndex(bytes: Buffer): ArchiveIndex | undefined {
-  return fromJson(bytes, indexReader);
+  return fromJson(bytes, indexSchema);
 }
 
 /** The index as JSON, with its counts. */

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { UpstreamError } from '../../../domain/errors.js';
 import type { Channel, Upload } from '../../../domain/transcript.js';
 import { formatTranscript } from '../../../transcripts/formats/transcript-formats.js';
+import { inflate } from '../../../transcripts/cache/transcript-text.js';
 import { entryJson } from '../../../transcripts/response/response-writer.js';
 import { statesBlock, type Entry, type SucceededEntry } from '../../../transcripts/transcript-events.js';
 import type { TranscriptsService } from '../../../transcripts/transcripts.service.js';
@@ -106,7 +107,7 @@ export class ArchiveRun {
       const times = { startedAtMs: performance.now(), responseEnd: signal };
       const plan = await this.transcripts.prepare({ source, languages }, PAYER, times);
       const outcome = { served: 0, blocked: 0, busy: 0, retryAfterSeconds: 0 };
-      for await (const event of this.transcripts.deliver(plan, 'json').events('as-finished')) {
+      for await (const event of this.transcripts.deliver(plan).events('as-finished')) {
         if (signal.aborted) return 0;
         const video = event.type === 'result' ? videos.get(event.entry.videoId) : undefined;
         if (event.type !== 'result' || !video) continue;
@@ -164,11 +165,11 @@ export class ArchiveRun {
   }: SucceededEntry): AsyncGenerator<string | Buffer> {
     const { format, languages } = this.content;
     if (format === 'markdown') {
-      yield* formatTranscript(format, { videoId, metadata, transcript: transcript.bytes }, languages);
+      yield* formatTranscript(format, { videoId, metadata, transcript: await inflate(transcript) }, languages);
       return;
     }
     const parts = entryJson('', { videoId, metadata, transcript, ...entry }, '\n');
-    for (const part of parts) yield typeof part === 'string' ? part : part.bytes;
+    for (const part of parts) yield typeof part === 'string' ? part : await inflate(part);
   }
 
   private async saveIndex(): Promise<void> {

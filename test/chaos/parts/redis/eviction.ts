@@ -14,11 +14,11 @@ export interface LossEnd {
 }
 
 /**
- * Texts that are evicted before their response sends them: one process fetches them, another finds them in the cache, and is
- * held at a newer video until they are evicted. Evicted texts are fetched again and charged.
+ * Entries that Redis loses before their response sends them: one process fetches them, another finds them in the cache, and
+ * is held at a newer video until they are lost. They are sent all the same, and nothing more is charged.
  *
  * @param cues names a channel that is not cached
- * @param lose evicts the texts of these videos
+ * @param lose removes the entries of these videos
  */
 export async function loseInMidCall(
   redis: Redis,
@@ -43,6 +43,7 @@ export async function loseInMidCall(
   const wrong = reported ? brokenIdentities(reported) : ['no whole answer'];
   if (reported && reported.summary.succeeded !== KEPT + MORE)
     wrong.push(`${reported.summary.succeeded} of ${KEPT + MORE} succeeded`);
+  if (reported && reported.summary.fetched !== MORE) wrong.push(`${reported.summary.fetched} were fetched`);
   return {
     ms: performance.now() - goesOnAtMs,
     fetched: (first?.summary.fetched ?? 0) + (reported?.summary.fetched ?? 0),
@@ -50,9 +51,9 @@ export async function loseInMidCall(
   };
 }
 
-/** Deletes the texts of videos; returns how many. */
+/** Deletes the entries of videos; returns how many. */
 export async function evict(redis: Redis, videoIds: readonly string[]): Promise<number> {
-  return remove(redis, (name) => /:(?:json|deflated)$/.test(name) && videoIds.some((id) => name.includes(id)));
+  return remove(redis, (name) => videoIds.some((id) => name.includes(id)));
 }
 
 /** Deletes keys; returns how many. */

@@ -28,7 +28,6 @@ export function redisFaults(redis: Redis): RedisFault[] {
     { name: 'killed', strike: () => redis.stop('SIGKILL'), heal: () => redis.start() },
     {
       name: 'restarted empty',
-      // A call before the connection is back uses the process's own copies; one after it finds nothing and is charged again.
       evicts: true,
       strike: async () => {
         await redis.stop();
